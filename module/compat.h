@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What kernels before the newest one lack. Each shim names the version in which
+ * it stops being needed, and why it is. Nothing else in module/ asks for a
+ * version.
+ */
+#ifndef _FSCOMMIT_COMPAT_H
+#define _FSCOMMIT_COMPAT_H
+
+#include <linux/export.h>
+#include <linux/version.h>
+
+/* 6.13: the namespace became a string. */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 13, 0)
+# define EXPORT_SYMBOL_FSCOMMIT(sym)	EXPORT_SYMBOL_NS_GPL(sym, "FSCOMMIT")
+#else
+# define EXPORT_SYMBOL_FSCOMMIT(sym)	EXPORT_SYMBOL_NS_GPL(sym, FSCOMMIT)
+#endif
+
+/* 6.12 is the first supported kernel that exports lock:contention_begin/end. */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 12, 0)
+# include <trace/events/lock.h>
+#else
+# define LCB_F_READ	0
+# define LCB_F_WRITE	0
+# define trace_contention_begin(lock, flags)	do { } while (0)
+# define trace_contention_end(lock, ret)	do { } while (0)
+#endif
+
+/* 7.2 is the first supported kernel that has lock:contended_release. */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(7, 2, 0)
+# define compat_trace_contended_release(lock)	trace_contended_release(lock)
+#else
+# define compat_trace_contended_release(lock)	do { } while (0)
+#endif
+
+#endif /* _FSCOMMIT_COMPAT_H */

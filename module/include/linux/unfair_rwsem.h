@@ -1,0 +1,577 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Reader-unfair, writer-preferring read/write semaphore.
+ *
+ * The task that commits never waits for a task that is not running.
+ */
+#ifndef _LINUX_UNFAIR_RWSEM_H
+#define _LINUX_UNFAIR_RWSEM_H
+
+#include <linux/atomic.h>
+#include <linux/cleanup.h>
+#include <linux/compiler.h>
+#include <linux/kernel.h>
+#include <linux/lockdep.h>
+#include <linux/rbtree.h>
+#include <linux/sched.h>
+#include <linux/spinlock_types.h>
+
+/**
+ * DOC: Overview
+ *
+ * A sleeping read/write lock for the case in which one writer (a commit, a
+ * checkpoint) works for everybody and its readers may be anybody: at the lowest
+ * priority, or throttled by their cgroup. Use it where a stalled writer costs
+ * more than a delayed reader; use an rw_semaphore everywhere else.
+ *
+ * A reader holds the lock only through an instruction that it executed itself.
+ * A reader that sleeps in the queue is woken, never granted the lock, so it costs
+ * a writer nothing until it really runs. New readers wait while a writer holds
+ * or waits. A reader that waited longer than the lock's bound opens a short
+ * window, at the next release, in which writers stand back.
+ *
+ *	struct unfair_rwsem cp_sem;
+ *
+ *	init_unfair_rwsem(&cp_sem);
+ *
+ *	unfair_down_read(&cp_sem);		// an operation
+ *	unfair_up_read(&cp_sem);
+ *
+ *	scoped_guard(unfair_rwsem_write, &cp_sem)	// the checkpoint
+ *		write_checkpoint();
+ *
+ * Process context only; every function named down or up but the trylocks may
+ * sleep. The lock has an owner: the task that took it releases it. Do not free
+ * the lock's memory before each unlock has returned. Readers must not take it
+ * recursively: a writer that queues between the two makes that a deadlock, and
+ * lockdep reports it.
+ *
+ * Memory ordering: taking the lock is an ACQUIRE, releasing it a RELEASE. A
+ * failed trylock, or a wait that ends with an error, orders nothing.
+ */
+
+/*
+ * The lock word.
+ *
+ *  bit 0	WRITER	held for writing; the bits from READER up are the owner,
+ *			a task_struct, which is aligned well enough for that
+ *  bit 1	WWAIT	writers are queued
+ *  bit 2	RWAIT	readers are queued
+ *  bit 3	WINDOW	the lock is kept for those that waited too long
+ *  from bit 4	READER	if not WRITER: how many readers hold it
+ *
+ * Who may change what: 0 <-> WRITER and +/- READER anyone, by one compare and
+ * exchange; WWAIT, RWAIT and WINDOW only under wait_lock. WINDOW is never set
+ * together with WRITER.
+ */
+#define UNFAIR_RWSEM_WRITER	0x1L
+#define UNFAIR_RWSEM_WWAIT	0x2L
+#define UNFAIR_RWSEM_RWAIT	0x4L
+#define UNFAIR_RWSEM_WINDOW	0x8L
+#define UNFAIR_RWSEM_READER	0x10L
+#define UNFAIR_RWSEM_FLAGS	(UNFAIR_RWSEM_READER - 1)
+
+/* Bounds for unfair_rwsem_set_reader_bound(), in microseconds. */
+#define UNFAIR_RWSEM_BOUND_MAX_US	10000000U
+#define UNFAIR_RWSEM_BOUND_DEFAULT	(~0U)
+
+/**
+ * struct unfair_rwsem - a reader-unfair read/write semaphore
+ *
+ * All fields are private. At most 64 bytes on a 64-bit production kernel; put
+ * nothing that others write beside it in its cache line.
+ */
+struct unfair_rwsem {
+	/* private: */
+	atomic_long_t		word;
+	raw_spinlock_t		wait_lock;	/* protects all below */
+	u8			steals;		/* acquisitions past a waiting writer */
+	u8			window_seq;	/* which window is or was open */
+	u8			window_due;	/* readers that it still waits for */
+	u8			window_used;	/* one already since the last writer */
+	struct rb_root_cached	writers;	/* by priority, then arrival */
+	struct rb_root		readers;	/* by priority, then arrival */
+	struct rb_root		reader_ages;	/* the same, by arrival */
+	u32			window_end;	/* microseconds, wraps */
+	u32			reader_bound;	/* microseconds, 0: off */
+#ifdef CONFIG_DEBUG_LOCK_ALLOC
+	struct lockdep_map	dep_map;
+#endif
+};
+
+#ifdef CONFIG_DEBUG_LOCK_ALLOC
+/*
+ * wait_type_outer is spelt out, where the kernel's own semaphores leave it to
+ * be implied: by that the slow path knows a class that a fair lock registered.
+ */
+# define __UNFAIR_RWSEM_DEP_MAP(_name)				\
+	.dep_map = {						\
+		.name = #_name,					\
+		.wait_type_inner = LD_WAIT_SLEEP,		\
+		.wait_type_outer = LD_WAIT_SLEEP,		\
+	},
+#else
+# define __UNFAIR_RWSEM_DEP_MAP(_name)
+#endif
+
+#define __UNFAIR_RWSEM_INITIALIZER(_name) {				\
+	.word = ATOMIC_LONG_INIT(0),					\
+	.wait_lock = __RAW_SPIN_LOCK_UNLOCKED((_name).wait_lock),	\
+	.writers = RB_ROOT_CACHED,					\
+	.readers = RB_ROOT,						\
+	.reader_ages = RB_ROOT,						\
+	.reader_bound = UNFAIR_RWSEM_BOUND_DEFAULT,			\
+	__UNFAIR_RWSEM_DEP_MAP(_name)					\
+}
+
+/**
+ * DEFINE_UNFAIR_RWSEM() - define and initialise a reader-unfair semaphore
+ * @_name: name of the variable
+ */
+#define DEFINE_UNFAIR_RWSEM(_name)					\
+	struct unfair_rwsem _name = __UNFAIR_RWSEM_INITIALIZER(_name)
+
+void __init_unfair_rwsem(struct unfair_rwsem *sem, const char *name,
+			 struct lock_class_key *key);
+
+/**
+ * init_unfair_rwsem() - initialise a reader-unfair semaphore
+ * @sem: the semaphore; must not be held
+ *
+ * Each place that calls it is a lockdep class of its own. Where many places
+ * must share one, call __init_unfair_rwsem() with a name and a key.
+ *
+ * The idea that unfairness belongs to the semaphore and is set when it is
+ * initialised is Tim Murray's (linux-f2fs-devel, January 2022).
+ *
+ * Context: any.
+ */
+#define init_unfair_rwsem(sem)					\
+do {								\
+	static struct lock_class_key __key;			\
+								\
+	__init_unfair_rwsem((sem), #sem, &__key);		\
+} while (0)
+
+int unfair_rwsem_set_reader_bound(struct unfair_rwsem *sem, unsigned int us);
+
+/* Slow paths; @timeout in jiffies, @state of the sleeping task. */
+int __unfair_down_read_slow(struct unfair_rwsem *sem, unsigned int state, long timeout);
+int __unfair_down_write_slow(struct unfair_rwsem *sem, unsigned int state, long timeout);
+void __unfair_up_read_slow(struct unfair_rwsem *sem);
+void __unfair_up_read_unheld(struct unfair_rwsem *sem);
+void __unfair_up_write_slow(struct unfair_rwsem *sem);
+
+#ifdef CONFIG_DEBUG_LOCK_ALLOC
+# define __unfair_acquire(sem, sub, try, read, nest)			\
+	lock_acquire(&(sem)->dep_map, sub, try, read, 1, nest, _THIS_IP_)
+# define __unfair_acquired(sem)	lock_acquired(&(sem)->dep_map, _THIS_IP_)
+# define __unfair_release(sem)	lock_release(&(sem)->dep_map, _THIS_IP_)
+#else
+# define __unfair_acquire(sem, sub, try, read, nest)	do { (void)(sub); } while (0)
+# define __unfair_acquired(sem)				do { } while (0)
+# define __unfair_release(sem)				do { } while (0)
+#endif
+
+/*
+ * Not an addition that is taken back when it should not have been: a reader that
+ * is preempted between the two would hold up a writer without holding the lock.
+ */
+static __always_inline bool __unfair_read_fast(struct unfair_rwsem *sem)
+{
+	long word = atomic_long_read(&sem->word);
+
+	while (likely(!(word & (UNFAIR_RWSEM_WRITER | UNFAIR_RWSEM_WWAIT)))) {
+		if (likely(atomic_long_try_cmpxchg_acquire(&sem->word, &word,
+							   word + UNFAIR_RWSEM_READER)))
+			return true;
+	}
+	return false;
+}
+
+static __always_inline bool __unfair_write_fast(struct unfair_rwsem *sem)
+{
+	long word = 0;
+
+	return likely(atomic_long_try_cmpxchg_acquire(&sem->word, &word,
+						      (long)current | UNFAIR_RWSEM_WRITER));
+}
+
+static __always_inline int __unfair_down_read(struct unfair_rwsem *sem, int subclass,
+					      unsigned int state, long timeout)
+{
+	int ret = 0;
+
+	might_sleep();
+	/* read = 1: blocking and not recursive, which is what this lock is */
+	__unfair_acquire(sem, subclass, 0, 1, NULL);
+	if (unlikely(!__unfair_read_fast(sem)))
+		ret = __unfair_down_read_slow(sem, state, timeout);
+	if (unlikely(ret))
+		__unfair_release(sem);
+	else
+		__unfair_acquired(sem);
+	return ret;
+}
+
+static __always_inline int __unfair_down_write(struct unfair_rwsem *sem, int subclass,
+					       struct lockdep_map *nest, unsigned int state,
+					       long timeout)
+{
+	int ret = 0;
+
+	might_sleep();
+	__unfair_acquire(sem, subclass, 0, 0, nest);
+	if (unlikely(!__unfair_write_fast(sem)))
+		ret = __unfair_down_write_slow(sem, state, timeout);
+	if (unlikely(ret))
+		__unfair_release(sem);
+	else
+		__unfair_acquired(sem);
+	return ret;
+}
+
+/**
+ * unfair_down_read() - take the semaphore for reading
+ * @sem: the semaphore; the caller must not hold it already
+ *
+ * Waits while a writer holds it or waits for it, but not longer than the reader
+ * bound, the window and one write section, if the caller runs.
+ *
+ * Context: process context; may sleep, uninterruptibly.
+ */
+static inline void unfair_down_read(struct unfair_rwsem *sem)
+{
+	__unfair_down_read(sem, 0, TASK_UNINTERRUPTIBLE, MAX_SCHEDULE_TIMEOUT);
+}
+
+/**
+ * unfair_down_read_interruptible() - take it for reading, unless a signal comes
+ * @sem: the semaphore
+ *
+ * Context: process context; may sleep.
+ * Return: 0 with the semaphore held; -EINTR when a signal came first.
+ */
+static inline int __must_check unfair_down_read_interruptible(struct unfair_rwsem *sem)
+{
+	return __unfair_down_read(sem, 0, TASK_INTERRUPTIBLE, MAX_SCHEDULE_TIMEOUT);
+}
+
+/**
+ * unfair_down_read_killable() - take it for reading, unless the task is killed
+ * @sem: the semaphore
+ *
+ * Context: process context; may sleep.
+ * Return: 0 with the semaphore held; -EINTR when a fatal signal came first.
+ */
+static inline int __must_check unfair_down_read_killable(struct unfair_rwsem *sem)
+{
+	return __unfair_down_read(sem, 0, TASK_KILLABLE, MAX_SCHEDULE_TIMEOUT);
+}
+
+/**
+ * unfair_down_read_timeout() - take it for reading, or give up after a time
+ * @sem: the semaphore
+ * @timeout: at most so many jiffies; 0 looks once
+ *
+ * Context: process context; may sleep, uninterruptibly.
+ * Return: 0 with the semaphore held; -ETIME when the time passed first; -EINVAL
+ * (and a warning) for a negative time.
+ */
+static inline int __must_check unfair_down_read_timeout(struct unfair_rwsem *sem, long timeout)
+{
+	return __unfair_down_read(sem, 0, TASK_UNINTERRUPTIBLE, timeout);
+}
+
+/**
+ * unfair_down_read_nested() - take it for reading, of a lockdep subclass
+ * @sem: the semaphore
+ * @subclass: below MAX_LOCKDEP_SUBCLASSES
+ *
+ * The same algorithm as unfair_down_read(), on every kernel.
+ *
+ * Context: process context; may sleep, uninterruptibly.
+ */
+static inline void unfair_down_read_nested(struct unfair_rwsem *sem, int subclass)
+{
+	__unfair_down_read(sem, subclass, TASK_UNINTERRUPTIBLE, MAX_SCHEDULE_TIMEOUT);
+}
+
+/**
+ * unfair_down_read_trylock() - take it for reading if that needs no wait
+ * @sem: the semaphore
+ *
+ * Context: process context; does not sleep.
+ * Return: true with the semaphore held; false if a writer holds it or waits.
+ */
+static inline bool __must_check unfair_down_read_trylock(struct unfair_rwsem *sem)
+{
+	if (!__unfair_read_fast(sem))
+		return false;
+	__unfair_acquire(sem, 0, 1, 1, NULL);
+	return true;
+}
+
+/**
+ * unfair_up_read() - release a semaphore that is held for reading
+ * @sem: the semaphore
+ *
+ * Called when nobody holds it for reading, it warns once and does nothing.
+ *
+ * Context: process context; does not sleep.
+ */
+static inline void unfair_up_read(struct unfair_rwsem *sem)
+{
+	long word = atomic_long_read(&sem->word);
+
+	__unfair_release(sem);
+	do {
+		if (unlikely(word & UNFAIR_RWSEM_WRITER || word < UNFAIR_RWSEM_READER)) {
+			__unfair_up_read_unheld(sem);
+			return;
+		}
+	} while (unlikely(!atomic_long_try_cmpxchg_release(&sem->word, &word,
+							   word - UNFAIR_RWSEM_READER)));
+	word -= UNFAIR_RWSEM_READER;
+	/* The last one out looks for those who wait. */
+	if (unlikely(word && word < UNFAIR_RWSEM_READER))
+		__unfair_up_read_slow(sem);
+}
+
+/**
+ * unfair_down_write() - take the semaphore for writing
+ * @sem: the semaphore; the caller must not hold it already
+ *
+ * Waits for the tasks that hold it, and for writers of higher priority. Readers
+ * that wait cost nothing, but for the window of those that waited too long.
+ *
+ * Context: process context; may sleep, uninterruptibly.
+ */
+static inline void unfair_down_write(struct unfair_rwsem *sem)
+{
+	__unfair_down_write(sem, 0, NULL, TASK_UNINTERRUPTIBLE, MAX_SCHEDULE_TIMEOUT);
+}
+
+/**
+ * unfair_down_write_interruptible() - take it for writing, unless a signal comes
+ * @sem: the semaphore
+ *
+ * Context: process context; may sleep.
+ * Return: 0 with the semaphore held; -EINTR when a signal came first.
+ */
+static inline int __must_check unfair_down_write_interruptible(struct unfair_rwsem *sem)
+{
+	return __unfair_down_write(sem, 0, NULL, TASK_INTERRUPTIBLE, MAX_SCHEDULE_TIMEOUT);
+}
+
+/**
+ * unfair_down_write_killable() - take it for writing, unless the task is killed
+ * @sem: the semaphore
+ *
+ * Context: process context; may sleep.
+ * Return: 0 with the semaphore held; -EINTR when a fatal signal came first.
+ */
+static inline int __must_check unfair_down_write_killable(struct unfair_rwsem *sem)
+{
+	return __unfair_down_write(sem, 0, NULL, TASK_KILLABLE, MAX_SCHEDULE_TIMEOUT);
+}
+
+/**
+ * unfair_down_write_timeout() - take it for writing, or give up after a time
+ * @sem: the semaphore
+ * @timeout: at most so many jiffies; 0 looks once
+ *
+ * Context: process context; may sleep, uninterruptibly.
+ * Return: 0 with the semaphore held; -ETIME when the time passed first; -EINVAL
+ * (and a warning) for a negative time.
+ */
+static inline int __must_check unfair_down_write_timeout(struct unfair_rwsem *sem, long timeout)
+{
+	return __unfair_down_write(sem, 0, NULL, TASK_UNINTERRUPTIBLE, timeout);
+}
+
+/**
+ * unfair_down_write_nested() - take it for writing, of a lockdep subclass
+ * @sem: the semaphore
+ * @subclass: below MAX_LOCKDEP_SUBCLASSES
+ *
+ * The same algorithm as unfair_down_write(), on every kernel.
+ *
+ * Context: process context; may sleep, uninterruptibly.
+ */
+static inline void unfair_down_write_nested(struct unfair_rwsem *sem, int subclass)
+{
+	__unfair_down_write(sem, subclass, NULL, TASK_UNINTERRUPTIBLE, MAX_SCHEDULE_TIMEOUT);
+}
+
+#ifdef CONFIG_DEBUG_LOCK_ALLOC
+# define __unfair_nest_map(nest_lock)	(&(nest_lock)->dep_map)
+#else
+# define __unfair_nest_map(nest_lock)	((void)(nest_lock), NULL)
+#endif
+
+/**
+ * unfair_down_write_nest_lock() - take it for writing, one of many under a lock
+ * @sem: the semaphore
+ * @nest_lock: a lock, held by the caller, that orders those of @sem's class
+ *
+ * Context: process context; may sleep, uninterruptibly.
+ */
+#define unfair_down_write_nest_lock(sem, nest_lock)				\
+	((void)__unfair_down_write((sem), 0, __unfair_nest_map(nest_lock),	\
+				   TASK_UNINTERRUPTIBLE, MAX_SCHEDULE_TIMEOUT))
+
+/**
+ * unfair_down_write_trylock() - take it for writing if that needs no wait
+ * @sem: the semaphore
+ *
+ * Context: process context; does not sleep.
+ * Return: true with the semaphore held; false if anyone holds it or waits.
+ */
+static inline bool __must_check unfair_down_write_trylock(struct unfair_rwsem *sem)
+{
+	if (!__unfair_write_fast(sem))
+		return false;
+	__unfair_acquire(sem, 0, 1, 0, NULL);
+	return true;
+}
+
+/**
+ * unfair_up_write() - release a semaphore that the caller holds for writing
+ * @sem: the semaphore
+ *
+ * Called by a task that does not hold it for writing, it warns once and does
+ * nothing.
+ *
+ * Context: process context; does not sleep.
+ */
+static inline void unfair_up_write(struct unfair_rwsem *sem)
+{
+	long word = (long)current | UNFAIR_RWSEM_WRITER;
+
+	__unfair_release(sem);
+	if (unlikely(!atomic_long_try_cmpxchg_release(&sem->word, &word, 0)))
+		__unfair_up_write_slow(sem);
+}
+
+void unfair_downgrade_write(struct unfair_rwsem *sem);
+
+/**
+ * unfair_rwsem_is_locked() - does anyone hold it?
+ * @sem: the semaphore
+ *
+ * Context: any. The answer may be old when it arrives.
+ * Return: true if it is held, for reading or for writing, by whomever.
+ */
+static inline bool unfair_rwsem_is_locked(const struct unfair_rwsem *sem)
+{
+	return atomic_long_read(&sem->word) & ~(UNFAIR_RWSEM_FLAGS & ~UNFAIR_RWSEM_WRITER);
+}
+
+/**
+ * unfair_rwsem_is_write_locked() - does anyone hold it for writing?
+ * @sem: the semaphore
+ *
+ * Context: any. The answer may be old when it arrives.
+ * Return: true if it is held for writing, by whomever.
+ */
+static inline bool unfair_rwsem_is_write_locked(const struct unfair_rwsem *sem)
+{
+	return atomic_long_read(&sem->word) & UNFAIR_RWSEM_WRITER;
+}
+
+/**
+ * unfair_rwsem_is_contended() - does anyone wait for it?
+ * @sem: the semaphore
+ *
+ * Context: any. The answer may be old when it arrives.
+ * Return: true if readers or writers are queued.
+ */
+static inline bool unfair_rwsem_is_contended(const struct unfair_rwsem *sem)
+{
+	return atomic_long_read(&sem->word) & (UNFAIR_RWSEM_WWAIT | UNFAIR_RWSEM_RWAIT);
+}
+
+/**
+ * unfair_rwsem_assert_held() - warn unless it is held
+ * @sem: the semaphore
+ *
+ * With lockdep: held by the caller. Without: held by anyone.
+ *
+ * Context: any.
+ */
+static inline void unfair_rwsem_assert_held(const struct unfair_rwsem *sem)
+{
+	if (IS_ENABLED(CONFIG_LOCKDEP))
+		lockdep_assert_held(sem);
+	else
+		WARN_ON_ONCE(!unfair_rwsem_is_locked(sem));
+}
+
+/**
+ * unfair_rwsem_assert_held_read() - warn unless it is held for reading
+ * @sem: the semaphore
+ *
+ * With lockdep: by the caller. Without: by anyone.
+ *
+ * Context: any.
+ */
+static inline void unfair_rwsem_assert_held_read(const struct unfair_rwsem *sem)
+{
+	if (IS_ENABLED(CONFIG_LOCKDEP))
+		lockdep_assert_held_read(sem);
+	else
+		WARN_ON_ONCE(!unfair_rwsem_is_locked(sem) || unfair_rwsem_is_write_locked(sem));
+}
+
+/**
+ * unfair_rwsem_assert_held_write() - warn unless the caller holds it for writing
+ * @sem: the semaphore
+ *
+ * Exact on every kernel: the lock knows its writer.
+ *
+ * Context: process context.
+ */
+static inline void unfair_rwsem_assert_held_write(const struct unfair_rwsem *sem)
+{
+	if (IS_ENABLED(CONFIG_LOCKDEP))
+		lockdep_assert_held_write(sem);
+	WARN_ON_ONCE((atomic_long_read(&sem->word) &
+		      ~(UNFAIR_RWSEM_FLAGS & ~UNFAIR_RWSEM_WRITER)) !=
+		     ((long)current | UNFAIR_RWSEM_WRITER));
+}
+
+/*
+ * guard(unfair_rwsem_read)(&sem), scoped_guard(unfair_rwsem_write, &sem), and
+ * the conditional ones: _try, _intr (readers) and _kill.
+ */
+DEFINE_LOCK_GUARD_1(unfair_rwsem_read, struct unfair_rwsem,
+		    unfair_down_read(_T->lock), unfair_up_read(_T->lock))
+DEFINE_LOCK_GUARD_1(unfair_rwsem_write, struct unfair_rwsem,
+		    unfair_down_write(_T->lock), unfair_up_write(_T->lock))
+
+#if defined(DEFINE_LOCK_GUARD_1_COND_4)		/* since 6.17: ACQUIRE_ERR() knows the error */
+# define __UNFAIR_GUARD_COND(_name, _ext, _lock, _cond)			\
+	DEFINE_LOCK_GUARD_1_COND(_name, _ext, _lock, _cond)
+#elif defined(DEFINE_LOCK_GUARD_1_COND)		/* since 6.8 */
+# define __UNFAIR_GUARD_COND(_name, _ext, _lock, _cond)			\
+	DEFINE_LOCK_GUARD_1_COND(_name, _ext, ({ int _RET = (_lock); _cond; }))
+#else	/* 6.1: CLASS(unfair_rwsem_read_try, g)(&sem), then look at g.lock */
+# define __UNFAIR_GUARD_COND(_name, _ext, _lock, _cond)			\
+	EXTEND_CLASS(_name, _ext, ({					\
+		class_##_name##_t _g = { .lock = _l }, *_T = &_g;	\
+		int _RET = (_lock);					\
+									\
+		if (!(_cond))						\
+			_g.lock = NULL;					\
+		_g; }), struct unfair_rwsem *_l)
+#endif
+
+__UNFAIR_GUARD_COND(unfair_rwsem_read, _try, unfair_down_read_trylock(_T->lock), _RET)
+__UNFAIR_GUARD_COND(unfair_rwsem_read, _intr, unfair_down_read_interruptible(_T->lock), _RET == 0)
+__UNFAIR_GUARD_COND(unfair_rwsem_read, _kill, unfair_down_read_killable(_T->lock), _RET == 0)
+__UNFAIR_GUARD_COND(unfair_rwsem_write, _try, unfair_down_write_trylock(_T->lock), _RET)
+__UNFAIR_GUARD_COND(unfair_rwsem_write, _intr, unfair_down_write_interruptible(_T->lock), _RET == 0)
+__UNFAIR_GUARD_COND(unfair_rwsem_write, _kill, unfair_down_write_killable(_T->lock), _RET == 0)
+
+#endif /* _LINUX_UNFAIR_RWSEM_H */
