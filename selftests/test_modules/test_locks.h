@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The lock types that tests and benchmarks compare, as a vector of operations.
+ */
+#ifndef FSCOMMIT_TEST_LOCKS_H
+#define FSCOMMIT_TEST_LOCKS_H
+
+#include <linux/percpu-rwsem.h>
+#include <linux/rwsem.h>
+#include <linux/slab.h>
+#include <linux/unfair_rwsem.h>
+#include <linux/wait.h>
+
+#include "fscommit_test.h"
+
+/* What f2fs does, from its description: readers try, and sleep beside the lock. */
+struct f2fs_style {
+	struct rw_semaphore	sem;
+	wait_queue_head_t	readers;
+};
+
+static inline void f2fs_style_down_read(struct f2fs_style *l)
+{
+	wait_event(l->readers, down_read_trylock(&l->sem));
+}
+
+static inline void f2fs_style_up_read(struct f2fs_style *l)
+{
+	up_read(&l->sem);
+}
+
+static inline void f2fs_style_down_write(struct f2fs_style *l)
+{
+	down_write(&l->sem);
+}
+
+static inline void f2fs_style_up_write(struct f2fs_style *l)
+{
+	up_write(&l->sem);
+	wake_up_all(&l->readers);
+}
+
+union test_lock {
+	struct rw_semaphore		rwsem;
+	struct f2fs_style		f2fs;
+	struct percpu_rw_semaphore	percpu;
+	struct unfair_rwsem		unfair;
+};
+
+struct test_lock_ops {
+	const char *name;
+	/* 0 or an error; @how one of enum fct_how, @timeout in jiffies */
+	int (*lock)(union test_lock *l, bool write, unsigned int how, long timeout,
+		    unsigned int subclass);
+	void (*unlock)(union test_lock *l, bool write);
+	void (*downgrade)(union test_lock *l);	/* may be missing */
+};
+
+static int test_rwsem_lock(union test_lock *l, bool write, unsigned int how, long timeout,
+			   unsigned int subclass)
+{
+	switch (how) {
+	case FCT_PLAIN:
+		write ? down_write(&l->rwsem) : down_read(&l->rwsem);
+		return 0;
+	case FCT_KILLABLE:
+		return write ? down_write_killable(&l->rwsem) : down_read_killable(&l->rwsem);
+	case FCT_TRYLOCK:
+		return (write ? down_write_trylock(&l->rwsem) : down_read_trylock(&l->rwsem)) ?
+			0 : -EAGAIN;
+	}
+	return -EOPNOTSUPP;
+}
+
+static void test_rwsem_unlock(union test_lock *l, bool write)
+{
+	write ? up_write(&l->rwsem) : up_read(&l->rwsem);
+}
+
+static void test_rwsem_downgrade(union test_lock *l)
+{
+	downgrade_write(&l->rwsem);
+}
+
+static int test_f2fs_lock(union test_lock *l, bool write, unsigned int how, long timeout,
+			  unsigned int subclass)
+{
+	switch (how) {
+	case FCT_PLAIN:
+		write ? f2fs_style_down_write(&l->f2fs) : f2fs_style_down_read(&l->f2fs);
+		return 0;
+	case FCT_TRYLOCK:
+		return (write ? down_write_trylock(&l->f2fs.sem) :
+			down_read_trylock(&l->f2fs.sem)) ? 0 : -EAGAIN;
+	}
+	return -EOPNOTSUPP;
+}
+
+static void test_f2fs_unlock(union test_lock *l, bool write)
+{
+	write ? f2fs_style_up_write(&l->f2fs) : f2fs_style_up_read(&l->f2fs);
+}
+
+static int test_percpu_lock(union test_lock *l, bool write, unsigned int how, long timeout,
+			    unsigned int subclass)
+{
+	switch (how) {
+	case FCT_PLAIN:
+		write ? percpu_down_write(&l->percpu) : percpu_down_read(&l->percpu);
+		return 0;
+	case FCT_TRYLOCK:
+		if (write)
+			return -EOPNOTSUPP;
+		return percpu_down_read_trylock(&l->percpu) ? 0 : -EAGAIN;
+	}
+	return -EOPNOTSUPP;
+}
+
+static void test_percpu_unlock(union test_lock *l, bool write)
+{
+	write ? percpu_up_write(&l->percpu) : percpu_up_read(&l->percpu);
+}
+
+static int test_unfair_lock(union test_lock *l, bool write, unsigned int how, long timeout,
+			    unsigned int subclass)
+{
+	struct unfair_rwsem *sem = &l->unfair;
+
+	switch (how) {
+	case FCT_PLAIN:
+		write ? unfair_down_write(sem) : unfair_down_read(sem);
+		return 0;
+	case FCT_INTERRUPTIBLE:
+		return write ? unfair_down_write_interruptible(sem) :
+			       unfair_down_read_interruptible(sem);
+	case FCT_KILLABLE:
+		return write ? unfair_down_write_killable(sem) : unfair_down_read_killable(sem);
+	case FCT_TIMEOUT:
+		return write ? unfair_down_write_timeout(sem, timeout) :
+			       unfair_down_read_timeout(sem, timeout);
+	case FCT_TRYLOCK:
+		return (write ? unfair_down_write_trylock(sem) : unfair_down_read_trylock(sem)) ?
+			0 : -EAGAIN;
+	case FCT_NESTED:
+		write ? unfair_down_write_nested(sem, subclass) :
+			unfair_down_read_nested(sem, subclass);
+		return 0;
+	}
+	return -EOPNOTSUPP;
+}
+
+static void test_unfair_unlock(union test_lock *l, bool write)
+{
+	write ? unfair_up_write(&l->unfair) : unfair_up_read(&l->unfair);
+}
+
+static void test_unfair_downgrade(union test_lock *l)
+{
+	unfair_downgrade_write(&l->unfair);
+}
+
+static int test_busted_lock(union test_lock *l, bool write, unsigned int how, long timeout,
+			    unsigned int subclass)
+{
+	return 0;
+}
+
+static void test_busted_unlock(union test_lock *l, bool write)
+{
+}
+
+static const struct test_lock_ops test_locks[FCT_NR_TYPES] = {
+	[FCT_RWSEM] = { "rw_semaphore", test_rwsem_lock, test_rwsem_unlock, test_rwsem_downgrade },
+	[FCT_F2FS] = { "f2fs-style", test_f2fs_lock, test_f2fs_unlock },
+	[FCT_PERCPU] = { "percpu_rw_semaphore", test_percpu_lock, test_percpu_unlock },
+	[FCT_UNFAIR] = { "unfair_rwsem", test_unfair_lock, test_unfair_unlock,
+			 test_unfair_downgrade },
+	[FCT_BUSTED] = { "busted", test_busted_lock, test_busted_unlock },
+};
+
+static int test_lock_init(union test_lock *l, unsigned int type)
+{
+	switch (type) {
+	case FCT_RWSEM:
+		init_rwsem(&l->rwsem);
+		return 0;
+	case FCT_F2FS:
+		init_rwsem(&l->f2fs.sem);
+		init_waitqueue_head(&l->f2fs.readers);
+		return 0;
+	case FCT_PERCPU:
+		return percpu_init_rwsem(&l->percpu);
+	case FCT_UNFAIR:
+		init_unfair_rwsem(&l->unfair);
+		return 0;
+	}
+	return 0;
+}
+
+static void test_lock_destroy(union test_lock *l, unsigned int type)
+{
+	if (type == FCT_PERCPU)
+		percpu_free_rwsem(&l->percpu);
+}
+
+#endif /* FSCOMMIT_TEST_LOCKS_H */
