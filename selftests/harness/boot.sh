@@ -1,0 +1,137 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0
+# Boots a kernel of the matrix with a plan, and prints the verdict.
+#
+#   boot.sh [OPTION...] KERNEL PLAN [FILE...]
+#
+# PLAN says what the guest does (see init); each FILE is put into /fscommit of the
+# guest. All of them are copied; programs must be static, or --with their
+# libraries.
+#
+#   --out DIR        where the log, the results and the guest's files go
+#   --timeout S      after that the guest is killed and has failed   [300]
+#   --append ARGS    more of the kernel's command line
+#   --expect REGEX   the kernel must complain, once, and like this
+#   --smp N          CPUs                                            [2]
+#   --icount         count instructions: one CPU, one ns each
+#   --with PROGRAM   a program of the host with its libraries
+#   --no-panic       do not panic on a WARN
+#
+# Exit status: 0 verdict PASS; 1 FAIL, or no verdict.
+
+. "$(dirname "$0")/lib.sh"
+
+out='' limit=300 append='' expect='' smp=2 icount='' with=() panic='panic_on_warn=1 oops=panic'
+while [ $# -gt 0 ]; do
+	case $1 in
+	--out) out=$2; shift 2 ;;
+	--timeout) limit=$2; shift 2 ;;
+	--append) append=$2; shift 2 ;;
+	--expect) expect=$2; panic=oops=panic; shift 2 ;;
+	--smp) smp=$2; shift 2 ;;
+	--icount) icount=1; smp=1; shift ;;
+	--with) with+=("$2"); shift 2 ;;
+	--no-panic) panic=oops=panic; shift ;;
+	--*) die "boot.sh: unknown option $1" ;;
+	*) break ;;
+	esac
+done
+[ $# -ge 2 ] || { sed -n '3,/^$/s/^# \{0,1\}//p' "$0"; exit 2; }
+name=$1 plan=$2
+shift 2
+kernel=$("$HARNESS/kernel.sh" get "$name") || exit 1
+arch=$(cat "$kernel/arch")
+out=${out:-$LOGS/boot-$name}
+mkdir -p "$out"
+rm -rf "${out:?}"/*
+
+need_packages busybox-static cpio gzip
+[ "$arch" = um ] || need_packages qemu-system-x86
+
+# What the kernel says when something is wrong with it.
+reports='WARNING:|BUG:|BUG |Oops|INFO: task .* blocked|soft lockup|hard LOCKUP'
+reports="$reports|rcu.*(stall|self-detected)|unreferenced object|general protection|Kernel panic"
+reports="$reports|scheduling while atomic|possible (recursive|circular)|lock held when returning"
+reports="$reports|psi: inconsistent|refcount_t:|list_(add|del) corruption|ODEBUG:"
+
+root=$(mktemp -d "${TMPDIR:-/tmp}/fscommit-root.XXXXXX")
+trap 'rm -rf "$root"' EXIT
+mkdir -p "$root"/{bin,fscommit,lib,lib64,etc}
+cp /bin/busybox "$root/bin/"
+cp "$HARNESS/init" "$root/init"
+chmod +x "$root/init"
+[ $# -eq 0 ] || cp -r "$@" "$root/fscommit/"
+for p in "${with[@]}"; do
+	path=$(command -v "$p") || die "no program '$p' on this machine"
+	cp "$path" "$root/fscommit/"
+	ldd "$path" 2>/dev/null | grep -o '/[^ ]*' | while read -r l; do
+		mkdir -p "$root$(dirname "$l")"
+		cp -L "$l" "$root$l"
+	done
+done
+cp "$plan" "$root/fscommit/plan"
+result=/dev/ttyS1
+cat >"$root/fscommit/env" <<EOF
+RESULT=$result
+EXPECT='$expect'
+REPORTS='$reports'
+KMEMLEAK=$(grep -qs '^CONFIG_DEBUG_KMEMLEAK=y' "$kernel/kdir/.config" && echo 1)
+EOF
+(cd "$root" && find . | cpio -o -H newc --quiet -R 0:0 | gzip -1) >"$out/initramfs"
+
+# A /dev/kvm that exists proves nothing: a guest must have printed something.
+kvm_works()
+{
+	local mark=$CACHE/kvm-works
+	[ -w /dev/kvm ] || return 1
+	if [ ! -e "$mark" ]; then
+		timeout 10 qemu-system-x86_64 -accel kvm -cpu host -m 256M -nographic -no-reboot \
+			-kernel "$kernel/image" -append 'console=ttyS0 panic=-1' </dev/null 2>/dev/null |
+			grep -q 'Linux version' && echo yes >"$mark" || echo no >"$mark"
+	fi
+	[ "$(cat "$mark")" = yes ]
+}
+
+rc=0
+if [ "$arch" = um ]; then
+	# own temporary folder: UML maps its memory from a file there
+	TMPDIR=$(df --output=target /dev/shm >/dev/null 2>&1 && echo /dev/shm || echo /tmp) \
+	timeout -k 5 "$limit" "$kernel/image" mem=1G ncpus="$smp" seccomp=on \
+		initrd="$out/initramfs" con=null con0=null,fd:1 ssl=null ssl1=null,fd:9 \
+		panic=-1 quiet $panic $append \
+		</dev/null >"$out/console" 2>&1 9>"$out/result" || rc=$?
+else
+	accel=(-accel tcg,thread=multi -cpu max,-cx16)
+	if [ -n "$icount" ]; then
+		accel=(-accel tcg,thread=single -icount shift=0,sleep=off -cpu max,-cx16)
+	elif kvm_works; then
+		accel=(-accel kvm -cpu host)
+	fi
+	timeout -k 5 "$limit" qemu-system-x86_64 "${accel[@]}" -smp "$smp" -m 1G \
+		-display none -no-reboot -nodefaults \
+		-chardev "file,id=c,path=$out/console" -serial chardev:c \
+		-chardev "file,id=r,path=$out/result" -serial chardev:r \
+		-kernel "$kernel/image" -initrd "$out/initramfs" \
+		-append "console=ttyS0 panic=-1 quiet $panic $append" \
+		</dev/null >"$out/qemu" 2>&1 || rc=$?
+fi
+rm -f "$out/initramfs"
+tr -d '\r' <"$out/result" >"$out/result.txt" 2>/dev/null || : >"$out/result.txt"
+rm -f "$out/result"
+
+# the files that the guest sent
+awk -v out="$out" '
+	/^FILE / { name = $2; gsub(/[^A-Za-z0-9._-]/, "_", name); next }
+	name != "" && /^END$/ { close(cmd); name = ""; next }
+	name != "" { cmd = "base64 -d | gzip -dc >\"" out "/" name "\""; print | cmd }' "$out/result.txt"
+
+verdict=$(sed -n 's/^VERDICT //p' "$out/result.txt" | tail -n 1)
+case $rc in
+124|137) verdict="FAIL the guest hung: killed after $limit s" ;;
+esac
+[ -n "$verdict" ] || verdict="FAIL the guest said nothing (exit status $rc; see $out)"
+if [ "$verdict" = PASS ] && [ -z "$expect" ] && grep -qE "$reports" "$out/console"; then
+	verdict="FAIL a report on the console"
+fi
+printf '%s\n' "$verdict" | tee "$out/verdict"
+[ "$verdict" = PASS ]

@@ -1,0 +1,274 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0
+# Kernels and the compilers that build modules for them, in the cache.
+#
+#   kernel.sh get NAME           makes sure that it is there, prints its folder:
+#                                image, kdir/, release, toolchain, arch
+#   kernel.sh build NAME DIR [ARG...]
+#                                make -C kdir M=DIR ARG..., by its own compiler
+#   kernel.sh source VERSION     the unpacked kernel source, prints its folder
+#   kernel.sh shell NAME         a shell where that compiler is
+#
+# Everything is made under a temporary name and renamed: a cache that is empty
+# or half-written is made whole.
+
+. "$(dirname "$0")/lib.sh"
+
+host_release() { . /etc/os-release && printf '%s\n' "${VERSION_CODENAME:-unknown}"; }
+
+# download SUITE DIR PACKAGE...: into DIR/root by dpkg -x
+download()
+{
+	local suite=$1 dir=$2
+	shift 2
+	mkdir -p "$dir/debs" "$dir/root"
+	(cd "$dir/debs" && suite_apt "$suite" apt-get download "$@")
+	local d
+	for d in "$dir"/debs/*.deb; do
+		dpkg -x "$d" "$dir/root"
+	done
+	rm -rf "$dir/debs"
+}
+
+# --- the compiler -----------------------------------------------------------
+
+# A root folder with the compiler of another Debian release.  The packages are
+# only unpacked: nothing in it needs root, and it is entered by a user namespace.
+make_toolchain()
+{
+	local rel=$1 root=$CACHE/toolchain/$1 tmp
+	[ -e "$root/.complete" ] && return 0
+	suite_update "$rel"
+	tmp=$root.tmp.$$
+	rm -rf "$CACHE/toolchain/$rel".tmp.*
+	mkdir -p "$tmp"
+	case $rel in
+	trixie) set -- gcc-14 libelf1t64 ;;
+	*) set -- gcc-12 libelf1 ;;
+	esac
+	fill_toolchain() {
+		suite_apt "$rel" apt-get install -y --download-only --no-install-recommends \
+			-o Dir::Cache::archives="$tmp/debs" \
+			"$@" base-files bash coreutils dash sed grep gawk findutils diffutils \
+			perl-base make kmod pahole xz-utils zstd tar gzip libc6-dev
+		for d in "$tmp"/debs/*.deb; do
+			dpkg -x "$d" "$tmp" || return 1
+		done
+		rm -rf "$tmp/debs"
+		ln -sf gawk "$tmp/usr/bin/awk"
+		[ -e "$tmp/usr/bin/sh" ] || ln -s dash "$tmp/usr/bin/sh"
+		ln -sf "$(basename "$(ls "$tmp"/usr/bin/gcc-1[0-9])")" "$tmp/usr/bin/gcc"
+		mkdir -p "$tmp/proc" "$tmp/dev" "$tmp/tmp"
+	}
+	mkdir -p "$tmp/debs/partial"
+	step "unpacking the compiler of Debian $rel" "30 s" "$LOGS/toolchain-$rel.log" \
+		fill_toolchain "$@" || die "no compiler for Debian $rel"
+	touch "$tmp/.complete"
+	rm -rf "$root"
+	mv "$tmp" "$root"
+}
+
+# in_toolchain RELEASE COMMAND...: the same paths, another compiler
+in_toolchain()
+{
+	local rel=$1 root=$CACHE/toolchain/$1 ns
+	shift
+	if [ "$rel" = "$(host_release)" ]; then
+		"$@"
+		return
+	fi
+	[ "$(id -u)" -eq 0 ] && ns=(unshare -m) || ns=(unshare -rm)
+	# shellcheck disable=SC2016 # expanded inside
+	"${ns[@]}" sh -c '
+		set -e
+		root=$1; shift
+		for d in /proc /dev "$FSCOMMIT_BIND_A" "$FSCOMMIT_BIND_B"; do
+			mkdir -p "$root$d"
+			mount --rbind "$d" "$root$d"
+		done
+		exec chroot "$root" /usr/bin/env -i HOME=/tmp PATH=/usr/bin:/usr/sbin LC_ALL=C \
+			PWD="$PWD" "$@"' sh "$root" "$@"
+}
+
+toolchain_for()
+{
+	local rel
+	rel=$(matrix_field "$1" toolchain)
+	if [ "$rel" = "$(host_release)" ]; then
+		need_packages gcc make libelf-dev kmod
+	else
+		locked "toolchain-$rel" make_toolchain "$rel"
+	fi
+}
+
+# --- Debian's own kernels ---------------------------------------------------
+
+# Names of the image and header packages of the newest patch level, both there.
+stock_packages()
+{
+	local suite=$1 version=$2 flavour=$3 major=${2%%.*} v img rel
+	local all
+	all=$(suite_apt "$suite" apt-cache pkgnames linux- | sort -V)
+	for v in "$version" "$major"; do
+		for rel in $(printf '%s\n' "$all" |
+			sed -n "s/^linux-headers-\($v\.[0-9].*\)-$flavour-amd64\$/\1/p" | sort -rV); do
+			for img in "linux-image-$rel-$flavour-amd64-unsigned" "linux-image-$rel-$flavour-amd64" \
+				   "linux-binary-unsigned-$rel-$flavour-amd64" "linux-binary-$rel-$flavour-amd64"; do
+				# from 6.17 on linux-image-* holds no kernel, linux-binary-* does
+				case $img in linux-image-*)
+					printf '%s\n' "$all" | grep -qx "linux-base-$rel-$flavour-amd64" && continue ;;
+				esac
+				if printf '%s\n' "$all" | grep -qx "$img"; then
+					printf '%s\n' "$rel" "$img"
+					return 0
+				fi
+			done
+		done
+	done
+	return 1
+}
+
+make_stock()
+{
+	local name=$1 suite version flavour dir tmp rel img pkgs
+	suite=$(matrix_field "$name" suite)
+	version=$(matrix_field "$name" version)
+	flavour=$(matrix_field "$name" flavour)
+	dir=$CACHE/kernels/$name
+	[ -e "$dir/complete" ] && return 0
+	suite_update "$suite"
+	{ read -r rel; read -r img; } < <(stock_packages "$suite" "$version" "$flavour") ||
+		die "$suite has no kernel $version with its headers (flavour $flavour)"
+	tmp=$dir.tmp.$$
+	rm -rf "$CACHE/kernels/$name".tmp.*
+	mkdir -p "$tmp"
+	# the header packages that the flavour's own one depends on
+	pkgs=$(suite_apt "$suite" apt-cache depends "linux-headers-$rel-$flavour-amd64" |
+		sed -n 's/.*Depends: \(linux-\(headers\|kbuild\)-[^ <>]*\).*/\1/p' | sort -u)
+	# shellcheck disable=SC2086 # a list
+	step "downloading Linux $rel ($flavour)" "5 s" "$LOGS/kernel-$name.log" \
+		download "$suite" "$tmp" "$img" "linux-headers-$rel-$flavour-amd64" $pkgs ||
+		die "cannot download $img from $suite"
+	# boot/vmlinuz-RELEASE, and from 6.17 on usr/lib/modules/RELEASE/vmlinuz*
+	mv "$(find "$tmp/root" -name 'vmlinuz*' -type f | head -n 1)" "$tmp/image"
+	rm -rf "$tmp/root/boot" "$tmp/root/lib/modules" "$tmp/root/usr/lib/modules"
+	# The flavour's Makefile names its common part by an absolute path, and some
+	# links are absolute: all get the place where they are now.
+	grep -rlI --include=Makefile -e ' /usr/src/linux-headers' "$tmp/root/usr/src" |
+		xargs -r sed -i "s: /usr/src/linux-headers: $dir/root/usr/src/linux-headers:"
+	find "$tmp/root/usr/src" -type l -lname '/usr/*' | while read -r l; do
+		ln -sfn "$dir/root$(readlink "$l")" "$l"
+	done
+	ln -s "root/usr/src/linux-headers-$rel-$flavour-amd64" "$tmp/kdir"
+	echo "$rel-$flavour-amd64" >"$tmp/release"
+	echo x86_64 >"$tmp/arch"
+	touch "$tmp/complete"
+	rm -rf "$dir"
+	mv "$tmp" "$dir"
+}
+
+# --- kernels built here -----------------------------------------------------
+
+make_source()
+{
+	local version=$1 suite=$2 dir tmp pkg
+	suite_update "$suite"
+	pkg=linux-source-$version
+	suite_apt "$suite" apt-cache show "$pkg" >/dev/null 2>&1 ||
+		pkg=$(suite_apt "$suite" apt-cache pkgnames "linux-source-${version%%.*}." | sort -V | tail -n 1)
+	[ -n "$pkg" ] || die "$suite has no linux-source of the ${version%%.*}.x series"
+	dir=$CACHE/src/$version
+	[ -e "$dir/.complete" ] && return 0
+	tmp=$dir.tmp.$$
+	rm -rf "$dir".tmp.*
+	fill_source() {
+		download "$suite" "$tmp" "$pkg" &&
+		tar -C "$tmp" --strip-components=1 -xf "$tmp"/root/usr/src/linux-source-*.tar.xz &&
+		rm -rf "$tmp/root"
+	}
+	step "unpacking $pkg" "20 s" "$LOGS/source-$version.log" fill_source ||
+		die "cannot download or unpack $pkg from $suite"
+	touch "$tmp/.complete"
+	rm -rf "$dir"
+	mv "$tmp" "$dir"
+}
+
+make_uml()
+{
+	local name=$1 version dir tmp src frags=() f
+	version=$(matrix_field "$name" version)
+	dir=$CACHE/kernels/$name
+	for f in $(matrix_field "$name" flavour | tr + ' '); do
+		frags+=("$HARNESS/config/$f")
+	done
+	if [ -e "$dir/complete" ] && cat "${frags[@]}" | cmp -s - "$dir/fragments"; then
+		return 0
+	fi
+	need_packages gcc make flex bison bc libelf-dev libssl-dev kmod xz-utils
+	locked "source-$version" make_source "$version" "$(matrix_field "$name" suite)"
+	src=$CACHE/src/$version
+	# kdir holds absolute paths, so it is made where it stays: `complete` comes last
+	rm -f "$dir/complete"
+	mkdir -p "$dir/kdir"
+	configure_uml() {
+		local tmp=$dir/kdir
+		make -C "$src" ARCH=um O="$tmp" defconfig &&
+		(cd "$src" && scripts/kconfig/merge_config.sh -m -O "$tmp" "$tmp/.config" "${frags[@]}") &&
+		make -C "$src" ARCH=um O="$tmp" olddefconfig
+	}
+	step "configuring $name" "10 s" "$LOGS/kernel-$name.log" configure_uml || die "cannot configure $name"
+	grep -hE '^CONFIG_' "${frags[@]}" | while read -r f; do
+		grep -qxF "$f" "$dir/kdir/.config" || say "    note: $name has no $f"
+	done
+	step "building $name" "5-8 min on 2 cores" "$LOGS/kernel-$name.log" \
+		make -C "$src" -j"$(nproc)" ARCH=um O="$dir/kdir" all ||
+		die "cannot build $name"
+	cp "$dir/kdir/linux" "$dir/image"
+	make -s -C "$src" ARCH=um O="$dir/kdir" kernelrelease >"$dir/release"
+	echo um >"$dir/arch"
+	cat "${frags[@]}" >"$dir/fragments"
+	touch "$dir/complete"
+}
+
+get()
+{
+	local name=$1
+	case $(matrix_field "$name" kind) in
+	stock) locked "kernel-$name" make_stock "$name" ;;
+	uml) locked "kernel-$name" make_uml "$name" ;;
+	*) die "matrix: unknown kind of kernel '$name'" ;;
+	esac
+	printf '%s\n' "$CACHE/kernels/$name"
+}
+
+build()
+{
+	local name=$1 dir=$2 k arch=()
+	shift 2
+	k=$(get "$name")
+	toolchain_for "$name"
+	[ "$(cat "$k/arch")" = um ] && arch=(ARCH=um)
+	FSCOMMIT_BIND_A=$CACHE FSCOMMIT_BIND_B=$dir_root \
+		in_toolchain "$(matrix_field "$name" toolchain)" \
+		make -C "$k/kdir" M="$dir" "${arch[@]}" "$@"
+}
+
+cmd=${1:-help}
+[ $# -gt 0 ] && shift
+# what a build sees besides the cache
+dir_root=${FSCOMMIT_BUILD_ROOT:-$TOP}
+case $cmd in
+get) get "${1:?name of a kernel}" ;;
+build) build "${1:?name of a kernel}" "$(cd "${2:?folder}" && pwd)" "${@:3}" ;;
+source)
+	v=${1:?version}
+	suite=$(awk -v v="$v" '!/^#/ && $3 == v { print $5; exit }' "$MATRIX")
+	[ -n "$suite" ] || die "no kernel of version $v in the matrix"
+	need_packages xz-utils
+	locked "source-$v" make_source "$v" "$suite"
+	printf '%s\n' "$CACHE/src/$v" ;;
+shell)
+	toolchain_for "$1"
+	FSCOMMIT_BIND_A=$CACHE FSCOMMIT_BIND_B=$dir_root in_toolchain "$(matrix_field "$1" toolchain)" bash ;;
+*) sed -n '3,/^$/s/^# \{0,1\}//p' "$0" ;;
+esac

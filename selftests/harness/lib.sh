@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+# What every script of the harness needs: where things are, how it speaks, how
+# it asks for packages.  Sourced, never run.
+
+set -euo pipefail
+
+HARNESS=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+# shellcheck disable=SC2034 # for the scripts that source this
+TOP=$(cd "$HARNESS/../.." && pwd)
+CACHE=${FSCOMMIT_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/fscommit}
+LOGS=${FSCOMMIT_LOGS:-$CACHE/logs}
+MATRIX=$HARNESS/matrix
+
+say() { printf '%s\n' "$*" >&2; }
+die() { printf 'error: %s\n' "$*" >&2; exit 1; }
+
+# Runs a long command with its output in a log, and says what it is, how far it
+# is and how long it usually takes.
+#   step WHAT USUALLY LOG COMMAND...
+step()
+{
+	local what=$1 usually=$2 log=$3 start=$SECONDS pid rc=0
+	shift 3
+	mkdir -p "$(dirname "$log")"
+	printf '  %s (usually %s)\n' "$what" "$usually" >&2
+	"$@" >>"$log" 2>&1 </dev/null &
+	pid=$!
+	while kill -0 "$pid" 2>/dev/null; do
+		for _ in $(seq 75); do
+			kill -0 "$pid" 2>/dev/null || break
+			sleep 0.2
+		done
+		kill -0 "$pid" 2>/dev/null &&
+			printf '    ... %d s: %.100s\n' $((SECONDS - start)) \
+				"$(tail -n 1 "$log" | tr -d '\r')" >&2
+	done
+	wait "$pid" || rc=$?
+	if [ "$rc" -ne 0 ]; then
+		say "    failed after $((SECONDS - start)) s; the end of $log:"
+		tail -n 15 "$log" | sed 's/^/    | /' >&2
+		return "$rc"
+	fi
+}
+
+# Installs what is missing, or prints the exact command and stops.
+need_packages()
+{
+	local missing=() p cmd
+	for p in "$@"; do
+		[ "$(dpkg-query -W -f '${db:Status-Status}' "$p" 2>/dev/null)" = installed ] ||
+			missing+=("$p")
+	done
+	[ ${#missing[@]} -eq 0 ] && return 0
+	cmd="apt-get install -y --no-install-recommends ${missing[*]}"
+	local as=()
+	if [ "$(id -u)" -ne 0 ]; then
+		if command -v sudo >/dev/null && sudo -n true 2>/dev/null; then
+			as=(sudo)
+		elif command -v sudo >/dev/null && [ -t 0 ]; then
+			sudo true && as=(sudo)
+		fi
+		if [ ${#as[@]} -eq 0 ]; then
+			say "these packages are missing: ${missing[*]}"
+			say "install them as root, then come back:"
+			say "    apt-get update && $cmd"
+			exit 1
+		fi
+	fi
+	say "installing: ${missing[*]}"
+	# shellcheck disable=SC2086 # $cmd is words
+	install_packages() {
+		"${as[@]}" env DEBIAN_FRONTEND=noninteractive $cmd ||
+			{ "${as[@]}" apt-get update &&
+			  "${as[@]}" env DEBIAN_FRONTEND=noninteractive $cmd; }
+	}
+	step "installing packages with apt" "30-90 s" "$LOGS/packages.log" install_packages ||
+		die "could not install: ${missing[*]} (network down, or no such package?)"
+}
+
+# The Debian mirror that this machine's apt uses; DEBIAN_MIRROR overrides.
+mirror()
+{
+	local m=${DEBIAN_MIRROR:-}
+	[ -n "$m" ] || m=$(apt-get indextargets --format '$(SITE)' \
+		"Created-By: Packages" "Origin: Debian" "Label: Debian" 2>/dev/null | sort -u | head -n 1)
+	# before the first `apt-get update` the origin is not known yet
+	[ -n "$m" ] || m=$(apt-get indextargets --format '$(SITE) $(RELEASE)' "Created-By: Packages" |
+		awk '$2 !~ /security/ && $1 ~ /\/debian\/?$/ { print $1; exit }')
+	[ -n "$m" ] || die "apt's configuration names no Debian mirror; set DEBIAN_MIRROR=URL"
+	printf '%s\n' "${m%/}"
+}
+
+# Runs an apt tool on one suite, with lists and cache of its own, without
+# touching the system's configuration.   suite_apt SUITE apt-get|apt-cache ...
+suite_apt()
+{
+	local suite=$1 tool=$2 d=$CACHE/apt/$1 base
+	shift 2
+	mkdir -p "$d/lists/partial" "$d/cache/archives/partial" "$d/none"
+	base=${suite%-backports}
+	{
+		echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $(mirror) $base main"
+		[ "$base" = "$suite" ] ||
+		echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $(mirror) $suite main"
+	} >"$d/sources.list.$$"
+	mv "$d/sources.list.$$" "$d/sources.list"
+	[ -e "$d/status" ] || : >"$d/status"
+	"$tool" -o Dir::Etc::sourcelist="$d/sources.list" -o Dir::Etc::sourceparts=- \
+		-o Dir::Etc::preferencesparts="$d/none" -o Dir::Etc::preferences="$d/none/none" \
+		-o Dir::State::lists="$d/lists" -o Dir::Cache="$d/cache" \
+		-o Dir::State::status="$d/status" -o APT::Sandbox::User="$(id -un)" \
+		-o APT::Architecture="$(dpkg --print-architecture)" "$@"
+}
+
+suite_update()
+{
+	local d=$CACHE/apt/$1
+	# once a day is enough
+	[ -n "$(find "$d/updated" -mmin -1440 2>/dev/null)" ] && return 0
+	step "reading the package lists of $1" "5 s" "$LOGS/apt-$1.log" suite_apt "$1" apt-get update ||
+		die "cannot read the package lists of $1 (no network?)"
+	touch "$d/updated"
+}
+
+# Only one process at a time makes a given thing in the cache.
+#   locked NAME COMMAND...
+locked()
+{
+	local name=$1
+	shift
+	mkdir -p "$CACHE/locks"
+	(
+		flock -n 9 || { say "  waiting for another run that makes $name"; flock 9; }
+		"$@"
+	) 9>"$CACHE/locks/$name"
+}
+
+# matrix_field NAME FIELD
+matrix_field()
+{
+	awk -v n="$1" -v f="$2" '
+		/^#/ || !NF { next }
+		$1 == n { split("name kind version flavour suite toolchain torture", k)
+			  for (i in k) if (k[i] == f) { print $i; found = 1 } }
+		END { exit !found }' "$MATRIX" ||
+		die "no kernel '$1' in the matrix; there are: $(matrix_names | tr '\n' ' ')"
+}
+
+matrix_names() { awk '!/^#/ && NF { print $1 }' "$MATRIX"; }
