@@ -1,0 +1,649 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * ckptlat - how long a checkpoint writer waits for its lock
+ *
+ * Low-priority readers, busy tasks and one important writer, all real userspace
+ * tasks, fight over each lock type of /dev/fscommit_test in interleaved rounds.
+ * Options are named after cyclictest's where there is one of the same meaning.
+ */
+#define _GNU_SOURCE
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <limits.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "../test_modules/fscommit_test.h"
+#include "stats.h"
+
+#define EXIT_THRESHOLD	2	/* as cyclictest and rtla: a latency was too long */
+#define MAX_READERS	256
+#define MAX_BUSY	64
+#define MAX_SAMPLES	(1 << 20)
+#define CGROUP		"/sys/fs/cgroup/ckptlat"
+
+static const struct lock_name {
+	const char *option, *shown;
+	unsigned int type;
+} lock_names[] = {
+	{ "rwsem", "rw_semaphore", FCT_RWSEM },
+	{ "percpu", "percpu_rw_semaphore", FCT_PERCPU },
+	{ "f2fs", "f2fs-style unfair", FCT_F2FS },
+	{ "unfair", "unfair_rwsem", FCT_UNFAIR },
+};
+
+#define NR_LOCKS	(sizeof(lock_names) / sizeof(lock_names[0]))
+#define OURS		(NR_LOCKS - 1)
+
+static struct {
+	bool lock[NR_LOCKS];
+	int readers, rounds, busy;
+	double duration;
+	long interval, section, reader_interval, reader_section;
+	int policy, prio, nice, reader_policy, reader_nice;
+	int cpu_max, cpu_weight;
+	long threshold, histogram, bound;
+	bool quiet, hackbench;
+	const char *json, *title;
+} opt = {
+	.lock = { true, true, true, true },
+	.readers = 8, .rounds = 3, .busy = 4, .duration = 4,
+	.interval = 1000, .section = 1000, .reader_interval = 500, .reader_section = 20,
+	.policy = SCHED_OTHER, .nice = -20, .reader_policy = SCHED_OTHER, .reader_nice = 19,
+	.bound = -1,
+};
+
+/* One lock's results over all rounds; shared with the children. */
+struct result {
+	struct samples writer;
+	struct samples reader;
+	uint64_t reads;
+	uint64_t round_max[64];
+};
+
+struct shared {
+	atomic_int ready, go, stop;
+	atomic_ulong reads;
+	atomic_ulong errors;
+};
+
+static struct shared *shared;
+static struct result *results[NR_LOCKS];
+
+static void *share(size_t size)
+{
+	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	if (p == MAP_FAILED) {
+		perror("ckptlat: mmap");
+		exit(1);
+	}
+	return p;
+}
+
+__attribute__((format(printf, 1, 2), noreturn))
+static void fatal(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	fprintf(stderr, "ckptlat: ");
+	vfprintf(stderr, fmt, ap);
+	fprintf(stderr, "\n");
+	va_end(ap);
+	exit(1);
+}
+
+static void sleep_us(long us)
+{
+	struct timespec t = { us / 1000000, us % 1000000 * 1000 };
+
+	nanosleep(&t, NULL);
+}
+
+static double now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec + t.tv_nsec / 1e9;
+}
+
+static void set_priority(int policy, int prio, int nice)
+{
+	struct sched_param p = { .sched_priority = prio };
+
+	if (policy == SCHED_OTHER || policy == SCHED_BATCH) {
+		if (setpriority(PRIO_PROCESS, 0, nice))
+			fatal("nice %d: %s", nice, strerror(errno));
+		p.sched_priority = 0;
+	}
+	if (policy == SCHED_IDLE)
+		p.sched_priority = 0;
+	if (sched_setscheduler(0, policy, &p))
+		fatal("policy %d, priority %d: %s", policy, p.sched_priority, strerror(errno));
+}
+
+static bool write_file(const char *path, const char *fmt, ...)
+{
+	FILE *f = fopen(path, "w");
+	va_list ap;
+	bool ok;
+
+	if (!f)
+		return false;
+	va_start(ap, fmt);
+	ok = vfprintf(f, fmt, ap) >= 0;
+	va_end(ap);
+	return !fclose(f) && ok;
+}
+
+static bool want_cgroup(void)
+{
+	return opt.cpu_max || opt.cpu_weight;
+}
+
+static void setup_cgroup(void)
+{
+	if (!want_cgroup())
+		return;
+	write_file("/sys/fs/cgroup/cgroup.subtree_control", "+cpu");
+	if (mkdir(CGROUP, 0755) && errno != EEXIST)
+		fatal("%s: %s (no cgroup v2 with the cpu controller?)", CGROUP, strerror(errno));
+	/* short periods: what a container gets */
+	if (opt.cpu_max && !write_file(CGROUP "/cpu.max", "%d 100000", opt.cpu_max * 1000))
+		fatal("%s/cpu.max: %s", CGROUP, strerror(errno));
+	if (opt.cpu_weight && !write_file(CGROUP "/cpu.weight", "%d", opt.cpu_weight))
+		fatal("%s/cpu.weight: %s", CGROUP, strerror(errno));
+}
+
+/* Every child: waits for the start, dies with its parent. */
+static void child_start(const char *name)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	prctl(PR_SET_NAME, name);
+	prctl(PR_SET_TIMERSLACK, 1000UL);
+	atomic_fetch_add(&shared->ready, 1);
+	while (!atomic_load(&shared->go))
+		sleep_us(500);
+}
+
+static bool lock_once(int fd, struct fct_op *op)
+{
+	if (!ioctl(fd, FCT_LOCK, op))
+		return true;
+	if (errno != EINTR)
+		atomic_fetch_add(&shared->errors, 1);
+	return false;
+}
+
+static void reader(int fd, struct result *r)
+{
+	struct fct_op op = {
+		.mode = FCT_READ, .how = FCT_PLAIN, .hold = FCT_BUSY,
+		.hold_us = opt.reader_section,
+	};
+
+	if (want_cgroup() && !write_file(CGROUP "/cgroup.procs", "0"))
+		fatal("%s/cgroup.procs: %s", CGROUP, strerror(errno));
+	set_priority(opt.reader_policy, 0, opt.reader_nice);
+	child_start("reader");
+	while (!atomic_load(&shared->stop)) {
+		if (!lock_once(fd, &op))
+			break;
+		samples_add(&r->reader, op.wait_ns);
+		atomic_fetch_add(&shared->reads, 1);
+		sleep_us(opt.reader_interval);
+	}
+	_exit(0);
+}
+
+static void writer(int fd, struct result *r, int round)
+{
+	struct fct_op op = {
+		.mode = FCT_WRITE, .how = FCT_PLAIN, .hold = FCT_BUSY, .hold_us = opt.section,
+	};
+
+	set_priority(opt.policy, opt.prio, opt.nice);
+	child_start("checkpoint");
+	while (!atomic_load(&shared->stop)) {
+		if (!lock_once(fd, &op))
+			break;
+		samples_add(&r->writer, op.wait_ns);
+		if (op.wait_ns > r->round_max[round])
+			r->round_max[round] = op.wait_ns;
+		sleep_us(opt.interval);
+	}
+	_exit(0);
+}
+
+static void busy(void)
+{
+	volatile unsigned long n = 0;
+
+	child_start("busy");
+	while (!atomic_load(&shared->stop))
+		n++;
+	_exit(0);
+}
+
+static pid_t spawn_hackbench(void)
+{
+	pid_t pid = fork();
+
+	if (pid)
+		return pid;
+	setpgid(0, 0);
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (!freopen("/dev/null", "w", stdout))
+		_exit(126);
+	execlp("hackbench", "hackbench", "-g", "2", "-l", "1000000", NULL);
+	fprintf(stderr, "ckptlat: hackbench: %s (package rt-tests)\n", strerror(errno));
+	_exit(127);
+}
+
+static void run(unsigned int l, int round)
+{
+	pid_t pids[MAX_READERS + MAX_BUSY + 1], noise = 0;
+	__u32 type = lock_names[l].type, bound = opt.bound;
+	int n = 0, i, fd, status;
+
+	fd = open("/dev/fscommit_test", O_RDWR);
+	if (fd < 0)
+		fatal("/dev/fscommit_test: %s (insmod fscommit_test.ko; root only)", strerror(errno));
+	if (ioctl(fd, FCT_CREATE, &type))
+		fatal("cannot create %s: %s", lock_names[l].shown, strerror(errno));
+	if (l == OURS && opt.bound >= 0 && ioctl(fd, FCT_SET_BOUND, &bound))
+		fatal("bound of %ld us: %s", opt.bound, strerror(errno));
+	atomic_store(&shared->ready, 0);
+	atomic_store(&shared->go, 0);
+	atomic_store(&shared->stop, 0);
+	atomic_store(&shared->reads, 0);
+	fflush(NULL);
+	for (i = 0; i < opt.readers; i++)
+		if (!(pids[n++] = fork()))
+			reader(fd, results[l]);
+	if (!(pids[n++] = fork()))
+		writer(fd, results[l], round);
+	for (i = 0; i < opt.busy; i++)
+		if (!(pids[n++] = fork()))
+			busy();
+	for (i = 0; i < n; i++)
+		if (pids[i] < 0)
+			fatal("fork: %s", strerror(errno));
+	/* all there, or one has failed */
+	while (atomic_load(&shared->ready) < n) {
+		if (waitpid(-1, &status, WNOHANG) > 0) {
+			kill(0, SIGTERM);
+			exit(1);
+		}
+		sleep_us(1000);
+	}
+	if (opt.hackbench)
+		noise = spawn_hackbench();
+	atomic_store(&shared->go, 1);
+	sleep_us(opt.duration * 1e6);
+	atomic_store(&shared->stop, 1);
+	if (noise > 0) {
+		kill(-noise, SIGKILL);
+		if (waitpid(noise, &status, 0) == noise && WIFEXITED(status) &&
+		    WEXITSTATUS(status) >= 126)
+			fatal("no background load");
+	}
+	for (i = 0; i < n; i++)
+		waitpid(pids[i], NULL, 0);
+	results[l]->reads += atomic_load(&shared->reads);
+	close(fd);
+}
+
+static void print_table(void)
+{
+	const struct result *ours = opt.lock[OURS] ? results[OURS] : NULL;
+	unsigned int l;
+
+	printf("\n%-20s %9s %9s %9s %8s %8s %9s", "writer's wait (ms)", "p50", "p99", "max",
+	       "writes", "reads", "rd max");
+	printf(ours ? "   p99/ours  max/ours\n" : "\n");
+	for (l = 0; l < NR_LOCKS; l++) {
+		struct result *r = results[l];
+
+		if (!opt.lock[l])
+			continue;
+		printf("%-20s %9.3f %9.3f %9.3f %8llu %8llu %9.1f", lock_names[l].shown,
+		       samples_percentile(&r->writer, 50) / 1e6,
+		       samples_percentile(&r->writer, 99) / 1e6, r->writer.max / 1e6,
+		       (unsigned long long)r->writer.count, (unsigned long long)r->reads,
+		       r->reader.max / 1e6);
+		if (ours && l != OURS)
+			printf("  %8.1fx %8.1fx",
+			       (double)samples_percentile(&r->writer, 99) /
+			       (samples_percentile(&results[OURS]->writer, 99) ?: 1),
+			       (double)r->writer.max / (ours->writer.max ?: 1));
+		printf("\n");
+	}
+	fflush(stdout);
+}
+
+/* As cyclictest: one line a microsecond, a column each, then what did not fit. */
+static void print_histogram(void)
+{
+	unsigned int l;
+	long us;
+
+	printf("# Histogram of the writer's wait, in us\n# us");
+	for (l = 0; l < NR_LOCKS; l++)
+		if (opt.lock[l])
+			printf(" %s", lock_names[l].option);
+	printf("\n");
+	for (us = 0; us < opt.histogram; us++) {
+		printf("%06ld", us);
+		for (l = 0; l < NR_LOCKS; l++)
+			if (opt.lock[l])
+				printf(" %06llu", (unsigned long long)
+				       samples_between(&results[l]->writer, us * 1000,
+						       us * 1000 + 1000));
+		printf("\n");
+	}
+	printf("# Overflows:");
+	for (l = 0; l < NR_LOCKS; l++)
+		if (opt.lock[l])
+			printf(" %06llu", (unsigned long long)
+			       samples_between(&results[l]->writer, opt.histogram * 1000,
+					       UINT64_MAX));
+	printf("\n");
+}
+
+static void print_json(int argc, char **argv, time_t start, int ret)
+{
+	FILE *f = strcmp(opt.json, "-") ? fopen(opt.json, "w") : stdout;
+	struct utsname u;
+	unsigned int l;
+	int i, first = 1;
+
+	if (!f) {
+		fprintf(stderr, "ckptlat: %s: %s\n", opt.json, strerror(errno));
+		return;
+	}
+	uname(&u);
+	fprintf(f, "{\n  \"file_version\": 1,\n  \"cmdline\": \"");
+	for (i = 0; i < argc; i++)
+		fprintf(f, "%s%s", i ? " " : "", argv[i]);
+	fprintf(f, "\",\n  \"title\": \"%s\",\n  \"start_time\": %lld,\n  \"end_time\": %lld,\n",
+		opt.title ?: "", (long long)start, (long long)time(NULL));
+	fprintf(f, "  \"return_code\": %d,\n", ret);
+	fprintf(f, "  \"sysinfo\": { \"release\": \"%s\", \"version\": \"%s\", \"machine\": \"%s\", \"cpus\": %ld },\n",
+		u.release, u.version, u.machine, sysconf(_SC_NPROCESSORS_ONLN));
+	fprintf(f, "  \"unit\": \"ns\",\n  \"locks\": {");
+	for (l = 0; l < NR_LOCKS; l++) {
+		struct result *r = results[l];
+
+		if (!opt.lock[l])
+			continue;
+		fprintf(f, "%s\n    \"%s\": {\n", first ? "" : ",", lock_names[l].option);
+		first = 0;
+		fprintf(f, "      \"writes\": %llu, \"reads\": %llu,\n",
+			(unsigned long long)r->writer.count, (unsigned long long)r->reads);
+		fprintf(f, "      \"writer_wait\": { \"p50\": %llu, \"p99\": %llu, \"max\": %llu },\n",
+			(unsigned long long)samples_percentile(&r->writer, 50),
+			(unsigned long long)samples_percentile(&r->writer, 99),
+			(unsigned long long)r->writer.max);
+		fprintf(f, "      \"reader_wait\": { \"p50\": %llu, \"p99\": %llu, \"max\": %llu },\n",
+			(unsigned long long)samples_percentile(&r->reader, 50),
+			(unsigned long long)samples_percentile(&r->reader, 99),
+			(unsigned long long)r->reader.max);
+		fprintf(f, "      \"writer_max_of_rounds\": [");
+		for (i = 0; i < opt.rounds; i++)
+			fprintf(f, "%s%llu", i ? ", " : "", (unsigned long long)r->round_max[i]);
+		fprintf(f, "],\n      \"writer_histogram\": ");
+		samples_print_json(f, &r->writer);
+		fprintf(f, "\n    }");
+	}
+	fprintf(f, "\n  }\n}\n");
+	if (f != stdout)
+		fclose(f);
+}
+
+static void usage(FILE *f)
+{
+	fprintf(f,
+"Usage: ckptlat [OPTIONS]\n"
+"How long a checkpoint writer waits for its lock, for several lock types.\n\n"
+"  -l LIST  --lock=LIST       rwsem, percpu, f2fs, unfair, or all      [all]\n"
+"  -t NUM   --threads=NUM     reader tasks, 0 to 256                   [8]\n"
+"  -D TIME  --duration=TIME   of a round of one lock; s, m, h          [4s]\n"
+"  -r NUM   --rounds=NUM      rounds, order rotated, 1 to 64           [3]\n"
+"  -i US    --interval=US     the writer's pause                       [1000]\n"
+"  -s US    --section=US      the writer's section                     [1000]\n"
+"  -p PRIO  --priority=PRIO   the writer's real-time priority, 1 to 99\n"
+"           --policy=NAME     of the writer: other, fifo, rr           [other]\n"
+"           --nice=NUM        of the writer                            [-20]\n"
+"  -B NUM   --busy=NUM        busy tasks at nice 0, 0 to 64            [4]\n"
+"           --hackbench       rt-tests' hackbench as load besides\n"
+"           --reader-interval=US, --reader-section=US                  [500, 20]\n"
+"           --reader-policy=NAME  other, batch, idle                   [other]\n"
+"           --reader-nice=NUM                                          [19]\n"
+"           --reader-cpu-max=PERCENT   readers in a cgroup with so much of a CPU\n"
+"           --reader-cpu-weight=NUM    readers in a cgroup of that weight\n"
+"           --bound=US        reader bound of unfair_rwsem, 0: off     [module's]\n"
+"  -b US    --breaktrace=US   exit 2 if our lock's writer waits longer\n"
+"  -h US    --histogram=US    print a histogram up to that, and overflows\n"
+"           --json=FILE       results with all histograms; -: stdout\n"
+"           --title=TEXT      for the report\n"
+"  -q       --quiet           only the table\n"
+"           --help\n\n"
+"Exit status: 0; 1 on an error; 2 when a wait was longer than --breaktrace.\n");
+}
+
+static long number(const char *option, const char *s, long min, long max)
+{
+	char *end;
+	long v;
+
+	errno = 0;
+	v = strtol(s, &end, 10);
+	if (errno || end == s || *end || v < min || v > max)
+		fatal("%s=%s: must be a number from %ld to %ld", option, s, min, max);
+	return v;
+}
+
+static double duration(const char *s)
+{
+	char *end;
+	double v = strtod(s, &end);
+
+	if (*end == 'm')
+		v *= 60, end++;
+	else if (*end == 'h')
+		v *= 3600, end++;
+	else if (*end == 's')
+		end++;
+	if (end == s || *end || !(v >= 0.1 && v <= 3600))
+		fatal("--duration=%s: must be from 0.1s to 1h", s);
+	return v;
+}
+
+static int policy(const char *option, const char *s, const char *allowed)
+{
+	static const struct { const char *name; int policy; } p[] = {
+		{ "other", SCHED_OTHER }, { "fifo", SCHED_FIFO }, { "rr", SCHED_RR },
+		{ "batch", SCHED_BATCH }, { "idle", SCHED_IDLE },
+	};
+	unsigned int i;
+
+	for (i = 0; i < sizeof(p) / sizeof(p[0]); i++)
+		if (!strcmp(s, p[i].name) && strstr(allowed, s))
+			return p[i].policy;
+	fatal("%s=%s: must be one of %s", option, s, allowed);
+}
+
+static void choose_locks(char *list)
+{
+	char *name;
+	unsigned int l;
+
+	memset(opt.lock, 0, sizeof(opt.lock));
+	for (name = strtok(list, ","); name; name = strtok(NULL, ",")) {
+		bool all = !strcmp(name, "all"), found = all;
+
+		for (l = 0; l < NR_LOCKS; l++)
+			if (all || !strcmp(name, lock_names[l].option))
+				opt.lock[l] = found = true;
+		if (!found)
+			fatal("--lock=%s: must be rwsem, percpu, f2fs, unfair or all", name);
+	}
+}
+
+enum {
+	OPT_POLICY = 256, OPT_NICE, OPT_HACKBENCH, OPT_RINTERVAL, OPT_RSECTION, OPT_RPOLICY,
+	OPT_RNICE, OPT_RMAX, OPT_RWEIGHT, OPT_BOUND, OPT_JSON, OPT_TITLE, OPT_HELP,
+};
+
+static void parse(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "lock", 1, NULL, 'l' }, { "threads", 1, NULL, 't' },
+		{ "duration", 1, NULL, 'D' }, { "rounds", 1, NULL, 'r' },
+		{ "interval", 1, NULL, 'i' }, { "section", 1, NULL, 's' },
+		{ "priority", 1, NULL, 'p' }, { "policy", 1, NULL, OPT_POLICY },
+		{ "nice", 1, NULL, OPT_NICE }, { "busy", 1, NULL, 'B' },
+		{ "hackbench", 0, NULL, OPT_HACKBENCH },
+		{ "reader-interval", 1, NULL, OPT_RINTERVAL },
+		{ "reader-section", 1, NULL, OPT_RSECTION },
+		{ "reader-policy", 1, NULL, OPT_RPOLICY },
+		{ "reader-nice", 1, NULL, OPT_RNICE },
+		{ "reader-cpu-max", 1, NULL, OPT_RMAX },
+		{ "reader-cpu-weight", 1, NULL, OPT_RWEIGHT },
+		{ "bound", 1, NULL, OPT_BOUND }, { "breaktrace", 1, NULL, 'b' },
+		{ "histogram", 1, NULL, 'h' }, { "json", 1, NULL, OPT_JSON },
+		{ "title", 1, NULL, OPT_TITLE }, { "quiet", 0, NULL, 'q' },
+		{ "help", 0, NULL, OPT_HELP }, { }
+	};
+	int c;
+
+	while ((c = getopt_long(argc, argv, "l:t:D:r:i:s:p:B:b:h:q", options, NULL)) != -1) {
+		switch (c) {
+		case 'l': choose_locks(optarg); break;
+		case 't': opt.readers = number("--threads", optarg, 0, MAX_READERS); break;
+		case 'D': opt.duration = duration(optarg); break;
+		case 'r': opt.rounds = number("--rounds", optarg, 1, 64); break;
+		case 'i': opt.interval = number("--interval", optarg, 0, 10000000); break;
+		case 's': opt.section = number("--section", optarg, 0, FCT_MAX_HOLD_US); break;
+		case 'p':
+			opt.prio = number("--priority", optarg, 1, 99);
+			if (opt.policy == SCHED_OTHER)
+				opt.policy = SCHED_FIFO;
+			break;
+		case OPT_POLICY:
+			opt.policy = policy("--policy", optarg, "other, fifo, rr");
+			break;
+		case OPT_NICE: opt.nice = number("--nice", optarg, -20, 19); break;
+		case 'B': opt.busy = number("--busy", optarg, 0, MAX_BUSY); break;
+		case OPT_HACKBENCH: opt.hackbench = true; break;
+		case OPT_RINTERVAL:
+			opt.reader_interval = number("--reader-interval", optarg, 0, 10000000);
+			break;
+		case OPT_RSECTION:
+			opt.reader_section = number("--reader-section", optarg, 0, FCT_MAX_HOLD_US);
+			break;
+		case OPT_RPOLICY:
+			opt.reader_policy = policy("--reader-policy", optarg, "other, batch, idle");
+			break;
+		case OPT_RNICE: opt.reader_nice = number("--reader-nice", optarg, -20, 19); break;
+		case OPT_RMAX: opt.cpu_max = number("--reader-cpu-max", optarg, 1, 10000); break;
+		case OPT_RWEIGHT:
+			opt.cpu_weight = number("--reader-cpu-weight", optarg, 1, 10000);
+			break;
+		case OPT_BOUND: opt.bound = number("--bound", optarg, 0, 10000000); break;
+		case 'b': opt.threshold = number("--breaktrace", optarg, 1, LONG_MAX / 1000); break;
+		case 'h': opt.histogram = number("--histogram", optarg, 1, 1000000); break;
+		case OPT_JSON: opt.json = optarg; break;
+		case OPT_TITLE: opt.title = optarg; break;
+		case 'q': opt.quiet = true; break;
+		case OPT_HELP: usage(stdout); exit(0);
+		default: usage(stderr); exit(1);
+		}
+	}
+	if (optind < argc)
+		fatal("unexpected argument '%s'", argv[optind]);
+	if (opt.policy != SCHED_OTHER && !opt.prio)
+		opt.prio = 50;
+}
+
+int main(int argc, char **argv)
+{
+	unsigned int l, turn, locks = 0;
+	time_t start = time(NULL);
+	double t0 = now();
+	int round, ret = 0;
+
+	parse(argc, argv);
+	shared = share(sizeof(*shared));
+	for (l = 0; l < NR_LOCKS; l++) {
+		locks += opt.lock[l];
+		results[l] = share(sizeof(struct result));
+		samples_init(&results[l]->writer, share(samples_size(MAX_SAMPLES)), MAX_SAMPLES);
+		samples_init(&results[l]->reader, share(samples_size(MAX_SAMPLES)), MAX_SAMPLES);
+	}
+	setup_cgroup();
+	if (opt.title && !opt.quiet)
+		printf("%s\n", opt.title);
+	for (round = 0; round < opt.rounds; round++) {
+		for (turn = 0; turn < NR_LOCKS; turn++) {
+			l = (turn + round) % NR_LOCKS;
+			if (!opt.lock[l])
+				continue;
+			if (!opt.quiet) {
+				printf("round %d of %d: %-20s", round + 1, opt.rounds,
+				       lock_names[l].shown);
+				fflush(stdout);
+			}
+			run(l, round);
+			if (!opt.quiet) {
+				printf(" max %9.3f ms  (%.0f s of about %.0f)\n",
+				       results[l]->round_max[round] / 1e6, now() - t0,
+				       opt.rounds * locks * (opt.duration + 0.3));
+				fflush(stdout);
+			}
+		}
+	}
+	if (want_cgroup())
+		rmdir(CGROUP);
+	if (atomic_load(&shared->errors))
+		fatal("%lu lock operations failed", atomic_load(&shared->errors));
+	for (l = 0; l < NR_LOCKS; l++) {
+		samples_sort(&results[l]->writer);
+		samples_sort(&results[l]->reader);
+		if (opt.lock[l] && !results[l]->writer.count)
+			fatal("%s: the writer never got the lock", lock_names[l].shown);
+	}
+	print_table();
+	if (opt.histogram)
+		print_histogram();
+	if (opt.threshold && opt.lock[OURS] &&
+	    results[OURS]->writer.max > (uint64_t)opt.threshold * 1000) {
+		printf("unfair_rwsem: a writer waited %.3f ms, more than the %.3f ms of --breaktrace\n",
+		       results[OURS]->writer.max / 1e6, opt.threshold / 1e3);
+		ret = EXIT_THRESHOLD;
+	}
+	if (opt.json)
+		print_json(argc, argv, start, ret);
+	return ret;
+}

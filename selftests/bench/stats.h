@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Samples of a latency, in nanoseconds: all of them, so that a percentile is one
+ * that was measured. What does not fit is counted, and the maximum is exact.
+ */
+#ifndef FSCOMMIT_STATS_H
+#define FSCOMMIT_STATS_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+struct samples {
+	_Atomic uint64_t count, max;
+	uint64_t room;
+	uint32_t *at;		/* in units of 8 ns: up to 34 s */
+};
+
+static inline size_t samples_size(uint64_t room)
+{
+	return room * sizeof(uint32_t);
+}
+
+static inline void samples_init(struct samples *s, void *memory, uint64_t room)
+{
+	s->at = memory;
+	s->room = room;
+}
+
+/* From several tasks at once. */
+static inline void samples_add(struct samples *s, uint64_t ns)
+{
+	uint64_t i = atomic_fetch_add(&s->count, 1), max = atomic_load(&s->max);
+
+	if (i < s->room)
+		s->at[i] = ns / 8 > UINT32_MAX ? UINT32_MAX : ns / 8;
+	while (ns > max && !atomic_compare_exchange_weak(&s->max, &max, ns))
+		;
+}
+
+static inline uint64_t samples_kept(const struct samples *s)
+{
+	return s->count < s->room ? s->count : s->room;
+}
+
+static int samples_compare(const void *a, const void *b)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* Before any of the following. */
+static inline void samples_sort(struct samples *s)
+{
+	qsort(s->at, samples_kept(s), sizeof(*s->at), samples_compare);
+}
+
+static inline uint64_t samples_percentile(const struct samples *s, double percent)
+{
+	uint64_t n = samples_kept(s), i = n * percent / 100;
+
+	return n ? s->at[i < n ? i : n - 1] * 8ULL : 0;
+}
+
+/* How many are at least @from and below @to. */
+static inline uint64_t samples_between(const struct samples *s, uint64_t from, uint64_t to)
+{
+	uint64_t i, n = 0;
+
+	for (i = 0; i < samples_kept(s); i++)
+		n += s->at[i] * 8ULL >= from && s->at[i] * 8ULL < to;
+	return n;
+}
+
+/* [[upper bound in ns, count], ...], eight steps an octave, empty ones left out. */
+static inline void samples_print_json(FILE *f, const struct samples *s)
+{
+	uint64_t i = 0, n = samples_kept(s), octave = 8, step, to, in;
+	int first = 1;
+
+	fprintf(f, "[");
+	for (step = 0; i < n; step++) {
+		to = octave + octave / 8 * (step + 1);
+		for (in = 0; i < n && s->at[i] * 8ULL < to; i++)
+			in++;
+		if (in)
+			fprintf(f, "%s[%llu, %llu]", first ? "" : ", ",
+				(unsigned long long)to, (unsigned long long)in);
+		first = first && !in;
+		if (step == 7) {
+			step = -1;
+			octave *= 2;
+		}
+	}
+	fprintf(f, "]");
+}
+
+#endif /* FSCOMMIT_STATS_H */
