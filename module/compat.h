@@ -34,4 +34,11 @@
 # define compat_trace_contended_release(lock)	do { } while (0)
 #endif
 
+/* Some time after 6.12: owner_on_cpu() exists on kernels for one CPU, too. */
+#ifdef CONFIG_SMP
+# define compat_on_cpu(task)	owner_on_cpu(task)
+#else
+# define compat_on_cpu(task)	((void)(task), false)
+#endif
+
 #endif /* _FSCOMMIT_COMPAT_H */

@@ -2,27 +2,24 @@
 /*
  * Reader-unfair, writer-preferring read/write semaphore.
  *
- * Everything but the fast paths happens under wait_lock: who waits, who is let
- * in, who is woken. The exception is the reader that leaves by its own compare
- * and exchange; it is ordered against a waiter by the lock word alone:
+ * Everything but the fast paths happens under wait_lock: who waits, who is let in,
+ * who is woken. A fast path succeeds only if nobody is to be told: readers leave by
+ * their own compare and exchange while no flag is in the word or others stay in, and
+ * a writer while its word has no flag. Who waits puts a flag there, under wait_lock,
+ * looks at the word again, and sets its task state before it gives wait_lock away:
+ * a release that comes later finds it, one that came earlier was seen.
  *
- *	writer that waits (wait_lock held)	last reader
- *	----------------------------------	-----------
- *	A: sets WWAIT in the word		B: takes READER off the word
- *	   reads the reader count from it	   reads WWAIT from it
+ * wait_lock also keeps the releaser from being preempted between the release and
+ * the last wakeup. Otherwise the lock would be free, the writer asleep, and the one
+ * that was about to wake it at the end of the run queue.
  *
- * Both are atomic operations on one word, so one of them comes first: either the
- * writer finds no reader, or the reader finds WWAIT, takes wait_lock and looks for
- * a sleeper. A waiter sets its task state before it gives wait_lock away, so one
- * that is found asleep can be woken. The same holds for a fast unlock of a writer
- * (its exchange fails once RWAIT or WWAIT is there).
- *
- * Recipes (all under wait_lock):
+ * Recipes:
  *
  *  release by a writer, or by the last reader:
  *	1) Readers that waited past the bound, and none had its window since the
  *	   last writer: take them off the queue, open the window, wake them.
- *	2) Writers queued: wake the first one, unless it is awake.
+ *	2) Writers queued: wake the first one. If that was done before and it has
+ *	   not been scheduled since, wake the next one as well.
  *	3) None queued: take as many readers off the queue as can run, wake them.
  *
  *  reader:
@@ -31,31 +28,33 @@
  *	3) Let in: wake one more, where it may come in too.
  *
  *  writer:
- *	1) Free, no window for others, and first in the queue (or allowed to pass
- *	   the first): take it.
- *	2) Else queue by priority, spin, sleep; in a window by timer, to its end.
+ *	1) Free, no window, and first in the queue or allowed to pass the first: take
+ *	   it. Passing is allowed at the same or a higher priority, but not for ever;
+ *	   and at any, if the first was called and is not scheduled.
+ *	2) Else queue by priority, spin, sleep; by timer, where time alone decides.
  *
- * A reader leaves the queue when it is woken, not when it is let in. So one that
- * is woken and never scheduled is forgotten: it costs one window at the most,
- * and no release looks at it again before it has run.
+ * A reader leaves the queue when it is woken, not when it is let in. So one that is
+ * woken and never scheduled is forgotten: it costs one window at the most, and no
+ * release looks at it again before it has run.
  *
  * The choice costs: a waiting reader is woken for nothing when a writer is quicker
- * (it queues again, with the age that it has); a woken writer that is not
- * scheduled keeps new readers out until their bound has passed.
+ * (it queues again, with the age that it has); a woken writer that is not scheduled
+ * keeps new readers out until their bound has passed; and a priority is looked at
+ * when a task queues, not when it changes.
  */
 #include <linux/cpumask.h>
 #include <linux/hrtimer.h>
 #include <linux/jiffies.h>
 #include <linux/ktime.h>
-#include <linux/moduleparam.h>
-#include <linux/sched/debug.h>
+#include <linux/module.h>
 #include <linux/sched/rt.h>
 #include <linux/sched/signal.h>
 #include <linux/sched/task.h>
-#include <linux/slab.h>
+#include <linux/string.h>
 #include <linux/unfair_rwsem.h>
 
 #include "compat.h"
+#include "ranged_param.h"
 
 #define WRITER	UNFAIR_RWSEM_WRITER
 #define WWAIT	UNFAIR_RWSEM_WWAIT
@@ -68,8 +67,14 @@
 #define MAX_STEALS	16
 /* How many are woken at once; never more than there are CPUs. */
 #define MAX_WAKES	16
+/* How many called and absent writers a release looks past. */
+#define MAX_ABSENT	8
+/* A writer that is passed in its absence gets up to 2^6 as much time to come. */
+#define MAX_MISSED	6
 /* How long to spin on what shows no owner, in nanoseconds. */
 #define BLIND_SPIN_NS	20000
+/* After that, a waiter is left to the hung task detector. */
+#define LAST_RECHECK	(30 * HZ)
 /* Priorities as kept here: 0 deadline, 1-100 real-time, then nice, then idle. */
 #define PRIO_FAIR	(MAX_RT_PRIO + 1)
 #define PRIO_IDLE	(MAX_PRIO + 1)
@@ -78,9 +83,11 @@ struct waiter {
 	struct task_struct	*task;
 	struct rb_node		node;		/* in sem->writers or sem->readers */
 	struct rb_node		age;		/* in sem->reader_ages */
-	u32			since;		/* microseconds */
+	u64			since;
+	u64			called;		/* expected to look since then; 0: it has */
+	u16			window;		/* the one that it was woken for, 0: none */
 	u8			prio;
-	u8			window;		/* the window it was woken for, 0: none */
+	u8			missed;		/* how often it came too late */
 	bool			queued;
 	bool			asleep;
 };
@@ -90,64 +97,31 @@ struct wakes {
 	struct task_struct	*task[MAX_WAKES + 1];
 };
 
-/* --- parameters ---------------------------------------------------------- */
-
-struct ranged_param {
-	unsigned int		value, min, max;
-};
-
-static int param_set_range(const char *val, const struct kernel_param *kp)
-{
-	struct ranged_param *r = kp->arg;
-	unsigned int v;
-	int ret = kstrtouint(val, 0, &v);
-
-	if (ret || v < r->min || v > r->max) {
-		pr_err("fscommit: %s=%s: must be a number from %u to %u\n",
-		       kp->name, val, r->min, r->max);
-		return -EINVAL;
-	}
-	WRITE_ONCE(r->value, v);
-	return 0;
-}
-
-static int param_get_range(char *buffer, const struct kernel_param *kp)
-{
-	const struct ranged_param *r = kp->arg;
-
-	return sysfs_emit(buffer, "%u\n", READ_ONCE(r->value));
-}
-
-static const struct kernel_param_ops range_ops = {
-	.set = param_set_range,
-	.get = param_get_range,
-};
-
 static struct ranged_param reader_bound_us = { 10000, 0, UNFAIR_RWSEM_BOUND_MAX_US };
-module_param_cb(reader_bound_us, &range_ops, &reader_bound_us, 0644);
+module_param_cb(reader_bound_us, &ranged_param_ops, &reader_bound_us, 0644);
 MODULE_PARM_DESC(reader_bound_us,
 		 "a reader that waited longer opens a window, where its lock has no bound of its own; microseconds, 0 (never) to 10000000, default 10000");
 
 static struct ranged_param window_us = { 200, 1, 10000 };
-module_param_cb(window_us, &range_ops, &window_us, 0644);
+module_param_cb(window_us, &ranged_param_ops, &window_us, 0644);
 MODULE_PARM_DESC(window_us,
 		 "how long writers stand back for those that waited too long; microseconds, 1 to 10000, default 200");
 
 static struct ranged_param recheck_ms = { 10, 0, 10000 };
-module_param_cb(recheck_ms, &range_ops, &recheck_ms, 0644);
+module_param_cb(recheck_ms, &ranged_param_ops, &recheck_ms, 0644);
 MODULE_PARM_DESC(recheck_ms,
 		 "a sleeping waiter looks for itself after this time, then after twice as long and so on, in case those woken before it are not scheduled; milliseconds, 0 (never) to 10000, default 10");
 
 /* --- the queues ---------------------------------------------------------- */
 
-static u32 now_us(void)
-{
-	return ktime_to_us(ktime_get());
-}
-
 static u8 current_prio(void)
 {
-	return current->policy == SCHED_IDLE ? PRIO_IDLE : current->prio + 1;
+	int prio = READ_ONCE(current->prio);
+
+	/* unless somebody lends it more */
+	if (READ_ONCE(current->policy) == SCHED_IDLE && prio >= MAX_RT_PRIO)
+		return PRIO_IDLE;
+	return prio + 1;
 }
 
 #define to_waiter(n)	rb_entry_safe(n, struct waiter, node)
@@ -167,51 +141,57 @@ static struct waiter *oldest_reader(struct unfair_rwsem *sem)
 	return rb_entry_safe(rb_first(&sem->reader_ages), struct waiter, age);
 }
 
-static bool before(const struct waiter *a, const struct waiter *b)
+static bool node_before(struct rb_node *na, const struct rb_node *nb)
 {
-	if (a->prio != b->prio)
-		return a->prio < b->prio;
-	return (s32)(a->since - b->since) < 0;
-}
+	const struct waiter *a = rb_entry(na, struct waiter, node);
+	const struct waiter *b = rb_entry(nb, struct waiter, node);
 
-static bool node_before(struct rb_node *a, const struct rb_node *b)
-{
-	return before(rb_entry(a, struct waiter, node), rb_entry(b, struct waiter, node));
+	return a->prio != b->prio ? a->prio < b->prio : a->since < b->since;
 }
 
 static bool age_before(struct rb_node *a, const struct rb_node *b)
 {
-	return (s32)(rb_entry(a, struct waiter, age)->since -
-		     rb_entry(b, struct waiter, age)->since) < 0;
+	return rb_entry(a, struct waiter, age)->since < rb_entry(b, struct waiter, age)->since;
 }
 
-/* The queues in the word. What else is in it stays, but for WINDOW if @window is not set. */
+static bool is_held(long word)
+{
+	return word & WRITER || word & ~FLAGS;
+}
+
+/* Puts the queues into the word, and whether a window is open. */
 static void sync_flags(struct unfair_rwsem *sem, bool window)
 {
 	long word = atomic_long_read(&sem->word), new;
 
 	do {
-		new = word & ~(WWAIT | RWAIT);
+		new = word & ~(WWAIT | RWAIT | WINDOW);
 		if (!RB_EMPTY_ROOT(&sem->writers.rb_root))
 			new |= WWAIT;
 		if (!RB_EMPTY_ROOT(&sem->readers))
 			new |= RWAIT;
 		if (window)
 			new |= WINDOW;
-		else
-			new &= ~WINDOW;
-		/* A: pairs with B in unfair_up_read() */
-	} while (!atomic_long_try_cmpxchg(&sem->word, &word, new));
+	} while (new != word && !atomic_long_try_cmpxchg(&sem->word, &word, new));
 }
 
-static bool window_is_open(struct unfair_rwsem *sem)
+static void queue_writer(struct unfair_rwsem *sem, struct waiter *w)
 {
-	return atomic_long_read(&sem->word) & WINDOW;
+	w->queued = true;
+	rb_add_cached(&w->node, &sem->writers, node_before);
+}
+
+static void unqueue_writer(struct unfair_rwsem *sem, struct waiter *w)
+{
+	if (w->queued)
+		rb_erase_cached(&w->node, &sem->writers);
+	w->queued = false;
 }
 
 static void queue_reader(struct unfair_rwsem *sem, struct waiter *w)
 {
 	w->queued = true;
+	w->called = 0;
 	w->window = 0;
 	rb_add(&w->node, &sem->readers, node_before);
 	rb_add(&w->age, &sem->reader_ages, age_before);
@@ -219,9 +199,11 @@ static void queue_reader(struct unfair_rwsem *sem, struct waiter *w)
 
 static void unqueue_reader(struct unfair_rwsem *sem, struct waiter *w)
 {
+	if (!w->queued)
+		return;
 	rb_erase(&w->node, &sem->readers);
 	rb_erase(&w->age, &sem->reader_ages);
-	/* read by the waiter's spinning, without wait_lock */
+	/* the waiter looks at it without wait_lock when it spins */
 	WRITE_ONCE(w->queued, false);
 }
 
@@ -232,51 +214,79 @@ static unsigned int max_wakes(void)
 	return min_t(unsigned int, num_online_cpus(), MAX_WAKES);
 }
 
-static void wake_later(struct wakes *wakes, struct waiter *w)
+static void wake_later(struct wakes *wakes, struct waiter *w, u64 now)
 {
+	w->called = now;
 	if (!w->asleep)
 		return;
 	w->asleep = false;
 	wakes->task[wakes->nr++] = get_task_struct(w->task);
 }
 
-static void wake_first_writer(struct unfair_rwsem *sem, struct wakes *wakes)
+/* Gives wait_lock away and wakes; nobody preempts us before all are awake. */
+static void unlock_and_wake(struct unfair_rwsem *sem, unsigned long irqflags, struct wakes *wakes)
 {
-	struct waiter *w = first_writer(sem);
+	unsigned int i;
 
-	if (w)
-		wake_later(wakes, w);
+	preempt_disable();
+	raw_spin_unlock_irqrestore(&sem->wait_lock, irqflags);
+	for (i = 0; i < wakes->nr; i++)
+		wake_up_process(wakes->task[i]);
+	preempt_enable();
+	for (i = 0; i < wakes->nr; i++)
+		put_task_struct(wakes->task[i]);
 }
 
-static void wake_readers(struct unfair_rwsem *sem, struct wakes *wakes, unsigned int nr)
+/* How long the others wait for a writer that was called, in nanoseconds. */
+static u64 time_to_come(const struct waiter *w)
+{
+	return (u64)READ_ONCE(window_us.value) * NSEC_PER_USEC << w->missed;
+}
+
+static void call_first_writer(struct unfair_rwsem *sem, struct wakes *wakes, u64 now)
+{
+	struct waiter *w = first_writer(sem);
+	unsigned int i;
+
+	for (i = 0; w && i < MAX_ABSENT; i++) {
+		if (w->asleep || !w->called) {
+			/* asleep, or about to look by itself */
+			if (w->asleep || !compat_on_cpu(w->task))
+				wake_later(wakes, w, now);
+			return;
+		}
+		if (now - w->called <= time_to_come(w))
+			return;
+		w = to_waiter(rb_next(&w->node));
+	}
+}
+
+static void wake_readers(struct unfair_rwsem *sem, struct wakes *wakes, unsigned int nr, u64 now)
 {
 	struct waiter *w;
 
 	while (nr-- && wakes->nr < MAX_WAKES && (w = first_reader(sem))) {
 		unqueue_reader(sem, w);
-		wake_later(wakes, w);
-	}
-}
-
-/* Without wait_lock: a wakeup takes the scheduler's locks. */
-static void wake_now(struct wakes *wakes)
-{
-	unsigned int i;
-
-	for (i = 0; i < wakes->nr; i++) {
-		wake_up_process(wakes->task[i]);
-		put_task_struct(wakes->task[i]);
+		wake_later(wakes, w, now);
 	}
 }
 
 /* --- the window ---------------------------------------------------------- */
 
-static bool is_overdue(struct unfair_rwsem *sem, const struct waiter *w, u32 now)
+/* In nanoseconds; 0: no bound. */
+static u64 bound_of(struct unfair_rwsem *sem)
 {
 	u32 bound = READ_ONCE(sem->reader_bound);
 
 	if (bound == UNFAIR_RWSEM_BOUND_DEFAULT)
 		bound = READ_ONCE(reader_bound_us.value);
+	return (u64)bound * NSEC_PER_USEC;
+}
+
+static bool is_overdue(struct unfair_rwsem *sem, const struct waiter *w, u64 now)
+{
+	u64 bound = bound_of(sem);
+
 	return bound && now - w->since > bound;
 }
 
@@ -285,188 +295,222 @@ static bool outranks_writers(struct unfair_rwsem *sem, const struct waiter *w)
 {
 	struct waiter *writer = first_writer(sem);
 
+	/* none queued: the one that releases it may be back before the reader runs */
 	return w->prio < PRIO_FAIR && w->prio < (writer ? writer->prio : current_prio());
 }
 
-static void start_window(struct unfair_rwsem *sem, u32 now)
+static bool is_window_open(struct unfair_rwsem *sem)
 {
-	if (!++sem->window_seq)
-		sem->window_seq = 1;
-	sem->window_end = now + READ_ONCE(window_us.value);
-	sem->window_due = 0;
+	return atomic_long_read(&sem->word) & WINDOW;
 }
 
-/* What is left of an open window, in microseconds. */
-static u32 window_left(struct unfair_rwsem *sem, u32 now)
+/* What is left of it, in nanoseconds. It ends here, if it is over. */
+static u64 window_left(struct unfair_rwsem *sem, u64 now)
 {
-	u32 left = sem->window_end - now;
+	u32 left;
 
+	if (!is_window_open(sem))
+		return 0;
+	left = sem->window_end - (u32)(now >> 10);
 	/* long past looks like far ahead */
-	return left > window_us.max ? 0 : left;
+	if (left && left <= window_us.max)
+		return (u64)left << 10;
+	sem->window_due = 0;
+	sync_flags(sem, false);
+	return 0;
 }
 
-/* Takes the readers that have waited too long off the queue, for a new window. */
-static bool open_window(struct unfair_rwsem *sem, struct wakes *wakes)
+/* One for each write section; and one for each bound, while no writer comes. */
+static bool may_open_window(struct unfair_rwsem *sem, u64 now)
 {
-	unsigned int room = max_wakes();
-	struct waiter *w;
-	u32 now;
+	u32 past = (u32)(now >> 10) - sem->window_end;
 
-	if (sem->window_used || RB_EMPTY_ROOT(&sem->readers))
+	return !RB_EMPTY_ROOT(&sem->readers) && !is_window_open(sem) &&
+	       (!sem->window_used || past > bound_of(sem) >> 10);
+}
+
+/*
+ * Takes the readers that have waited too long off the queue, for a window. Returns
+ * whether there are any; then the caller has to put WINDOW into the word.
+ */
+static bool open_window(struct unfair_rwsem *sem, struct wakes *wakes, u64 now)
+{
+	unsigned int room = max_wakes(), due = 0;
+	struct waiter *w;
+
+	if (!may_open_window(sem, now))
 		return false;
-	now = now_us();
-	start_window(sem, now);
-	while (sem->window_due < room) {
+	while (due < room && wakes->nr < MAX_WAKES) {
 		w = first_reader(sem);
 		if (!w || !outranks_writers(sem, w)) {
 			w = oldest_reader(sem);
 			if (!w || !is_overdue(sem, w, now))
 				break;
 		}
+		if (!due++) {
+			sem->window_seq++;
+			sem->window_seq += !sem->window_seq;
+			sem->window_end = (u32)(now >> 10) + READ_ONCE(window_us.value);
+			sem->window_used = 1;
+		}
 		unqueue_reader(sem, w);
 		w->window = sem->window_seq;
-		sem->window_due++;
-		wake_later(wakes, w);
+		wake_later(wakes, w, now);
 	}
-	sem->window_used = sem->window_due > 0;
-	return sem->window_due;
-}
-
-/*
- * Who comes next, after a release. Returns whether a window is open now. With a
- * window the first writer is woken as well: it is the one that ends it on time.
- */
-static bool choose_next(struct unfair_rwsem *sem, struct wakes *wakes)
-{
-	bool window = open_window(sem, wakes);
-
-	if (first_writer(sem))
-		wake_first_writer(sem, wakes);
-	else
-		wake_readers(sem, wakes, max_wakes());
-	return window;
+	if (due)
+		WRITE_ONCE(sem->window_due, due);
+	return due;
 }
 
 /* One of those that the window waits for has come, or has given up. */
 static bool window_goes_on(struct unfair_rwsem *sem, struct waiter *w)
 {
-	bool open = window_is_open(sem);
+	bool open = is_window_open(sem);
 
-	if (open && w->window && w->window == sem->window_seq && sem->window_due) {
-		w->window = 0;
+	if (open && w->window == sem->window_seq && sem->window_due)
 		open = --sem->window_due;
-	}
+	w->window = 0;
 	return open;
+}
+
+/* Who comes next, after a release. Returns whether a window is open now. */
+static bool choose_next(struct unfair_rwsem *sem, struct wakes *wakes)
+{
+	u64 now = ktime_get_ns();
+	bool window = window_left(sem, now);
+	unsigned int due = 0;
+
+	/* with a window, a writer is woken all the same: it ends it on time */
+	if (first_writer(sem))
+		call_first_writer(sem, wakes, now);
+	if (!window) {
+		window = open_window(sem, wakes, now);
+		due = window ? sem->window_due : 0;
+	}
+	if (!first_writer(sem))
+		wake_readers(sem, wakes, max_wakes() - due, now);
+	return window;
 }
 
 /* --- letting in ---------------------------------------------------------- */
 
-static bool may_pass_writers(struct unfair_rwsem *sem, struct waiter *w, long word, u32 now)
+static bool may_pass_writers(struct unfair_rwsem *sem, const struct waiter *w)
 {
-	if (word & WINDOW && w->window == sem->window_seq && window_left(sem, now))
-		return true;
-	if (outranks_writers(sem, w))
-		return true;
-	/* No release came for so long: the writer that was woken is not scheduled. */
-	if (!sem->window_used && is_overdue(sem, w, now)) {
-		sem->window_used = 1;
-		return true;
-	}
-	return false;
+	return (is_window_open(sem) && w->window == sem->window_seq) || outranks_writers(sem, w);
 }
 
-static bool try_read(struct unfair_rwsem *sem, struct waiter *w, struct wakes *wakes)
+static bool try_read(struct unfair_rwsem *sem, struct waiter *w, struct wakes *wakes, u64 now)
 {
-	long word = atomic_long_read(&sem->word);
+	long word;
 	bool window;
 
+	window_left(sem, now);
+	word = atomic_long_read(&sem->word);
+	if (word & WWAIT && !(word & WRITER) && !may_pass_writers(sem, w)) {
+		/* nobody holds it, and the writer that was called does not come? */
+		if (is_held(word) || !w->queued || !is_overdue(sem, w, now) ||
+		    !open_window(sem, wakes, now))
+			return false;
+		sync_flags(sem, true);
+		if (!may_pass_writers(sem, w))
+			return false;
+		word = atomic_long_read(&sem->word);
+	}
 	do {
 		if (word & WRITER)
 			return false;
-		if (word & WWAIT && !may_pass_writers(sem, w, word, now_us()))
-			return false;
 	} while (!atomic_long_try_cmpxchg_acquire(&sem->word, &word, word + READER));
 
-	if (w->queued)
-		unqueue_reader(sem, w);
+	unqueue_reader(sem, w);
 	window = window_goes_on(sem, w);
 	if (!first_writer(sem))
-		wake_readers(sem, wakes, 1);
+		wake_readers(sem, wakes, 1, now);
 	sync_flags(sem, window);
 	return true;
 }
 
-static bool try_write(struct unfair_rwsem *sem, struct waiter *w)
+/*
+ * May @w have the free lock before @first, which is queued? If not, @nap is when to
+ * ask again.
+ */
+static bool may_pass_first(struct unfair_rwsem *sem, struct waiter *first,
+			   const struct waiter *w, u64 now, u64 *nap)
+{
+	if (w->prio <= first->prio && sem->steals < MAX_STEALS) {
+		sem->steals++;
+		return true;
+	}
+	if (!first->called) {
+		*nap = time_to_come(first);
+		/* running, it looks by itself */
+		if (compat_on_cpu(first->task))
+			return false;
+		first->called = now;
+	}
+	if (now - first->called > time_to_come(first))
+		return true;
+	*nap = first->called + time_to_come(first) - now;
+	return false;
+}
+
+/* If it fails for a reason that time alone removes, @nap is how long that takes. */
+static bool try_write(struct unfair_rwsem *sem, struct waiter *w, u64 now, u64 *nap)
 {
 	struct waiter *first = first_writer(sem);
-	bool passes = first && first != w, others;
-	long word = atomic_long_read(&sem->word), new;
+	bool passes = first && first != w;
+	long word, new;
 
-	if (word & WRITER || word & ~FLAGS)
-		return false;
-	if (word & WINDOW && window_left(sem, now_us())) {
-		/* without readers that are due, it is kept for the first writer */
-		if (passes || sem->window_due)
-			return false;
-	} else if (passes && !(word & WINDOW) &&
-		   (w->prio > first->prio || sem->steals >= MAX_STEALS)) {
-		start_window(sem, now_us());
-		sync_flags(sem, true);
+	*nap = window_left(sem, now);
+	word = atomic_long_read(&sem->word);
+	if (is_held(word)) {
+		*nap = 0;
 		return false;
 	}
-	others = passes || (w->queued && rb_next(&w->node));
-	do {
-		if (word & ~FLAGS)
-			return false;
-		new = (long)current | WRITER | (word & RWAIT) | (others ? WWAIT : 0);
-	} while (!atomic_long_try_cmpxchg_acquire(&sem->word, &word, new));
+	if (*nap || (passes && !may_pass_first(sem, first, w, now, nap)))
+		return false;
 
-	sem->steals = passes && !(word & WINDOW) ? sem->steals + 1 : 0;
-	sem->window_used = 0;
-	if (w->queued) {
-		rb_erase_cached(&w->node, &sem->writers);
-		w->queued = false;
-	}
+	new = (long)current | WRITER | (word & RWAIT);
+	if (passes || (w->queued && rb_next(&w->node)))
+		new |= WWAIT;
+	/* fails only for a reader on the fast path: then there is one */
+	if (!atomic_long_try_cmpxchg_acquire(&sem->word, &word, new))
+		return false;
+	if (!passes)
+		sem->steals = 0;
+	unqueue_writer(sem, w);
 	return true;
 }
 
 /* A reader that gives up. If it was woken, the next one is its to wake. */
-static void leave_read(struct unfair_rwsem *sem, struct waiter *w, struct wakes *wakes)
+static void leave_read(struct unfair_rwsem *sem, struct waiter *w, struct wakes *wakes, u64 now)
 {
-	bool was_woken = !w->queued;
 	bool window;
 
-	if (w->queued)
-		unqueue_reader(sem, w);
+	unqueue_reader(sem, w);
 	window = window_goes_on(sem, w);
-	if (was_woken && !(atomic_long_read(&sem->word) & WRITER)) {
-		if (first_writer(sem))
-			wake_first_writer(sem, wakes);
-		else
-			wake_readers(sem, wakes, 1);
+	if (w->called && !(atomic_long_read(&sem->word) & WRITER)) {
+		if (!first_writer(sem))
+			wake_readers(sem, wakes, 1, now);
+		else if (!window)
+			call_first_writer(sem, wakes, now);
 	}
 	sync_flags(sem, window);
 }
 
 /* A writer that gives up. What waited for it alone can go on. */
-static void leave_write(struct unfair_rwsem *sem, struct waiter *w, struct wakes *wakes)
+static void leave_write(struct unfair_rwsem *sem, struct waiter *w, struct wakes *wakes, u64 now)
 {
-	bool window = window_is_open(sem);
+	long word = atomic_long_read(&sem->word);
 
-	if (w->queued) {
-		rb_erase_cached(&w->node, &sem->writers);
-		w->queued = false;
+	unqueue_writer(sem, w);
+	if (!first_writer(sem)) {
+		sem->steals = 0;
+		if (!(word & WRITER))
+			wake_readers(sem, wakes, max_wakes(), now);
+	} else if (!is_held(word)) {
+		call_first_writer(sem, wakes, now);
 	}
-	if (!(atomic_long_read(&sem->word) & WRITER)) {
-		/* a window without readers that are due was the first writer's */
-		if (!sem->window_due)
-			window = false;
-		if (first_writer(sem))
-			wake_first_writer(sem, wakes);
-		else
-			wake_readers(sem, wakes, max_wakes());
-	}
-	sync_flags(sem, window);
+	sync_flags(sem, word & WINDOW);
 }
 
 /* --- waiting ------------------------------------------------------------- */
@@ -492,25 +536,18 @@ static struct task_struct *owner_of(long word)
 	return (struct task_struct *)(word & ~FLAGS);
 }
 
-/*
- * Is there nothing left to spin for? A reader that was taken off the queue must
- * look; a writer only if it is the first.
- */
+/* Is there something to be had, or to be queued for again? */
 static bool worth_a_look(struct unfair_rwsem *sem, struct waiter *w, long word, bool write)
 {
-	if (!write && !READ_ONCE(w->queued))
-		return true;
-	if (word & WRITER)
-		return false;
-	if (!write)
-		return !(word & WWAIT);
-	return !(word & ~FLAGS) && READ_ONCE(sem->writers.rb_root.rb_node) &&
-	       READ_ONCE(sem->writers.rb_leftmost) == &w->node;
+	if (write)
+		return !is_held(word) && !(word & WINDOW) &&
+		       READ_ONCE(sem->writers.rb_leftmost) == &w->node;
+	return !READ_ONCE(w->queued) || !(word & (WRITER | WWAIT));
 }
 
 /*
- * Spins while the writer that owns the lock runs. Returns false if it does not,
- * or if spinning is over for another reason: then it is time to sleep.
+ * Spins while the writer that owns the lock runs. Returns false if it does not, or
+ * if spinning is over for another reason: then it is time to sleep.
  */
 static bool spin(struct unfair_rwsem *sem, struct waiter *w, const struct wait *wait, bool write)
 {
@@ -520,22 +557,19 @@ static bool spin(struct unfair_rwsem *sem, struct waiter *w, const struct wait *
 	if (IS_ENABLED(CONFIG_PREEMPT_RT) || num_online_cpus() == 1)
 		return false;
 	/*
-	 * Whoever is preempted here keeps nobody off the CPU. It also is what keeps
-	 * the owner's task_struct: it owned the lock after this point, and is not
-	 * freed before a grace period.
+	 * So that who is to run here does (need_resched), and so that the owner's
+	 * task_struct stays: it owned the lock after this point, and RCU frees it.
 	 */
 	preempt_disable();
-	for (;;) {
+	while (!need_resched() && !wait_over(wait)) {
 		long word = atomic_long_read(&sem->word);
 
 		if (worth_a_look(sem, w, word, write)) {
 			look = true;
 			break;
 		}
-		if (need_resched() || wait_over(wait))
-			break;
 		if (word & WRITER) {
-			if (!owner_on_cpu(owner_of(word)))
+			if (!compat_on_cpu(owner_of(word)))
 				break;
 			blind = 0;
 		} else if (word & WINDOW) {
@@ -551,25 +585,27 @@ static bool spin(struct unfair_rwsem *sem, struct waiter *w, const struct wait *
 	return look;
 }
 
-/* Sleeps until woken, with wait_lock given away meanwhile. */
-static void sleep(struct unfair_rwsem *sem, struct waiter *w, struct wait *wait,
-		  unsigned long *irqflags, u32 window)
+/* Sleeps until woken, or for @nap ns if not 0. Gives wait_lock away meanwhile. */
+static void wait_asleep(struct unfair_rwsem *sem, struct waiter *w, struct wait *wait,
+		  unsigned long *irqflags, struct wakes *wakes, u64 now, u64 nap)
 {
-	unsigned long nap = MAX_SCHEDULE_TIMEOUT, now = jiffies;
+	unsigned long left = wait->recheck, start = jiffies;
 
+	if (wait->timed)
+		left = time_before(start, wait->deadline) ?
+			min(left, wait->deadline - start) : 0;
 	w->asleep = true;
 	set_current_state(wait->state);
-	raw_spin_unlock_irqrestore(&sem->wait_lock, *irqflags);
-	if (window) {
-		ktime_t end = ns_to_ktime((u64)window * NSEC_PER_USEC);
+	unlock_and_wake(sem, *irqflags, wakes);
+	wakes->nr = 0;
+	if (nap && nap <= jiffies_to_nsecs(left)) {
+		ktime_t end = ns_to_ktime(now + nap);
 
-		schedule_hrtimeout_range(&end, NSEC_PER_USEC, HRTIMER_MODE_REL);
-	} else {
-		if (wait->timed)
-			nap = time_before(now, wait->deadline) ? wait->deadline - now : 0;
-		nap = min(nap, wait->recheck);
-		if (!schedule_timeout(nap) && wait->recheck < MAX_SCHEDULE_TIMEOUT / 2)
-			wait->recheck *= 2;
+		/* here, and now: not where a real-time task keeps softirqs off the CPU */
+		schedule_hrtimeout_range(&end, NSEC_PER_USEC, HRTIMER_MODE_ABS_PINNED_HARD);
+	} else if (!schedule_timeout(left) && !wait->timed) {
+		wait->recheck = wait->recheck < LAST_RECHECK ? wait->recheck * 2 :
+							       MAX_SCHEDULE_TIMEOUT;
 	}
 	__set_current_state(TASK_RUNNING);
 	raw_spin_lock_irqsave(&sem->wait_lock, *irqflags);
@@ -577,23 +613,28 @@ static void sleep(struct unfair_rwsem *sem, struct waiter *w, struct wait *wait,
 }
 
 static int start_wait(struct unfair_rwsem *sem, struct waiter *w, struct wait *wait,
-		      unsigned int state, long timeout, unsigned long first_look)
+		      unsigned int state, long timeout, u64 bound)
 {
+	unsigned int recheck = READ_ONCE(recheck_ms.value);
+
 	if (WARN_ONCE(timeout < 0, "fscommit: timeout of %ld jiffies: must be 0 to %ld\n",
 		      timeout, MAX_SCHEDULE_TIMEOUT))
 		return -EINVAL;
 	*w = (struct waiter) {
 		.task = current,
-		.since = now_us(),
+		.since = ktime_get_ns(),
 		.prio = current_prio(),
 	};
 	*wait = (struct wait) {
 		.state = state,
 		.timed = timeout != MAX_SCHEDULE_TIMEOUT,
 		.deadline = jiffies + timeout,
-		.recheck = READ_ONCE(recheck_ms.value) ? first_look + 1 : MAX_SCHEDULE_TIMEOUT,
+		.recheck = MAX_SCHEDULE_TIMEOUT,
 	};
-	lock_contended(&sem->dep_map, _RET_IP_);
+	if (recheck)
+		wait->recheck = msecs_to_jiffies(recheck) + 1;
+	if (recheck && bound)
+		wait->recheck = min(wait->recheck, nsecs_to_jiffies(bound) + 1);
 	return 0;
 }
 
@@ -614,39 +655,43 @@ int __unfair_down_read_slow(struct unfair_rwsem *sem, unsigned int state, long t
 	bool may_spin = true;
 	struct waiter w;
 	struct wait wait;
+	u64 now;
 	int ret;
 
-	ret = start_wait(sem, &w, &wait, state, timeout,
-			 msecs_to_jiffies(READ_ONCE(recheck_ms.value)));
+	ret = start_wait(sem, &w, &wait, state, timeout, bound_of(sem));
 	if (ret)
 		return ret;
+	lock_contended(&sem->dep_map, _RET_IP_);
 	trace_contention_begin(sem, LCB_F_READ);
 	raw_spin_lock_irqsave(&sem->wait_lock, irqflags);
 	for (;;) {
-		if (try_read(sem, &w, &wakes))
+		now = ktime_get_ns();
+		if (try_read(sem, &w, &wakes, now))
 			break;
 		ret = wait_over(&wait);
 		if (ret) {
-			leave_read(sem, &w, &wakes);
+			leave_read(sem, &w, &wakes, now);
 			break;
 		}
 		if (!w.queued) {
+			bool window = window_goes_on(sem, &w);
+
 			/* and look again, now that no release can overlook it */
 			queue_reader(sem, &w);
-			sync_flags(sem, window_is_open(sem));
+			sync_flags(sem, window);
 			continue;
 		}
 		if (may_spin) {
-			raw_spin_unlock_irqrestore(&sem->wait_lock, irqflags);
+			unlock_and_wake(sem, irqflags, &wakes);
+			wakes.nr = 0;
 			may_spin = spin(sem, &w, &wait, false);
 			raw_spin_lock_irqsave(&sem->wait_lock, irqflags);
 			continue;
 		}
-		sleep(sem, &w, &wait, &irqflags, 0);
+		wait_asleep(sem, &w, &wait, &irqflags, &wakes, now, 0);
 		may_spin = true;
 	}
-	raw_spin_unlock_irqrestore(&sem->wait_lock, irqflags);
-	wake_now(&wakes);
+	unlock_and_wake(sem, irqflags, &wakes);
 	trace_contention_end(sem, ret);
 	return ret;
 }
@@ -669,46 +714,71 @@ int __unfair_down_write_slow(struct unfair_rwsem *sem, unsigned int state, long 
 	bool may_spin = true;
 	struct waiter w;
 	struct wait wait;
-	u32 window;
+	u64 now, nap;
 	int ret;
 
-	ret = start_wait(sem, &w, &wait, state, timeout,
-			 msecs_to_jiffies(READ_ONCE(recheck_ms.value)));
+	ret = start_wait(sem, &w, &wait, state, timeout, 0);
 	if (ret)
 		return ret;
+	lock_contended(&sem->dep_map, _RET_IP_);
 	trace_contention_begin(sem, LCB_F_WRITE);
 	raw_spin_lock_irqsave(&sem->wait_lock, irqflags);
 	for (;;) {
-		if (try_write(sem, &w))
+		now = ktime_get_ns();
+		if (w.called && now - w.called > time_to_come(&w) && w.missed < MAX_MISSED)
+			w.missed++;
+		w.called = 0;
+		if (try_write(sem, &w, now, &nap))
 			break;
 		ret = wait_over(&wait);
 		if (ret) {
-			leave_write(sem, &w, &wakes);
+			leave_write(sem, &w, &wakes, now);
 			break;
 		}
 		if (!w.queued) {
 			/* and look again, now that no release can overlook it */
-			w.queued = true;
-			rb_add_cached(&w.node, &sem->writers, node_before);
-			sync_flags(sem, window_is_open(sem));
+			queue_writer(sem, &w);
+			sync_flags(sem, is_window_open(sem));
 			continue;
 		}
-		if (may_spin) {
+		if (may_spin && !nap) {
 			raw_spin_unlock_irqrestore(&sem->wait_lock, irqflags);
 			may_spin = spin(sem, &w, &wait, true);
 			raw_spin_lock_irqsave(&sem->wait_lock, irqflags);
 			continue;
 		}
-		window = window_is_open(sem) ? window_left(sem, now_us()) : 0;
-		sleep(sem, &w, &wait, &irqflags, window);
+		wait_asleep(sem, &w, &wait, &irqflags, &wakes, now, nap);
 		may_spin = true;
 	}
-	raw_spin_unlock_irqrestore(&sem->wait_lock, irqflags);
-	wake_now(&wakes);
+	unlock_and_wake(sem, irqflags, &wakes);
 	trace_contention_end(sem, ret);
 	return ret;
 }
 EXPORT_SYMBOL_FSCOMMIT(__unfair_down_write_slow);
+
+/**
+ * __unfair_down_write_trylock_slow() - try again, where only readers wait
+ * @sem: the semaphore
+ *
+ * Context: process context; does not sleep.
+ * Return: true with the semaphore held for writing.
+ */
+bool __unfair_down_write_trylock_slow(struct unfair_rwsem *sem)
+{
+	struct waiter w = { .task = current, .prio = current_prio() };
+	long word = atomic_long_read(&sem->word);
+	unsigned long irqflags;
+	bool taken;
+	u64 nap;
+
+	if (is_held(word) || word & WWAIT)
+		return false;
+	raw_spin_lock_irqsave(&sem->wait_lock, irqflags);
+	taken = !first_writer(sem) && try_write(sem, &w, ktime_get_ns(), &nap);
+	raw_spin_unlock_irqrestore(&sem->wait_lock, irqflags);
+	return taken;
+}
+EXPORT_SYMBOL_FSCOMMIT(__unfair_down_write_trylock_slow);
 
 /* --- releasing ----------------------------------------------------------- */
 
@@ -726,8 +796,8 @@ void __unfair_up_read_unheld(struct unfair_rwsem *sem)
 EXPORT_SYMBOL_FSCOMMIT(__unfair_up_read_unheld);
 
 /**
- * __unfair_up_read_slow() - look for those who wait, after the last reader left
- * @sem: the semaphore
+ * __unfair_up_read_slow() - release for reading, with somebody waiting
+ * @sem: the semaphore, held for reading by the caller
  *
  * Context: process context; does not sleep.
  */
@@ -736,17 +806,15 @@ void __unfair_up_read_slow(struct unfair_rwsem *sem)
 	struct wakes wakes = { };
 	unsigned long irqflags;
 	bool window;
-	long word;
 
 	raw_spin_lock_irqsave(&sem->wait_lock, irqflags);
-	word = atomic_long_read(&sem->word);
-	if (!(word & WRITER || word & ~FLAGS)) {
+	/* A: pairs with the acquire of whoever finds it free */
+	if (!is_held(atomic_long_sub_return_release(READER, &sem->word))) {
 		compat_trace_contended_release(sem);
 		window = choose_next(sem, &wakes);
-		sync_flags(sem, window || word & WINDOW);
+		sync_flags(sem, window);
 	}
-	raw_spin_unlock_irqrestore(&sem->wait_lock, irqflags);
-	wake_now(&wakes);
+	unlock_and_wake(sem, irqflags, &wakes);
 }
 EXPORT_SYMBOL_FSCOMMIT(__unfair_up_read_slow);
 
@@ -759,7 +827,7 @@ static void give_up_write(struct unfair_rwsem *sem, long instead, const char *ca
 
 	raw_spin_lock_irqsave(&sem->wait_lock, irqflags);
 	word = atomic_long_read(&sem->word);
-	if (unlikely((word & ~(FLAGS & ~WRITER)) != ((long)current | WRITER))) {
+	if (unlikely(!(word & WRITER) || owner_of(word) != current)) {
 		raw_spin_unlock_irqrestore(&sem->wait_lock, irqflags);
 		WARN_ONCE(1, "fscommit: %s() of a semaphore that %s[%d] does not hold for writing (word %#lx)\n",
 			  caller, current->comm, task_pid_nr(current), word);
@@ -767,6 +835,7 @@ static void give_up_write(struct unfair_rwsem *sem, long instead, const char *ca
 	}
 	if (word & (WWAIT | RWAIT))
 		compat_trace_contended_release(sem);
+	sem->window_used = 0;
 	if (choose_next(sem, &wakes))
 		instead |= WINDOW;
 	if (!RB_EMPTY_ROOT(&sem->writers.rb_root))
@@ -774,12 +843,11 @@ static void give_up_write(struct unfair_rwsem *sem, long instead, const char *ca
 	if (!RB_EMPTY_ROOT(&sem->readers))
 		instead |= RWAIT;
 	/*
-	 * C: nobody else may change the word now: it is write locked, and the flags
-	 * are ours. Pairs with D, the acquire of whoever finds it unlocked.
+	 * B: nobody else may change the word now: it is write locked, and the flags
+	 * are ours. Pairs with the acquire of whoever finds it free.
 	 */
 	atomic_long_set_release(&sem->word, instead);
-	raw_spin_unlock_irqrestore(&sem->wait_lock, irqflags);
-	wake_now(&wakes);
+	unlock_and_wake(sem, irqflags, &wakes);
 }
 
 /**
@@ -813,6 +881,39 @@ EXPORT_SYMBOL_FSCOMMIT(unfair_downgrade_write);
 
 /* --- setting up ---------------------------------------------------------- */
 
+#ifdef CONFIG_DEBUG_LOCK_ALLOC
+/*
+ * Lockdep warns, once, where a key comes with two names, by their addresses. So a
+ * name of our own for each key is enough for it to report a class that is used for
+ * a lock of ours and for another, whichever came first. No allocation: a lock may
+ * be initialised anywhere.
+ */
+static const char *own_class_name(const char *name, struct lock_class_key *key)
+{
+	static struct {
+		struct lock_class_key	*key;
+		char			name[56];
+	} own[256];
+	static DEFINE_RAW_SPINLOCK(lock);
+	unsigned long irqflags;
+	unsigned int i;
+
+	raw_spin_lock_irqsave(&lock, irqflags);
+	for (i = 0; i < ARRAY_SIZE(own); i++) {
+		if (!own[i].key) {
+			own[i].key = key;
+			strscpy(own[i].name, name, sizeof(own[i].name));
+		}
+		if (own[i].key == key && !strncmp(own[i].name, name, sizeof(own[i].name) - 1)) {
+			name = own[i].name;
+			break;
+		}
+	}
+	raw_spin_unlock_irqrestore(&lock, irqflags);
+	return name;
+}
+#endif
+
 /**
  * __init_unfair_rwsem() - initialise a reader-unfair semaphore of a given class
  * @sem: the semaphore; must not be held
@@ -831,8 +932,7 @@ void __init_unfair_rwsem(struct unfair_rwsem *sem, const char *name, struct lock
 
 #ifdef CONFIG_DEBUG_LOCK_ALLOC
 	debug_check_no_locks_freed((void *)sem, sizeof(*sem));
-	lockdep_init_map_type(&sem->dep_map, name, key, 0, LD_WAIT_SLEEP, LD_WAIT_SLEEP,
-			      LD_LOCK_NORMAL);
+	lockdep_init_map_wait(&sem->dep_map, own_class_name(name, key), key, 0, LD_WAIT_SLEEP);
 #endif
 	atomic_long_set(&sem->word, 0);
 	raw_spin_lock_init(&sem->wait_lock);

@@ -154,8 +154,8 @@ make_stock()
 	rm -rf "$tmp/root/boot" "$tmp/root/lib/modules" "$tmp/root/usr/lib/modules"
 	# The flavour's Makefile names its common part by an absolute path, and some
 	# links are absolute: all get the place where they are now.
-	grep -rlI --include=Makefile -e ' /usr/src/linux-headers' "$tmp/root/usr/src" |
-		xargs -r sed -i "s: /usr/src/linux-headers: $dir/root/usr/src/linux-headers:"
+	sed -i "s:\([= ]\)/usr/src/linux-headers:\1$dir/root/usr/src/linux-headers:" \
+		"$tmp"/root/usr/src/linux-headers-*-amd64/Makefile
 	find "$tmp/root/usr/src" -type l -lname '/usr/*' | while read -r l; do
 		ln -sfn "$dir/root$(readlink "$l")" "$l"
 	done

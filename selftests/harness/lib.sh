@@ -127,13 +127,14 @@ suite_update()
 #   locked NAME COMMAND...
 locked()
 {
-	local name=$1
+	# not `name`: the command may look at a variable of the caller
+	local _locked=$1
 	shift
 	mkdir -p "$CACHE/locks"
 	(
-		flock -n 9 || { say "  waiting for another run that makes $name"; flock 9; }
+		flock -n 9 || { say "  waiting for another run that makes $_locked"; flock 9; }
 		"$@"
-	) 9>"$CACHE/locks/$name"
+	) 9>"$CACHE/locks/$_locked"
 }
 
 # matrix_field NAME FIELD

@@ -111,7 +111,12 @@ struct fct_state {
 #define FCT_SET_BOUND	_IOW('F', 5, __u32)
 #define FCT_PAIRS	_IOWR('F', 6, struct fct_pairs)
 #define FCT_LOOP	_IOWR('F', 7, struct fct_loop)
-/* What no driver may do: lockdep and WARN tests, one a boot. See misuse.h. */
-#define FCT_MISUSE	_IOW('F', 8, __u32)
+
+/* What no driver may do, by name: see misuse.c. For a boot of its own. */
+struct fct_misuse {
+	char name[32];
+};
+
+#define FCT_MISUSE	_IOW('F', 8, struct fct_misuse)
 
 #endif /* FSCOMMIT_TEST_H */

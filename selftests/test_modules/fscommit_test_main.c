@@ -357,6 +357,7 @@ static long fct_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 		struct fct_state state;
 		struct fct_pairs pairs;
 		struct fct_loop loop;
+		struct fct_misuse misuse;
 	} u;
 	long ret;
 
@@ -367,7 +368,8 @@ static long fct_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 	if (cmd == FCT_CREATE)
 		return create(f, u.v);
 	if (cmd == FCT_MISUSE)
-		return fct_misuse(u.v);
+		return strnlen(u.misuse.name, sizeof(u.misuse.name)) < sizeof(u.misuse.name) ?
+			fct_misuse(u.misuse.name) : -EINVAL;
 	/* pairs with create() */
 	if (!smp_load_acquire(&f->ops))
 		return -ENXIO;

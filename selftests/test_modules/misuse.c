@@ -1,9 +1,272 @@
 // SPDX-License-Identifier: GPL-2.0
+/*
+ * What no driver may do; see misuse.h.
+ */
 #include <linux/errno.h>
+#include <linux/kernel.h>
+#include <linux/module.h>
+#include <linux/mutex.h>
+#include <linux/rwsem.h>
+#include <linux/slab.h>
+#include <linux/unfair_rwsem.h>
 
 #include "misuse.h"
 
-int fct_misuse(unsigned int what)
+static DEFINE_UNFAIR_RWSEM(a);
+static DEFINE_UNFAIR_RWSEM(b);
+static DEFINE_MUTEX(mutex);
+static DECLARE_RWSEM(rwsem);
+
+struct node {
+	struct unfair_rwsem sem;
+};
+
+/* all of one class */
+static void init_node(struct node *n)
 {
+	init_unfair_rwsem(&n->sem);
+}
+
+static void read_in_read(void)
+{
+	unfair_down_read(&a);
+	unfair_down_read(&a);
+	unfair_up_read(&a);
+	unfair_up_read(&a);
+}
+
+static void write_in_read(void)
+{
+	/* it would never come back: the trylock has lockdep look, and gives up */
+	unfair_down_read(&a);
+	if (unfair_down_write_timeout(&a, 1))
+		pr_info("misuse: as expected, no write lock\n");
+	unfair_up_read(&a);
+}
+
+static void abba_mutex(void)
+{
+	unfair_down_read(&a);
+	mutex_lock(&mutex);
+	mutex_unlock(&mutex);
+	unfair_up_read(&a);
+
+	mutex_lock(&mutex);
+	unfair_down_write(&a);
+	unfair_up_write(&a);
+	mutex_unlock(&mutex);
+}
+
+static void abba_rwsem(void)
+{
+	unfair_down_write(&a);
+	down_read(&rwsem);
+	up_read(&rwsem);
+	unfair_up_write(&a);
+
+	down_write(&rwsem);
+	unfair_down_read(&a);
+	unfair_up_read(&a);
+	up_write(&rwsem);
+}
+
+/* Readers of two locks, in both orders: with writers queued that is a deadlock. */
+static void abba_readers(void)
+{
+	unfair_down_read(&a);
+	unfair_down_read(&b);
+	unfair_up_read(&b);
+	unfair_up_read(&a);
+
+	unfair_down_read(&b);
+	unfair_down_read(&a);
+	unfair_up_read(&a);
+	unfair_up_read(&b);
+}
+
+/* Two of one class without a subclass. */
+static void same_class(void)
+{
+	struct node n[2];
+
+	init_node(&n[0]);
+	init_node(&n[1]);
+	unfair_down_write(&n[0].sem);
+	unfair_down_write(&n[1].sem);
+	unfair_up_write(&n[1].sem);
+	unfair_up_write(&n[0].sem);
+}
+
+/* Not misuse: nothing may be reported. */
+static void nested(void)
+{
+	struct node n[2];
+
+	init_node(&n[0]);
+	init_node(&n[1]);
+	unfair_down_write_nested(&n[0].sem, 0);
+	unfair_down_write_nested(&n[1].sem, 1);
+	unfair_up_write(&n[1].sem);
+	unfair_up_write(&n[0].sem);
+	unfair_down_read_nested(&n[0].sem, 0);
+	unfair_down_read_nested(&n[1].sem, 1);
+	unfair_up_read(&n[1].sem);
+	unfair_up_read(&n[0].sem);
+	mutex_lock(&mutex);
+	unfair_down_write_nest_lock(&n[0].sem, &mutex);
+	unfair_down_write_nest_lock(&n[1].sem, &mutex);
+	unfair_up_write(&n[1].sem);
+	unfair_up_write(&n[0].sem);
+	mutex_unlock(&mutex);
+	unfair_down_write(&a);
+	unfair_rwsem_assert_held(&a);
+	unfair_rwsem_assert_held_write(&a);
+	unfair_downgrade_write(&a);
+	unfair_rwsem_assert_held_read(&a);
+	unfair_up_read(&a);
+}
+
+static void freed_while_held(void)
+{
+	struct node *n = kmalloc(sizeof(*n), GFP_KERNEL);
+
+	if (!n)
+		return;
+	init_node(n);
+	unfair_down_read(&n->sem);
+	kfree(n);
+}
+
+static void initialised_while_held(void)
+{
+	struct node n;
+
+	init_node(&n);
+	unfair_down_write(&n.sem);
+	init_node(&n);
+}
+
+static struct lock_class_key shared_key;
+
+static void fair_then_unfair(void)
+{
+	struct rw_semaphore fair;
+	struct unfair_rwsem unfair;
+
+	init_rwsem(&fair);
+	lockdep_set_class_and_name(&fair, &shared_key, "shared");
+	down_read(&fair);
+	up_read(&fair);
+	__init_unfair_rwsem(&unfair, "shared", &shared_key);
+	unfair_down_read(&unfair);
+	unfair_up_read(&unfair);
+}
+
+static void unfair_then_fair(void)
+{
+	struct rw_semaphore fair;
+	struct unfair_rwsem unfair;
+
+	__init_unfair_rwsem(&unfair, "shared", &shared_key);
+	unfair_down_read(&unfair);
+	unfair_up_read(&unfair);
+	init_rwsem(&fair);
+	lockdep_set_class_and_name(&fair, &shared_key, "shared");
+	down_read(&fair);
+	up_read(&fair);
+}
+
+static void up_read_unheld(void)
+{
+	unfair_up_read(&a);
+}
+
+static void up_read_of_write(void)
+{
+	unfair_down_write(&a);
+	unfair_up_read(&a);
+	/* nothing was done: it is still ours */
+	unfair_rwsem_assert_held_write(&a);
+	unfair_up_write(&a);
+}
+
+static void up_write_unheld(void)
+{
+	unfair_up_write(&a);
+}
+
+static void downgrade_unheld(void)
+{
+	unfair_downgrade_write(&a);
+}
+
+static void negative_timeout(void)
+{
+	unfair_down_write(&a);
+	if (unfair_down_read_timeout(&b, -1) != 0)
+		pr_info("misuse: no contention, no look at the time\n");
+	else
+		unfair_up_read(&b);
+	unfair_up_write(&a);
+	unfair_down_read(&a);
+	if (unfair_down_write_timeout(&a, -1) != -EINVAL)
+		pr_err("misuse: a negative timeout was taken\n");
+	unfair_up_read(&a);
+}
+
+static void bad_bound(void)
+{
+	if (unfair_rwsem_set_reader_bound(&a, UNFAIR_RWSEM_BOUND_MAX_US + 1) != -EINVAL)
+		pr_err("misuse: a bound out of range was taken\n");
+	/* the range is for all to see: in the log, and no warning */
+}
+
+static void assert_unheld(void)
+{
+	unfair_rwsem_assert_held_write(&a);
+}
+
+static void injected_warn(void)
+{
+	WARN(1, "injected by the test of the harness\n");
+}
+
+static void leak(void)
+{
+	/* kmemleak must lose its last pointer */
+	void *volatile p = kmalloc(4321, GFP_KERNEL);
+
+	p = NULL;
+	(void)p;
+}
+
+static void leak_reference(void)
+{
+	__module_get(THIS_MODULE);
+}
+
+static const struct {
+	const char *name;
+	void (*do_it)(void);
+} misuses[] = {
+#define M(f) { #f, f }
+	M(read_in_read), M(write_in_read), M(abba_mutex), M(abba_rwsem), M(abba_readers),
+	M(same_class), M(nested), M(freed_while_held), M(initialised_while_held),
+	M(fair_then_unfair), M(unfair_then_fair), M(up_read_unheld), M(up_read_of_write),
+	M(up_write_unheld), M(downgrade_unheld), M(negative_timeout), M(bad_bound),
+	M(assert_unheld), M(injected_warn), M(leak), M(leak_reference),
+};
+
+int fct_misuse(const char *name)
+{
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(misuses); i++) {
+		if (!strcmp(name, misuses[i].name)) {
+			pr_info("misuse: %s\n", name);
+			misuses[i].do_it();
+			return 0;
+		}
+	}
 	return -EINVAL;
 }

@@ -28,7 +28,7 @@
  * A reader that sleeps in the queue is woken, never granted the lock, so it costs
  * a writer nothing until it really runs. New readers wait while a writer holds
  * or waits. A reader that waited longer than the lock's bound opens a short
- * window, at the next release, in which writers stand back.
+ * window, at the next release, in which writers stand back::
  *
  *	struct unfair_rwsem cp_sem;
  *
@@ -85,14 +85,14 @@ struct unfair_rwsem {
 	/* private: */
 	atomic_long_t		word;
 	raw_spinlock_t		wait_lock;	/* protects all below */
-	u8			steals;		/* acquisitions past a waiting writer */
-	u8			window_seq;	/* which window is or was open */
-	u8			window_due;	/* readers that it still waits for */
-	u8			window_used;	/* one already since the last writer */
+	u8			steals;		/* how often the first writer was passed */
+	u8			window_due;	/* readers that the window waits for */
+	u16			window_seq:15;	/* which window is or was open */
+	u16			window_used:1;	/* one already since the last writer */
 	struct rb_root_cached	writers;	/* by priority, then arrival */
 	struct rb_root		readers;	/* by priority, then arrival */
 	struct rb_root		reader_ages;	/* the same, by arrival */
-	u32			window_end;	/* microseconds, wraps */
+	u32			window_end;	/* in 1,024 ns, wraps */
 	u32			reader_bound;	/* microseconds, 0: off */
 #ifdef CONFIG_DEBUG_LOCK_ALLOC
 	struct lockdep_map	dep_map;
@@ -100,15 +100,10 @@ struct unfair_rwsem {
 };
 
 #ifdef CONFIG_DEBUG_LOCK_ALLOC
-/*
- * wait_type_outer is spelt out, where the kernel's own semaphores leave it to
- * be implied: by that the slow path knows a class that a fair lock registered.
- */
 # define __UNFAIR_RWSEM_DEP_MAP(_name)				\
 	.dep_map = {						\
 		.name = #_name,					\
 		.wait_type_inner = LD_WAIT_SLEEP,		\
-		.wait_type_outer = LD_WAIT_SLEEP,		\
 	},
 #else
 # define __UNFAIR_RWSEM_DEP_MAP(_name)
@@ -158,6 +153,7 @@ int unfair_rwsem_set_reader_bound(struct unfair_rwsem *sem, unsigned int us);
 /* Slow paths; @timeout in jiffies, @state of the sleeping task. */
 int __unfair_down_read_slow(struct unfair_rwsem *sem, unsigned int state, long timeout);
 int __unfair_down_write_slow(struct unfair_rwsem *sem, unsigned int state, long timeout);
+bool __unfair_down_write_trylock_slow(struct unfair_rwsem *sem);
 void __unfair_up_read_slow(struct unfair_rwsem *sem);
 void __unfair_up_read_unheld(struct unfair_rwsem *sem);
 void __unfair_up_write_slow(struct unfair_rwsem *sem);
@@ -235,8 +231,9 @@ static __always_inline int __unfair_down_write(struct unfair_rwsem *sem, int sub
  * unfair_down_read() - take the semaphore for reading
  * @sem: the semaphore; the caller must not hold it already
  *
- * Waits while a writer holds it or waits for it, but not longer than the reader
- * bound, the window and one write section, if the caller runs.
+ * Waits while a writer holds it or waits for it. A caller that runs does not wait
+ * longer than the reader bound (if that is not off), the window, and the write
+ * section in which the bound passes.
  *
  * Context: process context; may sleep, uninterruptibly.
  */
@@ -276,7 +273,7 @@ static inline int __must_check unfair_down_read_killable(struct unfair_rwsem *se
  *
  * Context: process context; may sleep, uninterruptibly.
  * Return: 0 with the semaphore held; -ETIME when the time passed first; -EINVAL
- * (and a warning) for a negative time.
+ * (and a warning) for a negative time, if it had to wait.
  */
 static inline int __must_check unfair_down_read_timeout(struct unfair_rwsem *sem, long timeout)
 {
@@ -330,20 +327,25 @@ static inline void unfair_up_read(struct unfair_rwsem *sem)
 			__unfair_up_read_unheld(sem);
 			return;
 		}
+		/*
+		 * The last one out, and somebody waits: that is done under wait_lock,
+		 * so that nobody can be preempted between leaving and waking.
+		 */
+		if (unlikely(word > UNFAIR_RWSEM_READER && word < 2 * UNFAIR_RWSEM_READER)) {
+			__unfair_up_read_slow(sem);
+			return;
+		}
 	} while (unlikely(!atomic_long_try_cmpxchg_release(&sem->word, &word,
 							   word - UNFAIR_RWSEM_READER)));
-	word -= UNFAIR_RWSEM_READER;
-	/* The last one out looks for those who wait. */
-	if (unlikely(word && word < UNFAIR_RWSEM_READER))
-		__unfair_up_read_slow(sem);
 }
 
 /**
  * unfair_down_write() - take the semaphore for writing
  * @sem: the semaphore; the caller must not hold it already
  *
- * Waits for the tasks that hold it, and for writers of higher priority. Readers
- * that wait cost nothing, but for the window of those that waited too long.
+ * Waits for the tasks that hold it, and for writers of higher priority or of the
+ * same and earlier. Readers that wait cost nothing, but for one window for those
+ * that waited too long, or that are real-time and outrank all writers.
  *
  * Context: process context; may sleep, uninterruptibly.
  */
@@ -383,7 +385,7 @@ static inline int __must_check unfair_down_write_killable(struct unfair_rwsem *s
  *
  * Context: process context; may sleep, uninterruptibly.
  * Return: 0 with the semaphore held; -ETIME when the time passed first; -EINVAL
- * (and a warning) for a negative time.
+ * (and a warning) for a negative time, if it had to wait.
  */
 static inline int __must_check unfair_down_write_timeout(struct unfair_rwsem *sem, long timeout)
 {
@@ -426,11 +428,12 @@ static inline void unfair_down_write_nested(struct unfair_rwsem *sem, int subcla
  * @sem: the semaphore
  *
  * Context: process context; does not sleep.
- * Return: true with the semaphore held; false if anyone holds it or waits.
+ * Return: true with the semaphore held; false if anyone holds it, if a writer
+ * waits, or in the window of a reader that waited too long.
  */
 static inline bool __must_check unfair_down_write_trylock(struct unfair_rwsem *sem)
 {
-	if (!__unfair_write_fast(sem))
+	if (!__unfair_write_fast(sem) && !__unfair_down_write_trylock_slow(sem))
 		return false;
 	__unfair_acquire(sem, 0, 1, 0, NULL);
 	return true;
@@ -485,7 +488,8 @@ static inline bool unfair_rwsem_is_write_locked(const struct unfair_rwsem *sem)
  * @sem: the semaphore
  *
  * Context: any. The answer may be old when it arrives.
- * Return: true if readers or writers are queued.
+ * Return: true if readers or writers are queued. A reader that was woken and has
+ * not run yet is not counted: it queues again if it has to.
  */
 static inline bool unfair_rwsem_is_contended(const struct unfair_rwsem *sem)
 {

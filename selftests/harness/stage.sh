@@ -1,0 +1,52 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0
+# Builds the product and the test modules for one kernel, in a copy of the tree, so
+# that builds for several kernels do not meet. A warning (W=1) is a failure.
+#
+#   stage.sh KERNEL [EDIT]
+#
+# EDIT is a sed script for module/unfair_rwsem.c: a broken product, for the tests
+# that show that a test fails on one. Prints the folder with the modules.
+
+. "$(dirname "$0")/lib.sh"
+
+name=${1:?name of a kernel}
+edit=${2:-}
+need_packages rsync make
+"$HARNESS/kernel.sh" get "$name" >/dev/null
+tree=$CACHE/build/$name
+[ -z "$edit" ] || tree=$CACHE/build/$name-$(basename "$edit" .sed)
+mkdir -p "$tree/selftests"
+
+stage()
+{
+	local log=$LOGS/build-$(basename "$tree").log
+	mkdir -p "$LOGS"
+	rsync -a --delete --exclude '*.o' --exclude '*.ko' --exclude '*.mod*' --exclude '.*' \
+		--exclude Module.symvers --exclude modules.order --exclude '*.a' \
+		"$TOP/module" "$TOP/Kbuild" "$tree/"
+	rsync -a --delete --exclude '*.o' --exclude '*.ko' --exclude '*.mod*' --exclude '.*' \
+		--exclude Module.symvers --exclude modules.order --exclude '*.a' \
+		"$TOP/selftests/test_modules" "$tree/selftests/"
+	if [ -n "$edit" ]; then
+		sed -E -i.orig -f "$edit" "$tree/module/unfair_rwsem.c"
+		if cmp -s "$tree/module/unfair_rwsem.c" "$tree/module/unfair_rwsem.c.orig"; then
+			die "$edit changed nothing: the line that it breaks is gone"
+		fi
+		rm "$tree/module/unfair_rwsem.c.orig"
+	fi
+	: >"$log"
+	export FSCOMMIT_BUILD_ROOT=$tree
+	if ! { "$HARNESS/kernel.sh" build "$name" "$tree" W=1 modules &&
+	       "$HARNESS/kernel.sh" build "$name" "$tree/selftests/test_modules" \
+			KBUILD_EXTRA_SYMBOLS="$tree/Module.symvers" W=1 modules; } >>"$log" 2>&1; then
+		say "building for $name failed; the end of $log:"
+		grep -E 'error|warning|Error|\*\*\*' "$log" | head -n 20 >&2
+		exit 1
+	fi
+	if grep -E 'warning:|WARNING:' "$log" >&2; then
+		die "building for $name gives warnings; see $log"
+	fi
+}
+locked "build-$(basename "$tree")" stage
+printf '%s\n' "$tree"

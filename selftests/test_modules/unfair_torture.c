@@ -1,0 +1,759 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * unfair_torture: kernel threads that fight over one lock and check what it promises.
+ * Tests only. Runs from insmod to rmmod, which prints the verdict.
+ *
+ * Distribution kernels have no torture.ko, so the threads are its own; the parameters
+ * are named as locktorture's and mean the same. It looks for:
+ *
+ *  exclusion	a writer beside anybody (G1)
+ *  data	plain words that the lock should have kept consistent, and lost updates
+ *  return	a wait that ended with an error without the reason for it (G7)
+ *  stuck	a thread that should go on and does not: a lost wakeup, a livelock
+ *  unclean	a lock that nobody holds or wants, and that does not look like it (G7)
+ *  idle	a class of threads that never got the lock at all
+ *
+ * There are so many releases that one makes up for the lost wakeup of another. So
+ * all threads come to rest now and then, the last of them without a further release,
+ * a signal, or anything else that wakes. What the lock does to help itself hides such
+ * a bug, too: load fscommit with recheck_ms=0 to look for one.
+ *
+ * Seen failing, each within seconds: torture_type=busted (exclusion, data); a lock
+ * whose unlock_and_wake() wakes one task only, or whose last reader does not call
+ * choose_next() (stuck, with recheck_ms=0); whose wait_over() lets any signal end a
+ * killable wait (return); which is free for a moment in unfair_downgrade_write()
+ * (data).
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/cpu.h>
+#include <linux/delay.h>
+#include <linux/kthread.h>
+#include <linux/module.h>
+#include <linux/prandom.h>
+#include <linux/random.h>
+#include <linux/sched/debug.h>
+#include <linux/sched/signal.h>
+#include <linux/version.h>
+#include <uapi/linux/sched/types.h>
+
+#include "test_locks.h"
+
+#define MAX_THREADS	128	/* of each class */
+#define STUCK_S		10	/* seconds without progress that are a failure */
+#define TICK		(HZ / 10)
+
+/* --- parameters ---------------------------------------------------------- */
+
+struct ranged_int {
+	int value, min, max;
+};
+
+static int set_range(const char *val, const struct kernel_param *kp)
+{
+	struct ranged_int *r = kp->arg;
+	int v;
+
+	if (kstrtoint(val, 0, &v) || v < r->min || v > r->max) {
+		pr_err("%s=%s: must be a number from %d to %d\n", kp->name, val, r->min, r->max);
+		return -EINVAL;
+	}
+	r->value = v;
+	return 0;
+}
+
+static int get_range(char *buf, const struct kernel_param *kp)
+{
+	return sysfs_emit(buf, "%d\n", ((struct ranged_int *)kp->arg)->value);
+}
+
+static const struct kernel_param_ops range_ops = { .set = set_range, .get = get_range };
+
+#define RANGED(name, def, min, max, what)				\
+	static struct ranged_int name = { def, min, max };		\
+	module_param_cb(name, &range_ops, &name, 0444);			\
+	MODULE_PARM_DESC(name, what "; " #min " to " #max ", default " #def)
+
+RANGED(nwriters_stress, -1, -1, 128, "number of writer threads, -1: as many as CPUs");
+RANGED(nreaders_stress, -1, -1, 128, "number of reader threads, -1: twice as many as CPUs");
+RANGED(stutter, 5, 0, 3600, "seconds to run, then to rest, in turn, 0: no rest");
+RANGED(shuffle_interval, 3, 0, 3600, "seconds between moves of threads among CPUs, 0: none");
+RANGED(onoff_interval, 0, 0, 3600, "seconds between unplugging and plugging a CPU, 0: never");
+RANGED(long_hold, 100, 0, 5000, "length of a long hold now and then, milliseconds, 0: none");
+RANGED(stat_interval, 60, 0, 3600, "seconds between printed statistics, 0: at the end only");
+RANGED(verbose, 1, 0, 1, "1: print each CPU that is unplugged");
+
+static const char * const type_names[FCT_NR_TYPES] = {
+	[FCT_RWSEM] = "rwsem",
+	[FCT_F2FS] = "f2fs",
+	[FCT_PERCPU] = "percpu",
+	[FCT_UNFAIR] = "unfair_rwsem",
+	[FCT_BUSTED] = "busted",
+};
+
+static unsigned int type = FCT_UNFAIR;
+
+static int set_type(const char *val, const struct kernel_param *kp)
+{
+	int i = sysfs_match_string(type_names, val);
+
+	if (i < 0) {
+		pr_err("torture_type=%s: must be rwsem, f2fs, percpu, unfair_rwsem or busted\n",
+		       val);
+		return i;
+	}
+	type = i;
+	return 0;
+}
+
+static int get_type(char *buf, const struct kernel_param *kp)
+{
+	return sysfs_emit(buf, "%s\n", type_names[type]);
+}
+
+static const struct kernel_param_ops type_ops = { .set = set_type, .get = get_type };
+module_param_cb(torture_type, &type_ops, NULL, 0444);
+MODULE_PARM_DESC(torture_type,
+		 "lock to torture; rwsem, f2fs, percpu, unfair_rwsem or busted, default unfair_rwsem");
+
+/* --- what is tortured, and who does it ----------------------------------- */
+
+enum doing { PARKED, PAUSES, WAITS, HOLDS };
+
+static const char * const doing_names[] = { "is parked", "pauses", "waits", "holds the lock" };
+
+struct torturer {
+	struct task_struct	*task;
+	struct rnd_state	rnd;
+	bool			write;
+	unsigned int		how;		/* enum fct_how of the last round */
+	enum doing		doing;
+	/* written by the thread itself, read by anyone */
+	unsigned long		rounds, taken, downgraded;
+	unsigned long		eintr, etime, eagain;
+	u64			max_wait_ns;
+	/* of the watchdog */
+	unsigned long		seen;
+	unsigned int		stuck_s;
+};
+
+enum failure { EXCLUSION, DATA, RETURN, STUCK, UNCLEAN, IDLE, NR_FAILURES };
+
+static const char * const failure_names[NR_FAILURES] = {
+	"exclusion", "data", "return", "stuck", "unclean", "idle",
+};
+
+/* Not allocated: the parameter files, which look at it, go after the exit function. */
+static struct torturer torturers[2 * MAX_THREADS];
+static unsigned int nr_torturers;
+
+/* In the order in which they start, and stop: what wakes stops before the last rest. */
+enum helper { ONOFF, SIGNALS, CONTROL, NR_HELPERS };
+static struct task_struct *helpers[NR_HELPERS];
+
+static union test_lock lock;
+static atomic_t writers, readers;	/* in their sections now */
+static struct {
+	unsigned long a, b;
+} pair;					/* equal, unless a writer is in its section */
+
+static atomic64_t failures[NR_FAILURES];
+static atomic_t long_holds;		/* in progress */
+static atomic_long_t next_long_hold;	/* jiffies */
+static bool paused = true;
+static DECLARE_WAIT_QUEUE_HEAD(resumed);
+static unsigned int rests, windows_left, cpus_unplugged, cpus_failed;
+
+static u32 rnd(struct rnd_state *state, u32 below)
+{
+	return prandom_u32_state(state) % below;
+}
+
+static void fail(enum failure f, const char *what, long value)
+{
+	/* the first ones tell everything, and a log that overflows tells nothing */
+	if (atomic64_inc_return(&failures[f]) <= 3)
+		pr_err("%s: %s %s (%ld), lock word %#lx\n", failure_names[f], current->comm, what,
+		       value, type == FCT_UNFAIR ? atomic_long_read(&lock.unfair.word) : 0L);
+}
+
+/* --- the sections -------------------------------------------------------- */
+
+/*
+ * On the CPU, and preemptible at every step also on kernels that look for it only
+ * where preemption is enabled again (User-Mode Linux).
+ */
+static void busy(u64 ns)
+{
+	u64 end = ktime_get_ns() + ns;
+
+	do {
+		preempt_disable();
+		cpu_relax();
+		preempt_enable();
+	} while (ktime_get_ns() < end && !kthread_should_stop());
+}
+
+static void hold(struct torturer *t)
+{
+	unsigned long next = atomic_long_read(&next_long_hold);
+	u32 r = rnd(&t->rnd, 64);
+
+	WRITE_ONCE(t->doing, HOLDS);
+	/* long ones take a twentieth of the time, however many threads there are */
+	if (long_hold.value && time_after(jiffies, next) &&
+	    atomic_long_cmpxchg(&next_long_hold, next,
+				jiffies + msecs_to_jiffies(20 * long_hold.value)) == next) {
+		atomic_inc(&long_holds);
+		if (r & 1)
+			busy((u64)long_hold.value * NSEC_PER_MSEC);
+		else
+			msleep(long_hold.value);
+		atomic_dec(&long_holds);
+	} else if (r < 60) {
+		busy(rnd(&t->rnd, 20 * NSEC_PER_USEC));
+	} else {
+		usleep_range(1, 50);
+	}
+}
+
+static void check_exclusion(bool write)
+{
+	int others = atomic_read(&writers) - write + (write ? atomic_read(&readers) : 0);
+
+	if (others)
+		fail(EXCLUSION, write ? "writes, and others are there" : "reads beside a writer",
+		     others);
+}
+
+/*
+ * What is done under the lock. The plain words come first and last, outside the
+ * atomic counters: their barriers would do the lock's work. Returns the number of
+ * write sections so far.
+ */
+static unsigned long section(struct torturer *t, bool write)
+{
+	unsigned long old = pair.a;
+
+	if (pair.b != old)
+		fail(DATA, "found a write half done", pair.b - old);
+	if (write)
+		pair.a = old + 1;
+
+	atomic_inc(write ? &writers : &readers);
+	/* count, then look: so one of two that overlap sees the other */
+	smp_mb__after_atomic();
+	check_exclusion(write);
+	hold(t);
+	check_exclusion(write);
+	atomic_dec(write ? &writers : &readers);
+
+	if (pair.a != old + write || pair.b != old)
+		fail(DATA, "was not the only one to write", pair.a - old);
+	if (write)
+		pair.b = old + 1;
+	return old + write;
+}
+
+static void check_error(struct torturer *t, int ret, unsigned long waited, unsigned long timeout)
+{
+	if (ret == -EINTR && t->how == FCT_INTERRUPTIBLE && signal_pending(current))
+		t->eintr++;
+	else if (ret == -EINTR && t->how == FCT_KILLABLE && fatal_signal_pending(current))
+		t->eintr++;
+	else if (ret == -ETIME && t->how == FCT_TIMEOUT && waited >= timeout)
+		t->etime++;
+	else if (ret == -EAGAIN && t->how == FCT_TRYLOCK)
+		t->eagain++;
+	else
+		fail(RETURN, "got an error without a reason", ret);
+}
+
+static void one_round(struct torturer *t)
+{
+	const struct test_lock_ops *ops = &test_locks[type];
+	unsigned int timeout = rnd(&t->rnd, 4), subclass = rnd(&t->rnd, 2);
+	unsigned long begun = jiffies, value;
+	u64 start = ktime_get_ns();
+	bool write = t->write;
+	int ret;
+
+	/* as often plainly as in all other ways: those that cannot give up find most */
+	t->how = rnd(&t->rnd, 2) ? FCT_PLAIN : rnd(&t->rnd, FCT_GUARD);
+	WRITE_ONCE(t->doing, WAITS);
+	ret = ops->lock(&lock, write, t->how, timeout, subclass);
+	if (ret == -EOPNOTSUPP) {
+		t->how = FCT_PLAIN;
+		ret = ops->lock(&lock, write, t->how, timeout, subclass);
+	}
+	t->max_wait_ns = max(t->max_wait_ns, ktime_get_ns() - start);
+	if (ret) {
+		check_error(t, ret, jiffies - begun, timeout);
+	} else {
+		t->taken++;
+		value = section(t, write);
+		if (write && ops->downgrade && !rnd(&t->rnd, 8)) {
+			write = false;
+			t->downgraded++;
+			ops->downgrade(&lock);
+			if (section(t, false) != value)
+				fail(DATA, "let a writer in when it downgraded", pair.a - value);
+		}
+		ops->unlock(&lock, write);
+	}
+	WRITE_ONCE(t->doing, PAUSES);
+	WRITE_ONCE(t->rounds, t->rounds + 1);
+}
+
+static void pause(struct torturer *t)
+{
+	u32 r = rnd(&t->rnd, 256);
+
+	/* the readers of this one starve for good if its writers never pause */
+	if (type == FCT_F2FS && t->write)
+		usleep_range(50, 200);
+	else if (!r)
+		schedule_timeout_idle(1);
+	else if (r < 16)
+		usleep_range(1, 100);
+	else if (r < 128)
+		busy(rnd(&t->rnd, 20 * NSEC_PER_USEC));
+	cond_resched();
+}
+
+static int torture(void *arg)
+{
+	struct torturer *t = arg;
+
+	allow_signal(SIGKILL);
+	allow_signal(SIGTERM);
+	while (!kthread_should_stop()) {
+		if (READ_ONCE(paused)) {
+			/* whoever finds it parked finds all that it wrote: all_parked() */
+			smp_store_release(&t->doing, PARKED);
+			wait_event_idle(resumed, !READ_ONCE(paused) || kthread_should_stop());
+			continue;
+		}
+		one_round(t);
+		flush_signals(current);
+		pause(t);
+	}
+	return 0;
+}
+
+static int send_signals(void *unused)
+{
+	struct rnd_state state;
+
+	prandom_seed_state(&state, get_random_u64());
+	while (!kthread_should_stop()) {
+		unsigned int tries = nr_torturers;
+		struct torturer *t;
+
+		usleep_range(100, 100 + rnd(&state, 1000));
+		/* one that waits, where there is one: the others hardly notice */
+		do {
+			t = &torturers[rnd(&state, nr_torturers)];
+		} while (READ_ONCE(t->doing) != WAITS && --tries);
+		/* not at rest: a signal would wake one that nobody else does */
+		if (!READ_ONCE(paused))
+			send_sig(rnd(&state, 2) ? SIGKILL : SIGTERM, t->task, 1);
+	}
+	return 0;
+}
+
+static int onoff(void *unused)
+{
+	int cpu = nr_cpu_ids, ret = -EOPNOTSUPP;
+
+	while (!kthread_should_stop()) {
+		schedule_timeout_idle(onoff_interval.value * HZ);
+#ifdef CONFIG_HOTPLUG_CPU
+		if (cpu < nr_cpu_ids) {
+			if (add_cpu(cpu))
+				pr_err("cannot plug in CPU %d\n", cpu);
+			cpu = nr_cpu_ids;
+			continue;
+		}
+		cpu = cpumask_any_but(cpu_online_mask, 0);
+		ret = cpu < nr_cpu_ids ? remove_cpu(cpu) : -ENODEV;
+#endif
+		if (!ret) {
+			cpus_unplugged++;
+			if (verbose.value)
+				pr_info("unplugged CPU %d\n", cpu);
+			continue;
+		}
+		if (!cpus_failed++)
+			pr_warn("onoff_interval: this kernel cannot unplug a CPU: %d\n", ret);
+		cpu = nr_cpu_ids;
+	}
+#ifdef CONFIG_HOTPLUG_CPU
+	if (cpu < nr_cpu_ids)
+		add_cpu(cpu);
+#endif
+	return 0;
+}
+
+/* --- control ------------------------------------------------------------- */
+
+/* Is it time again, @ms after the last one? Never, if that is 0. */
+static bool is_due(unsigned long *next, unsigned int ms)
+{
+	if (!ms || time_before(jiffies, *next))
+		return false;
+	*next = jiffies + msecs_to_jiffies(ms);
+	return true;
+}
+
+/*
+ * Every second; returns whether anyone is stuck. Counts calls and not time, which
+ * jumps when a guest is not run.
+ */
+static bool watch(void)
+{
+	bool any = false;
+	struct torturer *t;
+
+	if (atomic_read(&long_holds))
+		return false;
+	for (t = torturers; t < torturers + nr_torturers; t++) {
+		unsigned long rounds = READ_ONCE(t->rounds);
+
+		if (rounds != t->seen || (paused && READ_ONCE(t->doing) == PARKED)) {
+			t->seen = rounds;
+			t->stuck_s = 0;
+			continue;
+		}
+		any |= ++t->stuck_s >= STUCK_S;
+		if (t->stuck_s != STUCK_S)
+			continue;
+		fail(STUCK, "sees no progress for so many seconds, lost wakeup?", STUCK_S);
+		pr_err("%s %s, enum fct_how %u\n", t->task->comm,
+		       doing_names[READ_ONCE(t->doing)], READ_ONCE(t->how));
+		sched_show_task(t->task);
+	}
+	return any;
+}
+
+static bool all_parked(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < nr_torturers; i++) {
+		/* pairs with torture() */
+		if (smp_load_acquire(&torturers[i].doing) != PARKED)
+			return false;
+	}
+	return true;
+}
+
+static void check_at_rest(void)
+{
+	const struct test_lock_ops *ops = &test_locks[type];
+	unsigned long written = 0;
+	unsigned int i;
+	int ret;
+
+	for (i = 0; i < nr_torturers; i++) {
+		if (torturers[i].write)
+			written += torturers[i].taken;
+	}
+	if (pair.a != written || pair.b != written)
+		fail(DATA, "misses writes", written - pair.a);
+	if (type == FCT_UNFAIR) {
+		long word = atomic_long_read(&lock.unfair.word);
+
+		if (word & ~UNFAIR_RWSEM_WINDOW || lock.unfair.writers.rb_root.rb_node ||
+		    lock.unfair.readers.rb_node || lock.unfair.reader_ages.rb_node)
+			fail(UNCLEAN, "sees waiters or their bits in a lock at rest", word);
+		windows_left += !!(word & UNFAIR_RWSEM_WINDOW);
+	}
+	ret = ops->lock(&lock, true, FCT_TRYLOCK, 0, 0);
+	if (ret == -EAGAIN)
+		fail(UNCLEAN, "cannot take a lock at rest by trylock", ret);
+	else if (!ret)
+		ops->unlock(&lock, true);
+}
+
+static void come_to_rest(void)
+{
+	unsigned long watch_at = jiffies + HZ;
+
+	WRITE_ONCE(paused, true);
+	while (!all_parked()) {
+		schedule_timeout_idle(1);
+		if (is_due(&watch_at, 1000) && watch())
+			return;
+	}
+	check_at_rest();
+	rests++;
+}
+
+static void resume(void)
+{
+	WRITE_ONCE(paused, false);
+	wake_up_all(&resumed);
+}
+
+/* What a thread may become for a while; the first is what it then is again. */
+static const struct sched_attr whims[] = {
+	{ .sched_policy = SCHED_NORMAL },
+	{ .sched_policy = SCHED_NORMAL, .sched_nice = MAX_NICE },
+	{ .sched_policy = SCHED_NORMAL, .sched_nice = MIN_NICE },
+	{ .sched_policy = SCHED_IDLE },
+	{ .sched_policy = SCHED_FIFO, .sched_priority = 1 },
+};
+
+/*
+ * Another reader bound, and two threads with other priorities. Returns for how many
+ * milliseconds. That is well below STUCK_S: a thread of low priority may not get to
+ * run in that time, nor a reader get the lock when there is no bound.
+ */
+static unsigned int have_whims(struct rnd_state *state)
+{
+	static const unsigned int bounds[] = { 0, 1, 100, 10000, UNFAIR_RWSEM_BOUND_DEFAULT };
+	static struct torturer *victims[2];
+	unsigned int i, bound = bounds[rnd(state, ARRAY_SIZE(bounds))];
+
+	for (i = 0; i < ARRAY_SIZE(victims); i++) {
+		if (victims[i])
+			sched_setattr_nocheck(victims[i]->task, &whims[0]);
+		victims[i] = &torturers[rnd(state, nr_torturers)];
+	}
+	for (i = 0; i < ARRAY_SIZE(victims); i++)
+		sched_setattr_nocheck(victims[i]->task, &whims[rnd(state, ARRAY_SIZE(whims))]);
+	if (type == FCT_UNFAIR)
+		unfair_rwsem_set_reader_bound(&lock.unfair, bound);
+	return 50 + rnd(state, bound ? 1000 : 150);
+}
+
+/* Half of the threads on one CPU each, chosen at random; the others anywhere. */
+static void shuffle(struct rnd_state *state)
+{
+	unsigned int i, cpu;
+
+	for (i = 0; i < nr_torturers; i++) {
+		cpu = rnd(state, nr_cpu_ids);
+		/* fails where that one is unplugged now: it stays where it may be */
+		set_cpus_allowed_ptr(torturers[i].task, rnd(state, 2) && cpu_online(cpu) ?
+				     cpumask_of(cpu) : cpu_possible_mask);
+	}
+}
+
+static unsigned long print_class(bool write)
+{
+	struct torturer sum = { }, *t;
+	unsigned long most = 0, least = ULONG_MAX;
+
+	for (t = torturers; t < torturers + nr_torturers; t++) {
+		if (t->write != write)
+			continue;
+		sum.taken += t->taken;
+		sum.downgraded += t->downgraded;
+		sum.eintr += t->eintr;
+		sum.etime += t->etime;
+		sum.eagain += t->eagain;
+		sum.max_wait_ns = max(sum.max_wait_ns, t->max_wait_ns);
+		most = max(most, t->taken);
+		least = min(least, t->taken);
+	}
+	if (least == ULONG_MAX)
+		return ULONG_MAX;
+	pr_info("%s:  Total: %lu  Max/Min: %lu/%lu  Downgraded: %lu  Fail: EINTR %lu ETIME %lu EAGAIN %lu  Longest wait: %llu us\n",
+		write ? "Writes" : "Reads", sum.taken, most, least, sum.downgraded, sum.eintr,
+		sum.etime, sum.eagain, div_u64(sum.max_wait_ns, NSEC_PER_USEC));
+	return sum.taken;
+}
+
+static int control(void *unused)
+{
+	unsigned long now = jiffies, whim_at = now, watch_at = now, shuffle_at = now;
+	unsigned long stutter_at = now + stutter.value * HZ;
+	unsigned long stat_at = now + stat_interval.value * HZ;
+	unsigned int whim_ms = 1;
+	struct rnd_state state;
+
+	prandom_seed_state(&state, get_random_u64());
+	/* before all that it must be able to put back */
+	sched_set_fifo(current);
+	while (!kthread_should_stop()) {
+		if (is_due(&whim_at, whim_ms)) {
+			come_to_rest();
+			whim_ms = have_whims(&state);
+			resume();
+		}
+		if (is_due(&shuffle_at, shuffle_interval.value * 1000))
+			shuffle(&state);
+		if (is_due(&watch_at, 1000))
+			watch();
+		if (is_due(&stat_at, stat_interval.value * 1000)) {
+			print_class(true);
+			print_class(false);
+		}
+		if (is_due(&stutter_at, stutter.value * 1000)) {
+			come_to_rest();
+			stutter_at = jiffies + stutter.value * HZ;
+			while (time_before(jiffies, stutter_at) && !kthread_should_stop())
+				schedule_timeout_idle(TICK);
+			stutter_at = jiffies + stutter.value * HZ;
+			resume();
+		}
+		schedule_timeout_idle(TICK);
+	}
+	come_to_rest();
+	return 0;
+}
+
+/* --- the verdict, and setting up ----------------------------------------- */
+
+static u64 all_failures(void)
+{
+	u64 sum = 0;
+	int i;
+
+	for (i = 0; i < NR_FAILURES; i++)
+		sum += atomic64_read(&failures[i]);
+	return sum;
+}
+
+static u64 all_taken(void)
+{
+	unsigned int i;
+	u64 sum = 0;
+
+	for (i = 0; i < nr_torturers; i++)
+		sum += READ_ONCE(torturers[i].taken);
+	return sum;
+}
+
+static int get_state(char *buf, const struct kernel_param *kp)
+{
+	return sysfs_emit(buf, "%llu\n", kp->arg == failures ? all_failures() : all_taken());
+}
+
+/* insmod calls it without looking whether there is one */
+static int set_state(const char *val, const struct kernel_param *kp)
+{
+	pr_err("%s=%s: can only be read\n", kp->name, val);
+	return -EINVAL;
+}
+
+static const struct kernel_param_ops state_ops = { .set = set_state, .get = get_state };
+module_param_cb(violations, &state_ops, failures, 0444);
+MODULE_PARM_DESC(violations, "read only: failures of any kind so far; 0 is what it should be");
+module_param_cb(progress, &state_ops, torturers, 0444);
+MODULE_PARM_DESC(progress, "read only: how often the lock was taken so far");
+
+static void print_banner(const char *what)
+{
+	pr_info("--- %s: torture_type=%s nwriters_stress=%d nreaders_stress=%d stutter=%d shuffle_interval=%d onoff_interval=%d long_hold=%d stat_interval=%d verbose=%d\n",
+		what, type_names[type], nwriters_stress.value, nreaders_stress.value,
+		stutter.value, shuffle_interval.value, onoff_interval.value, long_hold.value,
+		stat_interval.value, verbose.value);
+}
+
+static int start(struct task_struct **task, int (*fn)(void *), void *arg, const char *name, int nr)
+{
+	struct task_struct *new = kthread_run(fn, arg, "%s/%d", name, nr);
+
+	if (IS_ERR(new)) {
+		pr_err("no thread %s/%d: %ld\n", name, nr, PTR_ERR(new));
+		return PTR_ERR(new);
+	}
+	*task = new;
+	return 0;
+}
+
+static int start_torturers(bool write, int nr)
+{
+	int i, ret = 0;
+
+	for (i = 0; i < nr && !ret; i++) {
+		struct torturer *t = &torturers[nr_torturers];
+
+		t->write = write;
+		prandom_seed_state(&t->rnd, get_random_u64());
+		ret = start(&t->task, torture, t, write ? "torture_w" : "torture_r", i);
+		nr_torturers += !ret;
+	}
+	return ret;
+}
+
+static void stop_all(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < NR_HELPERS; i++) {
+		if (helpers[i])
+			kthread_stop(helpers[i]);
+	}
+	for (i = 0; i < nr_torturers; i++)
+		kthread_stop(torturers[i].task);
+	test_lock_destroy(&lock, type);
+}
+
+static int __init unfair_torture_init(void)
+{
+	int ret, cpus = num_online_cpus();
+
+	if (nwriters_stress.value < 0)
+		nwriters_stress.value = min(cpus, MAX_THREADS);
+	if (nreaders_stress.value < 0)
+		nreaders_stress.value = min(2 * cpus, MAX_THREADS);
+	if (!nwriters_stress.value && !nreaders_stress.value) {
+		pr_err("nwriters_stress=0 nreaders_stress=0: one must be 1 to %d\n", MAX_THREADS);
+		return -EINVAL;
+	}
+	ret = test_lock_init(&lock, type);
+	if (ret)
+		return ret;
+	print_banner("Start of test");
+	atomic_long_set(&next_long_hold, jiffies);
+	ret = start_torturers(true, nwriters_stress.value);
+	if (!ret)
+		ret = start_torturers(false, nreaders_stress.value);
+	if (!ret && onoff_interval.value)
+		ret = start(&helpers[ONOFF], onoff, NULL, "torture_onoff", 0);
+	if (!ret)
+		ret = start(&helpers[SIGNALS], send_signals, NULL, "torture_signal", 0);
+	if (!ret)
+		ret = start(&helpers[CONTROL], control, NULL, "torture_control", 0);
+	if (ret)
+		stop_all();
+	return ret;
+}
+
+static void __exit unfair_torture_exit(void)
+{
+	unsigned int i;
+
+	stop_all();
+	if (!print_class(true))
+		fail(IDLE, "saw no writer get the lock", 0);
+	if (!print_class(false))
+		fail(IDLE, "saw no reader get the lock", 0);
+	pr_info("Rests: %u, with a window left %u  CPUs unplugged: %u, failed %u\n",
+		rests, windows_left, cpus_unplugged, cpus_failed);
+	if (!all_failures()) {
+		print_banner("End of test: SUCCESS");
+		return;
+	}
+	for (i = 0; i < NR_FAILURES; i++) {
+		if (atomic64_read(&failures[i]))
+			pr_err("%s: %lld times\n", failure_names[i],
+			       (s64)atomic64_read(&failures[i]));
+	}
+	print_banner("End of test: FAILURE");
+}
+
+module_init(unfair_torture_init);
+module_exit(unfair_torture_exit);
+
+MODULE_DESCRIPTION("Torture of one lock by kernel threads; tests of fscommit");
+MODULE_LICENSE("GPL");
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 13, 0)
+MODULE_IMPORT_NS("FSCOMMIT");
+#else
+MODULE_IMPORT_NS(FSCOMMIT);
+#endif

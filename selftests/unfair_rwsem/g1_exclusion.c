@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * G1: a writer excludes everyone; readers share.
+ *
+ * Seen failing: the mutants g1-writer-joins-readers and g1-reader-joins-writer, and
+ * on the busted lock (below: it must be caught).
+ */
+#include "common.h"
+
+LOCK_FIXTURE(g1_exclusion)
+
+TEST_F(g1_exclusion, readers_share)
+{
+	struct job read = { .mode = FCT_READ, .hold = FCT_UNTIL_GO };
+	struct task *t[4];
+	int i;
+
+	for (i = 0; i < 4; i++) {
+		read.id = i;
+		t[i] = start(self->fd, read);
+	}
+	ASSERT_REACHED(state(self->fd).readers == 4);
+	EXPECT_EQ(0, lock(self->fd, FCT_READ, FCT_TRYLOCK));
+	EXPECT_EQ(EAGAIN, lock(self->fd, FCT_WRITE, FCT_TRYLOCK));
+	EXPECT_EQ(1, state(self->fd).is_locked);
+	EXPECT_EQ(0, state(self->fd).is_write_locked);
+	for (i = 0; i < 4; i++) {
+		go(self->fd, i);
+		EXPECT_EQ(0, finish(t[i]));
+	}
+}
+
+TEST_F(g1_exclusion, writer_excludes)
+{
+	struct job write = { .mode = FCT_WRITE, .hold = FCT_UNTIL_GO };
+	struct task *w = start(self->fd, write), *r, *w2;
+
+	ASSERT_REACHED(state(self->fd).writers == 1);
+	EXPECT_EQ(1, state(self->fd).is_write_locked);
+	EXPECT_EQ(EAGAIN, lock(self->fd, FCT_READ, FCT_TRYLOCK));
+	EXPECT_EQ(EAGAIN, lock(self->fd, FCT_WRITE, FCT_TRYLOCK));
+	r = start(self->fd, (struct job){ .mode = FCT_READ });
+	w2 = start(self->fd, (struct job){ .mode = FCT_WRITE });
+	ASSERT_REACHED(state(self->fd).queued_readers == 1 && state(self->fd).queued_writers == 1);
+	EXPECT_EQ(1, state(self->fd).is_contended);
+	EXPECT_EQ(1, state(self->fd).taken);
+	go(self->fd, 0);
+	EXPECT_EQ(0, finish(w));
+	EXPECT_EQ(0, finish(w2));
+	EXPECT_EQ(0, finish(r));
+}
+
+TEST_F(g1_exclusion, downgrade_lets_readers_in_and_no_writer)
+{
+	struct job write = {
+		.mode = FCT_WRITE, .hold = FCT_UNTIL_GO, .flags = FCT_DOWNGRADE,
+	};
+	struct task *w = start(self->fd, write), *r;
+
+	ASSERT_REACHED(state(self->fd).writers == 1);
+	r = start(self->fd, (struct job){ .mode = FCT_READ, .hold = FCT_UNTIL_GO, .id = 9 });
+	ASSERT_REACHED(state(self->fd).queued_readers == 1);
+	go(self->fd, 0);
+	ASSERT_REACHED(state(self->fd).readers == 2);
+	EXPECT_EQ(0, state(self->fd).is_write_locked);
+	EXPECT_EQ(EAGAIN, lock(self->fd, FCT_WRITE, FCT_TRYLOCK));
+	go(self->fd, 1);
+	go(self->fd, 9);
+	EXPECT_EQ(0, finish(w));
+	EXPECT_EQ(0, finish(r));
+}
+
+TEST_F(g1_exclusion, guards)
+{
+	EXPECT_EQ(0, lock(self->fd, FCT_READ, FCT_GUARD));
+	EXPECT_EQ(0, lock(self->fd, FCT_WRITE, FCT_GUARD));
+	EXPECT_EQ(0, lock(self->fd, FCT_READ, FCT_GUARD_TRY));
+	EXPECT_EQ(0, lock(self->fd, FCT_WRITE, FCT_GUARD_TRY));
+	EXPECT_EQ(4, state(self->fd).taken);
+}
+
+/* Everybody at once, every way of asking. */
+static unsigned long long stress(int fd)
+{
+	static const __u32 how[] = { FCT_PLAIN, FCT_KILLABLE, FCT_TIMEOUT, FCT_TRYLOCK };
+	struct task *t[12];
+	int i;
+
+	for (i = 0; i < 12; i++)
+		t[i] = start(fd, (struct job){
+			.mode = i % 3 == 0 ? FCT_WRITE : FCT_READ, .how = how[i % 4],
+			.timeout_ms = 2, .hold_us = i * 3, .repeat = 2000,
+			.nice = i % 2 ? 19 : 0,
+		});
+	for (i = 0; i < 12; i++)
+		finish(t[i]);
+	return state(fd).violations;
+}
+
+TEST_F_TIMEOUT(g1_exclusion, stress, 120)
+{
+	EXPECT_EQ(0, stress(self->fd));
+}
+
+static unsigned long long stress_plain(__u32 type)
+{
+	int fd = lock_open(type), i;
+	struct task *t[6];
+	unsigned long long v;
+
+	for (i = 0; i < 6; i++)
+		t[i] = start(fd, (struct job){ .mode = i % 2, .hold_us = 20, .repeat = 500 });
+	for (i = 0; i < 6; i++)
+		finish(t[i]);
+	v = state(fd).violations;
+	close(fd);
+	return v;
+}
+
+/* What finds nothing here would find nothing there. */
+TEST_F_TIMEOUT(g1_exclusion, the_check_finds_a_busted_lock, 120)
+{
+	if (cpus() < 2)
+		SKIP(return, "needs two CPUs");
+	EXPECT_NE(0, stress_plain(FCT_BUSTED));
+	EXPECT_EQ(0, stress_plain(FCT_UNFAIR));
+}
+
+TEST_HARNESS_MAIN

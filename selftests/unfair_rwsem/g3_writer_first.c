@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * G3: while a writer holds or waits, new readers wait. Among writers: by priority,
+ * first in first out within one; stealing cannot starve the one that waits. A
+ * real-time reader may pass writers of lower priority.
+ *
+ * Seen failing: the mutants g3-reader-ignores-wwait, g3-fifo-only, g3-steal-always,
+ * g3-rt-reader-waits.
+ */
+#include "common.h"
+
+LOCK_FIXTURE(g3_writer_first)
+
+TEST_F(g3_writer_first, new_reader_waits_behind_waiting_writer)
+{
+	struct task *r1, *w, *r2;
+
+	set_bound(self->fd, 0);
+	r1 = start(self->fd, (struct job){ .mode = FCT_READ, .hold = FCT_UNTIL_GO });
+	ASSERT_REACHED(state(self->fd).readers == 1);
+	w = start(self->fd, (struct job){ .mode = FCT_WRITE });
+	ASSERT_REACHED(state(self->fd).queued_writers == 1);
+	EXPECT_EQ(EAGAIN, lock(self->fd, FCT_READ, FCT_TRYLOCK));
+	r2 = start(self->fd, (struct job){ .mode = FCT_READ });
+	ASSERT_REACHED(state(self->fd).queued_readers == 1 && is_asleep(r2));
+	EXPECT_EQ(1, state(self->fd).taken);
+	go(self->fd, 0);
+	EXPECT_EQ(0, finish(r1));
+	EXPECT_EQ(0, finish(w));
+	EXPECT_EQ(0, finish(r2));
+	EXPECT_EQ(2, w->order);
+	EXPECT_EQ(3, r2->order);
+}
+
+TEST_F(g3_writer_first, writer_before_reader_that_came_earlier)
+{
+	struct task *holder, *r, *w;
+
+	set_bound(self->fd, 0);
+	holder = start(self->fd, (struct job){ .mode = FCT_WRITE, .hold = FCT_UNTIL_GO });
+	ASSERT_REACHED(state(self->fd).writers == 1);
+	r = start(self->fd, (struct job){ .mode = FCT_READ });
+	ASSERT_REACHED(state(self->fd).queued_readers == 1);
+	w = start(self->fd, (struct job){ .mode = FCT_WRITE });
+	ASSERT_REACHED(state(self->fd).queued_writers == 1);
+	go(self->fd, 0);
+	EXPECT_EQ(0, finish(holder));
+	EXPECT_EQ(0, finish(w));
+	EXPECT_EQ(0, finish(r));
+	EXPECT_EQ(2, w->order);
+	EXPECT_EQ(3, r->order);
+}
+
+TEST_F(g3_writer_first, writers_by_priority_then_arrival)
+{
+	static const struct { int policy, prio, nice; int place; } who[] = {
+		{ SCHED_IDLE, 0, 0, 7 }, { SCHED_OTHER, 0, 19, 6 }, { SCHED_OTHER, 0, 0, 4 },
+		{ SCHED_OTHER, 0, -20, 3 }, { SCHED_OTHER, 0, 0, 5 }, { SCHED_FIFO, 10, 0, 2 },
+		{ SCHED_FIFO, 20, 0, 1 },
+	};
+	struct task *holder, *t[7];
+	int i;
+
+	holder = start(self->fd, (struct job){ .mode = FCT_WRITE, .hold = FCT_UNTIL_GO });
+	ASSERT_REACHED(state(self->fd).writers == 1);
+	for (i = 0; i < 7; i++) {
+		t[i] = start(self->fd, (struct job){
+			.mode = FCT_WRITE, .hold = FCT_UNTIL_GO, .id = i + 1,
+			.policy = who[i].policy, .prio = who[i].prio, .nice = who[i].nice,
+		});
+		ASSERT_REACHED(state(self->fd).queued_writers == (unsigned int)i + 1);
+	}
+	/* each holds until told, so that nobody can pass by being quick */
+	for (i = 0; i < 7; i++)
+		go(self->fd, i + 1);
+	ASSERT_REACHED(is_asleep(t[0]) && is_asleep(t[6]));
+	go(self->fd, 0);
+	EXPECT_EQ(0, finish(holder));
+	for (i = 0; i < 7; i++) {
+		EXPECT_EQ(0, finish(t[i]));
+		EXPECT_EQ(1 + who[i].place, (int)t[i]->order)
+			TH_LOG("policy %d priority %d nice %d", who[i].policy, who[i].prio,
+			       who[i].nice);
+	}
+}
+
+/*
+ * The first writer is called where it can't run. The others do not wait for it: 100
+ * writes pass it, with a window for it now and then; and it gets its turn.
+ */
+static int absent_first_writer(int fd, int policy)
+{
+	struct task *holder, *first, *thief;
+	struct hog hog;
+	bool ran;
+
+	holder = start(fd, (struct job){ .mode = FCT_WRITE, .hold = FCT_UNTIL_GO, .cpu = 1 });
+	CHECK(reached(state(fd).writers == 1));
+	first = start(fd, (struct job){ .mode = FCT_WRITE, .cpu = 2 });
+	CHECK(reached(state(fd).queued_writers == 1 && is_asleep(first)));
+	hog = hog_start(1);
+	go(fd, 0);
+	CHECK(!finish(holder));
+	thief = start(fd, (struct job){
+		.mode = FCT_WRITE, .cpu = 1, .repeat = 100, .policy = policy });
+	CHECK(reached(atomic_load(&thief->done) == 100));
+	ran = atomic_load(&first->done);
+	hog_stop(&hog);
+	CHECK(!finish(thief));
+	CHECK(!finish(first));
+	return ran ? AGAIN : 0;
+}
+
+TEST_F_TIMEOUT(g3_writer_first, absent_first_writer_stalls_nobody, 60)
+{
+	if (cpus() < 2)
+		SKIP(return, "needs two CPUs");
+	EXPECT_EQ(0, CONCLUSIVE(absent_first_writer(self->fd, SCHED_OTHER)));
+	/* not even those of lower priority, which may not pass a present one */
+	EXPECT_EQ(0, CONCLUSIVE(absent_first_writer(self->fd, SCHED_IDLE)));
+}
+
+/* A running first writer gets in although others ask again and again. */
+TEST_F_TIMEOUT(g3_writer_first, waiting_writer_is_not_starved, 60)
+{
+	struct task *t[3], *w;
+	int i;
+
+	for (i = 0; i < 3; i++)
+		t[i] = start(self->fd, (struct job){
+			.mode = FCT_WRITE, .hold_us = 50, .repeat = 1000000,
+		});
+	ASSERT_REACHED(state(self->fd).taken > 100);
+	for (i = 0; i < 20; i++) {
+		w = start(self->fd, (struct job){ .mode = FCT_WRITE, .how = FCT_TIMEOUT,
+						  .timeout_ms = 9000 });
+		EXPECT_EQ(0, finish(w));
+	}
+	for (i = 0; i < 3; i++) {
+		kill(t[i]->pid, SIGKILL);
+		finish(t[i]);
+	}
+}
+
+TEST_F(g3_writer_first, real_time_reader_passes_lower_writer)
+{
+	struct task *r1, *w, *rt;
+
+	set_bound(self->fd, 0);
+	r1 = start(self->fd, (struct job){ .mode = FCT_READ, .hold = FCT_UNTIL_GO });
+	ASSERT_REACHED(state(self->fd).readers == 1);
+	w = start(self->fd, (struct job){ .mode = FCT_WRITE, .policy = SCHED_FIFO, .prio = 20 });
+	ASSERT_REACHED(state(self->fd).queued_writers == 1);
+	/* higher: in at once */
+	rt = start(self->fd, (struct job){ .mode = FCT_READ, .policy = SCHED_FIFO, .prio = 30 });
+	EXPECT_EQ(0, finish(rt));
+	EXPECT_EQ(2, rt->order);
+	/* lower: waits */
+	rt = start(self->fd, (struct job){ .mode = FCT_READ, .policy = SCHED_FIFO, .prio = 10 });
+	ASSERT_REACHED(state(self->fd).queued_readers == 1 && is_asleep(rt));
+	go(self->fd, 0);
+	EXPECT_EQ(0, finish(r1));
+	EXPECT_EQ(0, finish(w));
+	EXPECT_EQ(0, finish(rt));
+	EXPECT_EQ(3, w->order);
+	EXPECT_EQ(4, rt->order);
+}
+
+TEST_F(g3_writer_first, waiting_real_time_reader_before_lower_writer)
+{
+	struct task *holder, *w, *rt;
+
+	set_window("10000");
+	set_bound(self->fd, 0);
+	holder = start(self->fd, (struct job){ .mode = FCT_WRITE, .hold = FCT_UNTIL_GO });
+	ASSERT_REACHED(state(self->fd).writers == 1);
+	w = start(self->fd, (struct job){ .mode = FCT_WRITE });
+	ASSERT_REACHED(state(self->fd).queued_writers == 1 && is_asleep(w));
+	rt = start(self->fd, (struct job){ .mode = FCT_READ, .policy = SCHED_FIFO, .prio = 10 });
+	ASSERT_REACHED(state(self->fd).queued_readers == 1 && is_asleep(rt));
+	go(self->fd, 0);
+	EXPECT_EQ(0, finish(holder));
+	EXPECT_EQ(0, finish(rt));
+	EXPECT_EQ(0, finish(w));
+	EXPECT_EQ(2, rt->order);
+	EXPECT_EQ(3, w->order);
+}
+
+TEST_HARNESS_MAIN

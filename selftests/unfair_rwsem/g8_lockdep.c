@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * G8, the part that needs no report: nested and ordinary use is not complained
+ * about, and the lock is known to lockdep and lock_stat by its name. What must be
+ * complained about needs a boot each: see harness/expected.
+ *
+ * Seen failing: lock_acquire() taken out of __unfair_acquire().
+ */
+#include "common.h"
+
+LOCK_FIXTURE(g8_lockdep)
+
+static bool misuse(int fd, const char *name)
+{
+	struct fct_misuse m = { };
+
+	strcpy(m.name, name);
+	return !ioctl(fd, FCT_MISUSE, &m);
+}
+
+TEST_F(g8_lockdep, ordinary_use_is_not_reported)
+{
+	/* a report panics, or is found by the scan of the log */
+	EXPECT_TRUE(misuse(self->fd, "nested"));
+	EXPECT_EQ(0, lock(self->fd, FCT_READ, FCT_NESTED));
+	EXPECT_EQ(0, lock(self->fd, FCT_WRITE, FCT_NESTED));
+}
+
+TEST_F(g8_lockdep, lockdep_is_still_watching)
+{
+	if (access("/proc/lockdep_stats", F_OK))
+		SKIP(return, "CONFIG_PROVE_LOCKING is off");
+	EXPECT_TRUE(file_has("/proc/lockdep_stats", "debug_locks:                            1"));
+}
+
+TEST_F(g8_lockdep, class_of_the_init_site)
+{
+	if (access("/proc/lockdep", F_OK))
+		SKIP(return, "CONFIG_PROVE_LOCKING is off");
+	EXPECT_EQ(0, lock(self->fd, FCT_READ, FCT_PLAIN));
+	EXPECT_TRUE(file_has("/proc/lockdep", "&l->unfair"));
+}
+
+TEST_F(g8_lockdep, lock_stat_counts_contention)
+{
+	struct task *holder, *r;
+
+	if (access("/proc/lock_stat", F_OK))
+		SKIP(return, "CONFIG_LOCK_STAT is off");
+	put("/proc/sys/kernel/lock_stat", "1");
+	holder = start(self->fd, (struct job){ .mode = FCT_WRITE, .hold = FCT_UNTIL_GO });
+	ASSERT_REACHED(state(self->fd).writers == 1);
+	r = start(self->fd, (struct job){ .mode = FCT_READ });
+	ASSERT_REACHED(state(self->fd).queued_readers == 1 && is_asleep(r));
+	go(self->fd, 0);
+	EXPECT_EQ(0, finish(holder));
+	EXPECT_EQ(0, finish(r));
+	put("/proc/sys/kernel/lock_stat", "0");
+	EXPECT_TRUE(file_has("/proc/lock_stat", "&l->unfair"));
+}
+
+TEST_HARNESS_MAIN
