@@ -481,19 +481,18 @@ static bool try_write(struct unfair_rwsem *sem, struct waiter *w, u64 now, u64 *
 	return true;
 }
 
-/* A reader that gives up. If it was woken, the next one is its to wake. */
+/*
+ * A reader that gives up. It owes nobody a wakeup: it could not come in, so there is
+ * a writer that holds or waits. But a window may have been for it alone.
+ */
 static void leave_read(struct unfair_rwsem *sem, struct waiter *w, struct wakes *wakes, u64 now)
 {
-	bool window;
+	bool was_open = is_window_open(sem), window;
 
 	unqueue_reader(sem, w);
 	window = window_goes_on(sem, w);
-	if (w->called && !(atomic_long_read(&sem->word) & WRITER)) {
-		if (!first_writer(sem))
-			wake_readers(sem, wakes, 1, now);
-		else if (!window)
-			call_first_writer(sem, wakes, now);
-	}
+	if (was_open && !window && !is_held(atomic_long_read(&sem->word)))
+		call_first_writer(sem, wakes, now);
 	sync_flags(sem, window);
 }
 

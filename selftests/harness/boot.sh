@@ -75,7 +75,6 @@ cat >"$root/fscommit/env" <<EOF
 RESULT=$result
 EXPECT='$expect'
 REPORTS='$reports'
-KMEMLEAK=$(grep -qs '^CONFIG_DEBUG_KMEMLEAK=y' "$kernel/kdir/.config" && echo 1)
 EOF
 (cd "$root" && find . | cpio -o -H newc --quiet -R 0:0 | gzip -1) >"$out/initramfs"
 

@@ -42,7 +42,7 @@ static int writes_past_absent_reader(int fd, struct job reader_job, struct job w
 		sleep_ms(1);
 	done = atomic_load(&writer->done);
 	/* the reader is still there, and still has nothing */
-	if (atomic_load(&reader->done))
+	if (!state(fd).acquiring_readers)
 		done = AGAIN;
 	hog_stop(&hog);
 	finish(writer);

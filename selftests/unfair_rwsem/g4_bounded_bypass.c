@@ -4,7 +4,7 @@
  * release: writers stand back until it is in, or the window has passed.
  *
  * Seen failing: the mutants g4-no-window, g4-window-never-ends,
- * g4-window-for-everybody, g4-window-again.
+ * g4-window-for-everybody, g4-absent-writer-keeps-readers-out.
  */
 #include "common.h"
 
@@ -81,13 +81,13 @@ static int new_reader_in_a_window(int fd)
 	w = start(fd, (struct job){ .mode = FCT_WRITE, .cpu = 1 });
 	CHECK(reached(state(fd).queued_writers == 1 && is_asleep(w)));
 	hog = hog_start(1);
-	late = start(fd, (struct job){ .mode = FCT_READ, .cpu = 1 });
-	CHECK(reached(state(fd).queued_readers == 2 && is_asleep(late)));
 	go(fd, 0);
 	CHECK(!finish(holder));
+	/* it comes while the window is open, unless this machine is very slow */
+	late = start(fd, (struct job){ .mode = FCT_READ, .cpu = 1 });
 	CHECK(!finish(w));
 	CHECK(!finish(late));
-	ran = atomic_load(&overdue->done);
+	ran = !state(fd).acquiring_readers;
 	hog_stop(&hog);
 	CHECK(!finish(overdue));
 	if (ran)
@@ -126,7 +126,7 @@ static int window_without_its_reader(int fd)
 	trylock = lock(fd, FCT_WRITE, FCT_TRYLOCK);
 	w = start(fd, (struct job){ .mode = FCT_WRITE, .cpu = 1, .repeat = 100 });
 	CHECK(reached(atomic_load(&w->done) == 100));
-	ran = atomic_load(&r->done);
+	ran = !state(fd).acquiring_readers;
 	window = state(fd).window;
 	hog_stop(&hog);
 	CHECK(!finish(w));
@@ -188,7 +188,7 @@ static int absent_writer(int fd)
 		r[i] = start(fd, (struct job){ .mode = FCT_READ, .cpu = 1, .repeat = 3 });
 	for (i = 0; i < 4; i++)
 		CHECK(reached(atomic_load(&r[i]->done) == 3));
-	ran = atomic_load(&w->done);
+	ran = !state(fd).acquiring_writers;
 	put("/sys/module/fscommit/parameters/recheck_ms", "0");
 	hog_stop(&hog);
 	CHECK(!finish(w));

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: GPL-2.0
+# The front door. `make help` says what there is; Kbuild is for the kernel's build.
+
+KDIR ?= /lib/modules/$(shell uname -r)/build
+H := selftests/harness
+
+# A product built as part of a kernel build comes here with KERNELRELEASE set.
+ifneq ($(KERNELRELEASE),)
+obj-m := module/
+else
+
+all: module
+
+help:
+	@echo 'For users'
+	@echo '  make demo             stock kernel in a VM, readers against a checkpoint writer'
+	@echo '  make test             build and test on every kernel of the matrix'
+	@echo '  make test KERNEL=K    on one: $(shell awk '!/^#/ && NF { printf "%s ", $$1 }' $(H)/matrix)'
+	@echo '  make                  build fscommit.ko for KDIR=$(KDIR)'
+	@echo '  make install          into /lib/modules/.../updates (INSTALL_MOD_PATH= honoured)'
+	@echo 'For developers'
+	@echo '  make torture          unfair_torture for DURATION=600 s on KERNEL=uml-debug'
+	@echo '  make bench            every figure of the documents, with plots and a report'
+	@echo '  make test-meta        every mutant of the lock must fail its test'
+	@echo '  make kernels          fetch and build all kernels of the matrix'
+	@echo '  make clean            what a build leaves in this folder'
+	@echo 'Kernels, compilers and logs are in $${XDG_CACHE_HOME:-~/.cache}/fscommit;'
+	@echo 'FSCOMMIT_CACHE= puts them elsewhere, DEBIAN_MIRROR= overrides apt'"'"'s mirror.'
+
+module:
+	$(MAKE) -C $(KDIR) M=$(CURDIR) modules
+
+install: module
+	$(MAKE) -C $(KDIR) M=$(CURDIR) INSTALL_MOD_DIR=updates modules_install
+
+demo:
+	@$(H)/demo.sh
+
+test:
+	@$(H)/run.sh $(KERNEL)
+
+torture:
+	@$(H)/torture.sh $(or $(KERNEL),uml-debug) $(or $(DURATION),600) $(TORTURE_ARGS)
+
+bench:
+	@selftests/bench/bench.sh
+
+test-meta:
+	@selftests/meta/run.sh all
+
+kernels:
+	@for k in $$(awk '!/^#/ && NF { print $$1 }' $(H)/matrix); do $(H)/kernel.sh get $$k || exit 1; done
+
+clean:
+	@find module selftests/test_modules . -maxdepth 1 \( -name '*.o' -o -name '*.ko' -o -name '*.mod' \
+		-o -name '*.mod.c' -o -name '.*.cmd' -o -name 'modules.order' -o -name 'Module.symvers' \
+		-o -name '.module-common*' \) -delete
+	@rm -rf out
+
+.PHONY: all help module install demo test torture bench test-meta kernels clean
+endif

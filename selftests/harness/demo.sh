@@ -1,0 +1,59 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0
+# `make demo`: a stock kernel in a VM; low-priority readers, busy tasks and one
+# checkpoint writer on each lock type in the same boot.   KERNEL=6.12 or another
+
+. "$(dirname "$0")/lib.sh"
+
+kernel=${KERNEL:-6.12}
+out=$TOP/out/demo
+matrix_field "$kernel" kind >/dev/null
+
+say "fscommit demo: Linux $kernel in a virtual machine with two CPUs"
+need_packages gcc make libc6-dev
+tree=$("$HARNESS/stage.sh" "$kernel")
+mkdir -p "$CACHE/build"
+gcc -O2 -static -o "$CACHE/build/ckptlat" "$TOP/selftests/bench/ckptlat.c"
+
+mkdir -p "$out"
+common='-r 3 -D 1.4s --busy=4 --threads=8'
+cat >"$CACHE/build/demo.plan" <<EOF
+load fscommit
+load fscommit_test
+test nice19 100 mkdir -p /tmp/out; ckptlat $common --histogram=1000 --json=/tmp/out/nice19.json
+test throttled 100 ckptlat $common --reader-cpu-max=10 --reader-nice=0 --histogram=1000 --json=/tmp/out/throttled.json
+unload fscommit_test
+unload fscommit
+EOF
+step "running the readers against the checkpoint writer" "45 s" "$LOGS/demo.log" \
+	"$HARNESS/boot.sh" --out "$out" --timeout 240 "$kernel" "$CACHE/build/demo.plan" \
+	"$tree/module/fscommit.ko" "$tree/selftests/test_modules/fscommit_test.ko" \
+	"$CACHE/build/ckptlat" || die "the demo failed; see $out"
+
+# table NAME: the table of one run, its histogram into a file
+table()
+{
+	awk -v t="$1" '/^TEST / { on = $2 == t } on && sub(/^TAP /, "")' "$out/result.txt" >"$out/$1.txt"
+	sed -n "/^writer's wait/,/^unfair_rwsem/p" "$out/$1.txt"
+}
+
+echo
+sed -n 's/^KERNEL \([^ ]*\) .*/Linux \1, 2 CPUs, 4 busy tasks at nice 0, one checkpoint writer at nice -20/p' "$out/result.txt"
+echo
+echo "8 readers at nice 19:"
+table nice19
+echo
+echo "8 readers in a cgroup that gets 10 % of a CPU (cpu.max):"
+table throttled
+echo
+# the worst peer of the two that grant, and ours, from the same run
+awk '
+	/^rw_semaphore|^percpu_rw/ { if ($4 + 0 > peer) peer = $4 + 0 }
+	/^unfair_rwsem/ { if ($3 + 0 > p99) p99 = $3 + 0; if ($4 + 0 > max) max = $4 + 0 }
+	END {
+		printf "Under rw_semaphore and percpu_rw_semaphore a reader that had only been woken stalled the\n"
+		printf "checkpoint for up to %.0f ms. Under unfair_rwsem 99 of 100 checkpoints waited for at most\n", peer
+		printf "%.3f ms, the slowest for %.1f ms (a reader that was preempted while it held the lock).\n", p99, max
+	}' <(table nice19) <(table throttled)
+echo
+echo "Histograms: $out/nice19.txt, throttled.txt; JSON: $out/nice19.json, throttled.json"

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+# Results of a run: collected as lines `KERNEL TEST VERDICT SECONDS PASS FAIL SKIP`,
+# printed as a table. Sourced, never run.
+
+RESULTS=()
+FAILURES=()
+
+# result KERNEL TEST ok|FAIL|skip SECONDS [PASS FAIL SKIP]
+result()
+{
+	local pass=${5:-0} fail=${6:-0} skip=${7:-0}
+	if [ $# -lt 5 ]; then
+		case $3 in
+		ok) pass=1 ;;
+		skip) skip=1 ;;
+		*) fail=1 ;;
+		esac
+	fi
+	RESULTS+=("$1 $2 $3 $4 $pass $fail $skip")
+	[ "$fail" -eq 0 ] || FAILURES+=("$1: $2 $3")
+}
+
+# collect KERNEL OUT SECONDS: what a guest has said (see init)
+collect()
+{
+	local name=$1 out=$2 seconds=$3 test verdict s pass fail skip
+	while read -r test verdict s pass fail skip; do
+		result "$name" "$test" "$verdict" "$s" "$pass" "$fail" "$skip"
+	done < <(awk '
+		function done_test(rc, secs) {
+			if (!pass && !fail && !skip) {		# no TAP: the exit status decides
+				if (rc == 0) pass = 1
+				else if (rc == 4) skip = 1
+				else fail = 1
+			} else if (rc != 0 && rc != 4 && !fail) {
+				fail = 1
+			}
+			verdict = fail ? "FAIL" : pass ? "ok" : "skip"
+			print test, verdict, secs, pass, fail, skip
+			test = ""
+		}
+		/^FILE / { file = 1 } /^END$/ { file = 0 } file { next }
+		/^TEST / { if (test != "") done_test(1, 0)
+			   test = $2; pass = fail = skip = 0 }
+		/^TAP ok / { if (/# SKIP/) skip++; else pass++ }
+		/^TAP not ok / { fail++ }
+		/^DONE / { done_test($3, $4) }
+		END { if (test != "") done_test(1, 0) }' "$out/result.txt")
+	# what each failed test had to say
+	awk '/^TEST / { t = $2 } /^TAP # .*: ?Expected|^TAP not ok/ { sub(/^TAP /, ""); print "    " t ": " $0 }' \
+		"$out/result.txt" | head -n 20 >&2
+	if [ "$(cat "$out/verdict" 2>/dev/null)" = PASS ]; then
+		result "$name" clean ok "$seconds"
+	else
+		say "  $name: $(cat "$out/verdict" 2>/dev/null || echo 'no verdict')"
+		result "$name" clean FAIL "$seconds"
+	fi
+}
+
+# Tests down, kernels across.
+print_table()
+{
+	printf '%s\n' "${RESULTS[@]}" | awk '
+		!($1 in col) { col[$1] = ++nc; kernel[nc] = $1 }
+		!($2 in row) { row[$2] = ++nr; test[nr] = $2 }
+		{ cell[$2, $1] = $3 == "ok" ? $5 " in " $4 "s" : $3 == "skip" ? "skip" : "FAIL" }
+		END {
+			printf "\n%-24s", ""
+			for (c = 1; c <= nc; c++) if (kernel[c] != "reported" && kernel[c] != "meta")
+				printf " %10s", kernel[c]
+			print ""
+			for (r = 1; r <= nr; r++) {
+				line = ""; any = 0
+				for (c = 1; c <= nc; c++) {
+					if (kernel[c] == "reported" || kernel[c] == "meta") continue
+					v = cell[test[r], kernel[c]]
+					if (v != "") any = 1
+					line = line sprintf(" %10s", v == "" ? "-" : v)
+				}
+				if (any) printf "%-24s%s\n", test[r], line
+			}
+			for (c = 1; c <= nc; c++) {
+				if (kernel[c] != "reported" && kernel[c] != "meta") continue
+				print "\n" (kernel[c] == "meta" ? "tests of the tests" : \
+					"reported by the kernel, each in a boot of its own")
+				for (r = 1; r <= nr; r++) if (cell[test[r], kernel[c]] != "")
+					printf "  %-40s %s\n", test[r], cell[test[r], kernel[c]]
+			}
+		}'
+}
+
+print_sum()
+{
+	[ ${#FAILURES[@]} -eq 0 ] || printf 'failed: %s\n' "${FAILURES[@]}"
+	printf '%s\n' "${RESULTS[@]}" |
+		awk '{ p += $5; f += $6; s += $7 }
+		     END { printf "%d passed, %d failed, %d skipped\n", p, f, s; exit f > 0 || p == 0 }'
+}

@@ -1,0 +1,103 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0
+# `make test`: builds and boots every kernel of the matrix, or those named, runs the
+# tests there, and prints a table. Then what must be complained about, and the tests
+# of the tests.
+#
+#   run.sh [KERNEL...]      without names: all of the matrix, and the meta tests
+#
+# The last line is `N passed, N failed, N skipped`. Exit status 0 if none failed.
+
+. "$(dirname "$0")/lib.sh"
+. "$HARNESS/results.sh"
+
+LOGS=$CACHE/logs/test-$(date +%Y%m%d-%H%M%S)
+mkdir -p "$LOGS"
+ln -sfn "$(basename "$LOGS")" "$CACHE/logs/latest"
+export FSCOMMIT_LOGS=$LOGS
+say "everything is logged in $LOGS"
+
+kernels=("$@")
+if [ ${#kernels[@]} -eq 0 ]; then
+	mapfile -t kernels < <(matrix_names)
+	meta=1
+fi
+for k in "${kernels[@]}"; do
+	matrix_field "$k" kind >/dev/null
+done
+
+programs=$("$HARNESS/programs.sh") || die "cannot build the test programs"
+
+tests='g1_exclusion g2_no_grant g3_writer_first g4_bounded_bypass g6_spin_on_owner
+	g7_clean_retreat g8_lockdep clone_bugs interface contention_events fuzz_device'
+
+# run_kernel NAME
+run_kernel()
+{
+	local name=$1 tree out=$LOGS/$1 start=$SECONDS torture t
+	tree=$("$HARNESS/stage.sh" "$name") || { result "$name" build FAIL 0; return; }
+	result "$name" build ok $((SECONDS - start))
+	mkdir -p "$out"
+	torture=$(matrix_field "$name" torture)
+	{
+		# no second look: a lost wakeup must not be made good by it
+		echo "load fscommit recheck_ms=0"
+		echo "load fscommit_test"
+		for t in $tests; do
+			[ -e "$programs/unfair_rwsem/$t" ] && echo "test $t 150 $t"
+		done
+		echo "unload fscommit_test"
+		echo "load unfair_torture torture_type=unfair_rwsem onoff_interval=3 stat_interval=0"
+		echo "test torture $((torture + 20)) torture_watch $torture"
+		echo "unload unfair_torture"
+		echo "test torture_verdict 10 dmesg | grep -q 'End of test: SUCCESS'"
+		echo "unload fscommit"
+	} >"$out.plan"
+	start=$SECONDS
+	step "$name: tests in the guest" "1-2 min" "$out.log" \
+		"$HARNESS/boot.sh" --out "$out" --timeout $((900 + torture)) "$name" "$out.plan" \
+		"$tree"/module/fscommit.ko "$tree"/selftests/test_modules/*.ko \
+		"$programs"/unfair_rwsem/* "$HARNESS/torture_watch" || true
+	collect "$name" "$out" $((SECONDS - start))
+}
+
+# expected NAME KERNEL REGEX: the kernel must complain, and like this
+run_expected()
+{
+	local name=$1 kernel=$2 regex=$3 start=$SECONDS out=$LOGS/expected-$1 tree=$CACHE/build/$2
+	printf 'load fscommit\nload fscommit_test\ntest %s 20 misuse %s\n' "$name" "$name" >"$out.plan"
+	if "$HARNESS/boot.sh" --out "$out" --timeout 120 --expect "$regex" "$kernel" "$out.plan" \
+		"$tree/module/fscommit.ko" "$tree/selftests/test_modules/fscommit_test.ko" \
+		"$programs/unfair_rwsem/misuse" >"$out.log" 2>&1; then
+		result reported "$name" ok $((SECONDS - start))
+	else
+		say "  $name: $(tail -n 1 "$out.log")"
+		result reported "$name" FAIL $((SECONDS - start))
+	fi
+}
+
+for k in "${kernels[@]}"; do
+	say "kernel $k"
+	run_kernel "$k"
+done
+
+n=0
+all=$(grep -cvE '^#|^$' "$HARNESS/expected")
+while read -r name kernel regex; do
+	case $name in ''|'#'*) continue ;; esac
+	n=$((n + 1))
+	[[ " ${kernels[*]} " = *" $kernel "* ]] || continue
+	[ $((n % 4)) -eq 1 ] && say "  what must be reported: $n of $all, each in a boot of its own"
+	run_expected "$name" "$kernel" "$regex"
+done <"$HARNESS/expected"
+
+if [ -n "${meta:-}" ] && [ -x "$TOP/selftests/meta/run.sh" ]; then
+	say "tests of the tests"
+	while read -r name verdict seconds; do
+		result meta "$name" "$verdict" "$seconds"
+	done < <("$TOP/selftests/meta/run.sh" quick)
+fi
+
+print_table
+say "logs: $LOGS"
+print_sum

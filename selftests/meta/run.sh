@@ -1,0 +1,109 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0
+# Tests of the tests.   run.sh quick|all|NAME...
+#
+# The harness must say FAIL to a guest that warns, hangs, powers off early, leaks or
+# kills a test; and each mutant of the lock (mutants/*.sed) must fail the test that
+# it names. Prints a line `NAME ok|FAIL SECONDS` each.
+
+. "$(dirname "$0")/../harness/lib.sh"
+META=$TOP/selftests/meta
+programs=$("$HARNESS/programs.sh")
+tree=$("$HARNESS/stage.sh" uml)
+bad=0
+
+# verdict NAME START STATUS: one line for it
+verdict()
+{
+	local v=ok
+	[ "$3" -eq 0 ] || { v=FAIL; bad=1; }
+	printf '%s %s %d\n' "$1" "$v" $((SECONDS - $2))
+}
+
+# harness NAME REGEX KERNEL PLAN-LINES [OPTION...]: the verdict must match
+harness()
+{
+	local name=$1 regex=$2 kernel=$3 plan=$4 start=$SECONDS out=$LOGS/meta-$1 got
+	shift 4
+	printf 'load fscommit\nload fscommit_test\n%b' "$plan" >"$out.plan"
+	got=$("$HARNESS/boot.sh" --out "$out" --timeout 60 "$@" "$kernel" "$out.plan" \
+		"$CACHE/build/$kernel/module/fscommit.ko" \
+		"$CACHE/build/$kernel/selftests/test_modules/"*.ko \
+		"$programs/unfair_rwsem/misuse" 2>"$out.log") && got="PASS $got"
+	if printf '%s\n' "$got" | grep -qE "$regex"; then
+		verdict "$name" "$start" 0
+	else
+		say "  $name: the verdict was '$got', not '$regex'"
+		verdict "$name" "$start" 1
+	fi
+}
+
+# A test that fails or is killed must count as failed, whatever the guest says.
+counted()
+{
+	local name=$1 plan=$2 start=$SECONDS out=$LOGS/meta-$1
+	printf 'load fscommit\n%b\nunload fscommit\n' "$plan" >"$out.plan"
+	"$HARNESS/boot.sh" --out "$out" --timeout 60 uml "$out.plan" "$tree/module/fscommit.ko" \
+		>"$out.log" 2>&1 || true
+	if (. "$HARNESS/results.sh"; collect uml "$out" 0 2>/dev/null; print_sum >"$out.sum"); then
+		verdict "$name" "$start" 1
+	else
+		verdict "$name" "$start" 0
+	fi
+}
+
+# mutant FILE: the test that it names must fail on it
+mutant()
+{
+	local file=$1 name start=$SECONDS out program test broken
+	name=$(basename "$file" .sed)
+	out=$LOGS/mutant-$name
+	read -r program test < <(sed -n 's/^# fails: //p' "$file")
+	broken=$("$HARNESS/stage.sh" uml "$file") || { verdict "mutant:$name" "$start" 1; return; }
+	printf 'load fscommit recheck_ms=0\nload fscommit_test\ntest %s 40 %s -t %s\n' \
+		"$program" "$program" "$test" >"$out.plan"
+	"$HARNESS/boot.sh" --out "$out" --timeout 60 --no-panic uml "$out.plan" \
+		"$broken/module/fscommit.ko" "$broken/selftests/test_modules/fscommit_test.ko" \
+		"$programs/unfair_rwsem/$program" >"$out.log" 2>&1 || true
+	# failed, or did not live to say so; but it must have begun
+	if grep -q "^TEST $program" "$out/result.txt" && ! grep -q '^TAP ok ' "$out/result.txt" &&
+	   ! grep -q "^DONE $program 0 " "$out/result.txt"; then
+		verdict "mutant:$name" "$start" 0
+	else
+		say "  mutant $name was not caught by $program $test; see $out"
+		verdict "mutant:$name" "$start" 1
+	fi
+	rm -rf "$broken"
+}
+
+quick()
+{
+	harness injected-warn '^FAIL' uml 'test w 10 misuse injected_warn\n'
+	harness hung-guest 'FAIL the guest hung' uml 'test hang 1000 sleep 1000\n' --timeout 8
+	harness early-power-off 'FAIL the guest stopped' uml 'test off 10 poweroff -f; sleep 100\n'
+	harness leaked-reference 'FAIL .*cannot unload' uml \
+		'test leak 10 misuse leak_reference\nunload fscommit_test\n'
+	harness unexpected-silence 'FAIL .*reports in the log, 1 expected' uml 'test t 5 true\n' \
+		--expect 'never said'
+	counted killed-test 'test k 10 kill -9 $$'
+	counted failed-test 'test f 10 echo "not ok 1 it"; true'
+	counted timed-out-test 'test t 2 sleep 30'
+	counted silent-guest 'test s 10 poweroff -f; sleep 100'
+	harness busted-lock 'PASS' uml \
+		'load unfair_torture torture_type=busted\ntest t 10 sleep 3\nunload unfair_torture\ntest verdict 5 dmesg | grep -q "End of test: FAILURE"\nunload fscommit_test\nunload fscommit\n'
+}
+
+case ${1:-quick} in
+quick) quick ;;
+all)
+	quick
+	for f in "$META"/mutants/*.sed; do
+		mutant "$f"
+	done ;;
+*)
+	for n in "$@"; do
+		[ -e "$META/mutants/$n.sed" ] || die "no mutant '$n' in $META/mutants"
+		mutant "$META/mutants/$n.sed"
+	done ;;
+esac
+exit $bad

@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Who waits is seen by perf lock and its like: lock:contention_begin and _end around
+ * each wait, with the lock, READ or WRITE, and how it ended; and on kernels that have
+ * it, lock:contended_release by the one that was waited for. Every event is counted,
+ * in a trace instance of our own.
+ *
+ * Seen failing, with a line of module/unfair_rwsem.c broken: LCB_F_WRITE for LCB_F_READ
+ * in __unfair_down_read_slow(); no trace_contention_end() in __unfair_down_write_slow();
+ * no compat_trace_contended_release() in give_up_write().
+ */
+#include "common.h"
+
+#define TRACING		"/sys/kernel/tracing"
+#define INSTANCE	TRACING "/instances/fscommit_test"
+#define MAX_EVENTS	4096
+
+static bool kernel_is(int major, int minor)
+{
+	struct utsname u;
+	int a, b;
+
+	return !uname(&u) && sscanf(u.release, "%d.%d", &a, &b) == 2 &&
+	       (a > major || (a == major && b >= minor));
+}
+
+/* The events exist from 5.19 on, but a module could not fire them. */
+static bool kernel_exports_events(void)
+{
+	return kernel_is(6, 12);
+}
+
+static bool has_release_event(void)
+{
+	return !access(INSTANCE "/events/lock/contended_release/enable", F_OK);
+}
+
+FIXTURE(contention_events) { int fd; };
+
+FIXTURE_SETUP(contention_events)
+{
+	if (access("/dev/fscommit_test", F_OK))
+		SKIP(return, "no /dev/fscommit_test: insmod fscommit_test.ko");
+	if (geteuid())
+		SKIP(return, "needs root");
+	if (!kernel_exports_events())
+		SKIP(return, "kernel before 6.12: does not export lock:contention_begin");
+	if (access(TRACING "/instances", F_OK))
+		SKIP(return, "no tracefs at " TRACING);
+	if (access(TRACING "/events/lock/contention_begin", F_OK))
+		SKIP(return, "no lock:contention_begin: CONFIG_EVENT_TRACING is off");
+	rmdir(INSTANCE);
+	ASSERT_EQ(0, mkdir(INSTANCE, 0700));
+	/* addresses are only compared, but must not all be the same before there is a key */
+	put(INSTANCE "/options/hash-ptr", "0");
+	ASSERT_TRUE(put(INSTANCE "/events/lock/contention_begin/enable", "1"));
+	ASSERT_TRUE(put(INSTANCE "/events/lock/contention_end/enable", "1"));
+	if (has_release_event())
+		ASSERT_TRUE(put(INSTANCE "/events/lock/contended_release/enable", "1"));
+	self->fd = lock_open(FCT_UNFAIR);
+	ASSERT_GE(self->fd, 0);
+	set_bound(self->fd, 0);
+	put(INSTANCE "/tracing_on", "1");
+}
+
+FIXTURE_TEARDOWN(contention_events)
+{
+	struct fct_state s = state(self->fd);
+
+	EXPECT_EQ(0, s.is_locked + s.is_contended + s.queued_readers + s.queued_writers);
+	close(self->fd);
+	put(INSTANCE "/events/enable", "0");
+	EXPECT_EQ(0, rmdir(INSTANCE));
+}
+
+enum kind { BEGIN, END, RELEASE };
+
+struct event {
+	enum kind kind;
+	int pid, ret;
+	char lock[32], flags[32];
+};
+
+static struct event events[MAX_EVENTS];
+
+/* All so far, oldest first. Returns how many, or -1 if some were lost. */
+static int read_events(void)
+{
+	FILE *f = fopen(INSTANCE "/trace", "r");
+	char line[512];
+	int n = 0;
+
+	put(INSTANCE "/tracing_on", "0");
+	while (f && n < MAX_EVENTS && fgets(line, sizeof(line), f)) {
+		struct event e = { };
+		char *p, *cpu = strstr(line, " [");
+
+		if (strstr(line, "LOST"))
+			n = MAX_EVENTS;
+		if (!cpu || *line == '#')
+			continue;
+		/* "COMM-PID   [CPU] FLAGS TIME: EVENT: ..." */
+		for (p = cpu; p > line && *p == ' '; p--)
+			;
+		while (p > line && p[-1] != '-')
+			p--;
+		e.pid = atoi(p);
+		if ((p = strstr(cpu, " contention_begin: ")) &&
+		    sscanf(p, " contention_begin: %31s (flags=%31[^)]", e.lock, e.flags) >= 1)
+			e.kind = BEGIN;
+		else if ((p = strstr(cpu, " contention_end: ")) &&
+			 sscanf(p, " contention_end: %31s (ret=%d", e.lock, &e.ret) == 2)
+			e.kind = END;
+		else if ((p = strstr(cpu, " contended_release: ")) &&
+			 sscanf(p, " contended_release: %31s", e.lock) == 1)
+			e.kind = RELEASE;
+		else
+			continue;
+		events[n++] = e;
+	}
+	if (f)
+		fclose(f);
+	return f && n < MAX_EVENTS ? n : -1;
+}
+
+/* Of a lock, and of a task unless @pid is 0. */
+static int count(int nr, enum kind kind, int pid, const char *lock)
+{
+	int i, found = 0;
+
+	for (i = 0; i < nr; i++)
+		found += events[i].kind == kind && (!pid || events[i].pid == pid) &&
+			 !strcmp(events[i].lock, lock);
+	return found;
+}
+
+/* Where the events of a wait for @lock are not as they should be; 0 if they are. */
+static int wrong_line(int nr, const char *lock, int waiter, int holder, int ret)
+{
+	int i, begin = -1, end = -1;
+
+	for (i = 0; i < nr; i++) {
+		if (events[i].pid != waiter || strcmp(events[i].lock, lock))
+			continue;
+		if (events[i].kind == BEGIN)
+			begin = i;
+		else if (events[i].kind == END)
+			end = i;
+	}
+	CHECK(count(nr, BEGIN, 0, lock) == 1);
+	CHECK(count(nr, END, 0, lock) == 1);
+	CHECK(begin >= 0 && begin < end);
+	CHECK(events[end].ret == ret);
+	/* who gives up is no longer waited for */
+	if (has_release_event()) {
+		CHECK(count(nr, RELEASE, 0, lock) == !ret);
+		CHECK(count(nr, RELEASE, holder, lock) == !ret);
+	}
+	return 0;
+}
+
+/*
+ * The begins of a task with just these flags. It may have waited for a lock of its
+ * memory as well: one of its locks must look right, with exact counts.
+ */
+static int wrong_wait(int nr, int waiter, int holder, const char *flags, int ret)
+{
+	int i, wrong = -__LINE__;
+
+	for (i = 0; i < nr && wrong; i++)
+		if (events[i].kind == BEGIN && events[i].pid == waiter &&
+		    !strcmp(events[i].flags, flags))
+			wrong = wrong_line(nr, events[i].lock, waiter, holder, ret);
+	return wrong;
+}
+
+/*
+ * One waits behind one that holds, and its wait ends by @signal, a timeout, or with the
+ * lock.
+ */
+static void one_wait(struct __test_metadata *_metadata, int fd, int held, struct job job,
+		     int signal, const char *flags, int ret)
+{
+	struct task *holder, *t;
+	int nr;
+
+	holder = start(fd, (struct job){ .mode = held, .hold = FCT_UNTIL_GO });
+	ASSERT_REACHED(state(fd).is_locked);
+	t = start(fd, job);
+	/* one whose time passes need not be seen waiting */
+	if (!job.timeout_ms)
+		ASSERT_REACHED(state(fd).is_contended && is_asleep(t));
+	if (signal)
+		kill(t->pid, signal);
+	if (ret)
+		finish(t);
+	go(fd, 0);
+	EXPECT_EQ(0, finish(holder));
+	if (!ret)
+		EXPECT_EQ(0, finish(t));
+	nr = read_events();
+	ASSERT_GE(nr, 0);
+	EXPECT_EQ(0, wrong_wait(nr, t->pid, holder->pid, flags, ret));
+}
+
+#define ONE_WAIT(held, signal, flags, ret, ...)				\
+	one_wait(_metadata, self->fd, held, (struct job){ __VA_ARGS__ }, signal, flags, ret)
+
+TEST_F(contention_events, reader_that_gets_it)
+{
+	ONE_WAIT(FCT_WRITE, 0, "READ", 0, .mode = FCT_READ);
+}
+
+TEST_F(contention_events, writer_that_gets_it_from_a_writer)
+{
+	ONE_WAIT(FCT_WRITE, 0, "WRITE", 0, .mode = FCT_WRITE);
+}
+
+TEST_F(contention_events, writer_that_gets_it_from_a_reader)
+{
+	ONE_WAIT(FCT_READ, 0, "WRITE", 0, .mode = FCT_WRITE);
+}
+
+TEST_F(contention_events, killed_reader)
+{
+	ONE_WAIT(FCT_WRITE, SIGKILL, "READ", -EINTR, .mode = FCT_READ, .how = FCT_KILLABLE);
+}
+
+TEST_F(contention_events, killed_writer)
+{
+	ONE_WAIT(FCT_READ, SIGKILL, "WRITE", -EINTR, .mode = FCT_WRITE, .how = FCT_KILLABLE);
+}
+
+TEST_F(contention_events, interrupted_reader)
+{
+	ONE_WAIT(FCT_WRITE, SIGUSR1, "READ", -EINTR, .mode = FCT_READ,
+		 .how = FCT_INTERRUPTIBLE);
+}
+
+TEST_F(contention_events, reader_whose_time_passed)
+{
+	ONE_WAIT(FCT_WRITE, 0, "READ", -ETIME, .mode = FCT_READ, .how = FCT_TIMEOUT,
+		 .timeout_ms = 30);
+}
+
+TEST_F(contention_events, writer_whose_time_passed)
+{
+	ONE_WAIT(FCT_WRITE, 0, "WRITE", -ETIME, .mode = FCT_WRITE, .how = FCT_TIMEOUT,
+		 .timeout_ms = 30);
+}
+
+/* Nobody waits: the fast paths and the trylocks say nothing. */
+TEST_F(contention_events, nothing_without_a_wait)
+{
+	static const __u32 how[] = { FCT_PLAIN, FCT_KILLABLE, FCT_TIMEOUT, FCT_TRYLOCK };
+	struct task *holder;
+	int i, mode;
+
+	for (mode = FCT_READ; mode <= FCT_WRITE; mode++)
+		for (i = 0; i < 4; i++)
+			EXPECT_EQ(0, finish(start(self->fd, (struct job){
+				.mode = mode, .how = how[i], .repeat = 100 })));
+	holder = start(self->fd, (struct job){ .mode = FCT_WRITE, .hold = FCT_UNTIL_GO });
+	ASSERT_REACHED(state(self->fd).writers == 1);
+	EXPECT_EQ(EAGAIN, lock(self->fd, FCT_READ, FCT_TRYLOCK));
+	EXPECT_EQ(EAGAIN, lock(self->fd, FCT_WRITE, FCT_TRYLOCK));
+	go(self->fd, 0);
+	EXPECT_EQ(0, finish(holder));
+	/* which counts all events of the lock since it was made */
+	ONE_WAIT(FCT_WRITE, 0, "WRITE", 0, .mode = FCT_WRITE);
+}
+
+/* Many: as many ends as begins, each by the task that began; all of one lock. */
+TEST_F(contention_events, as_many_ends_as_begins)
+{
+	struct task *holder, *t[12];
+	const char *ours = NULL;
+	int i, nr;
+
+	holder = start(self->fd, (struct job){ .mode = FCT_WRITE, .hold = FCT_UNTIL_GO });
+	ASSERT_REACHED(state(self->fd).writers == 1);
+	for (i = 0; i < 12; i++) {
+		t[i] = start(self->fd, (struct job){ .mode = i % 3 == 0 });
+		ASSERT_REACHED(state(self->fd).queued_readers +
+			       state(self->fd).queued_writers == i + 1 && is_asleep(t[i]));
+	}
+	go(self->fd, 0);
+	EXPECT_EQ(0, finish(holder));
+	for (i = 0; i < 12; i++)
+		EXPECT_EQ(0, finish(t[i]));
+	nr = read_events();
+	ASSERT_GE(nr, 0);
+	/* ours is the one that the most have waited for */
+	for (i = 0; i < nr; i++)
+		if (!ours || count(nr, BEGIN, 0, events[i].lock) > count(nr, BEGIN, 0, ours))
+			ours = events[i].lock;
+	ASSERT_NE(NULL, ours);
+	for (i = 0; i < 12; i++) {
+		EXPECT_EQ(1, count(nr, BEGIN, t[i]->pid, ours));
+		EXPECT_EQ(1, count(nr, END, t[i]->pid, ours));
+	}
+	EXPECT_EQ(12, count(nr, BEGIN, 0, ours));
+	EXPECT_EQ(12, count(nr, END, 0, ours));
+	if (has_release_event())
+		EXPECT_EQ(1, count(nr, RELEASE, holder->pid, ours));
+}
+
+TEST_F(contention_events, release_event)
+{
+	if (!has_release_event())
+		SKIP(return, "this kernel has no lock:contended_release");
+	ONE_WAIT(FCT_WRITE, 0, "READ", 0, .mode = FCT_READ);
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,462 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The lock's interface: what the trylocks, the questions, the guards, the reader bound
+ * and the module's parameters promise, in every state; and that the test device takes
+ * nothing that it does not know.
+ *
+ * Seen failing, with a line broken: __unfair_down_write_trylock_slow() of
+ * module/unfair_rwsem.c without "word & WWAIT" and first_writer() (trylock_in_every_state);
+ * sync_flags() without RWAIT (the same); unfair_rwsem_set_reader_bound() that stores
+ * before it checks (bound_out_of_range_changes_nothing); ranged_param_set() without
+ * "v > p->max" (parameters_are_range_checked).
+ */
+#include "common.h"
+
+#include <linux/capability.h>
+#include <sys/klog.h>
+#include <sys/syscall.h>
+
+LOCK_FIXTURE(interface)
+
+/* Everything that a lock can be in, and the answers. */
+static const struct in_state {
+	const char *name;
+	int held;			/* enum fct_mode; -1: free */
+	bool writer_waits, reader_waits;
+	int try_read, try_write;
+	bool locked, write_locked, contended;
+} states[] = {
+	{ "free", -1, false, false, 0, 0, false, false, false },
+	{ "read-held", FCT_READ, false, false, 0, EAGAIN, true, false, false },
+	{ "read-held, writer waits", FCT_READ, true, false, EAGAIN, EAGAIN, true, false, true },
+	{ "read-held, both wait", FCT_READ, true, true, EAGAIN, EAGAIN, true, false, true },
+	{ "write-held", FCT_WRITE, false, false, EAGAIN, EAGAIN, true, true, false },
+	{ "write-held, reader waits", FCT_WRITE, false, true, EAGAIN, EAGAIN, true, true, true },
+	{ "write-held, writer waits", FCT_WRITE, true, false, EAGAIN, EAGAIN, true, true, true },
+	{ "write-held, both wait", FCT_WRITE, true, true, EAGAIN, EAGAIN, true, true, true },
+};
+
+#define NR(a)	((int)(sizeof(a) / sizeof((a)[0])))
+
+TEST_F(interface, trylock_and_questions_in_every_state)
+{
+	static const __u32 how[] = { FCT_TRYLOCK, FCT_GUARD_TRY };
+	int i, k;
+
+	set_bound(self->fd, 0);
+	for (i = 0; i < NR(states); i++) {
+		const struct in_state *st = &states[i];
+		struct task *holder = NULL, *w = NULL, *r = NULL;
+		struct fct_state s;
+
+		if (st->held >= 0) {
+			holder = start(self->fd, (struct job){
+				.mode = st->held, .hold = FCT_UNTIL_GO });
+			ASSERT_REACHED(state(self->fd).is_locked);
+		}
+		if (st->writer_waits) {
+			w = start(self->fd, (struct job){ .mode = FCT_WRITE });
+			ASSERT_REACHED(state(self->fd).queued_writers == 1);
+		}
+		if (st->reader_waits) {
+			r = start(self->fd, (struct job){ .mode = FCT_READ });
+			ASSERT_REACHED(state(self->fd).queued_readers == 1);
+		}
+		for (k = 0; k < NR(how); k++) {
+			EXPECT_EQ(st->try_read, lock(self->fd, FCT_READ, how[k]))
+				TH_LOG("%s, way %u", st->name, how[k]);
+			EXPECT_EQ(st->try_write, lock(self->fd, FCT_WRITE, how[k]))
+				TH_LOG("%s, way %u", st->name, how[k]);
+		}
+		s = state(self->fd);
+		EXPECT_EQ(st->locked, s.is_locked) TH_LOG("%s", st->name);
+		EXPECT_EQ(st->write_locked, s.is_write_locked) TH_LOG("%s", st->name);
+		EXPECT_EQ(st->contended, s.is_contended) TH_LOG("%s", st->name);
+		EXPECT_EQ(0, s.window);
+		if (holder) {
+			go(self->fd, 0);
+			EXPECT_EQ(0, finish(holder));
+		}
+		if (w)
+			EXPECT_EQ(0, finish(w));
+		if (r)
+			EXPECT_EQ(0, finish(r));
+		EXPECT_EQ(0, state(self->fd).is_contended);
+	}
+}
+
+/* Asked by somebody in its own section, also after a downgrade. */
+TEST_F(interface, questions_after_a_downgrade)
+{
+	struct task *w = start(self->fd, (struct job){
+		.mode = FCT_WRITE, .hold = FCT_UNTIL_GO, .flags = FCT_DOWNGRADE });
+
+	ASSERT_REACHED(state(self->fd).writers == 1);
+	EXPECT_EQ(1, state(self->fd).is_write_locked);
+	go(self->fd, 0);
+	ASSERT_REACHED(state(self->fd).readers == 1);
+	EXPECT_EQ(1, state(self->fd).is_locked);
+	EXPECT_EQ(0, state(self->fd).is_write_locked);
+	EXPECT_EQ(0, lock(self->fd, FCT_READ, FCT_TRYLOCK));
+	EXPECT_EQ(EAGAIN, lock(self->fd, FCT_WRITE, FCT_TRYLOCK));
+	go(self->fd, 1);
+	EXPECT_EQ(0, finish(w));
+	EXPECT_EQ(0, state(self->fd).is_locked);
+}
+
+/* A guard releases when its scope ends, whichever way it was entered. */
+TEST_F(interface, guards_wait_and_release)
+{
+	static const __u32 how[] = { FCT_GUARD, FCT_GUARD_TRY };
+	int i, mode;
+
+	for (i = 0; i < NR(how); i++) {
+		for (mode = FCT_READ; mode <= FCT_WRITE; mode++) {
+			struct task *t = start(self->fd, (struct job){
+				.mode = mode, .how = how[i], .hold = FCT_UNTIL_GO });
+
+			ASSERT_REACHED(state(self->fd).readers + state(self->fd).writers == 1);
+			EXPECT_EQ(mode, state(self->fd).is_write_locked);
+			go(self->fd, 0);
+			EXPECT_EQ(0, finish(t));
+			EXPECT_EQ(0, state(self->fd).is_locked);
+		}
+	}
+	for (mode = FCT_READ; mode <= FCT_WRITE; mode++) {
+		struct task *holder = start(self->fd, (struct job){
+			.mode = FCT_WRITE, .hold = FCT_UNTIL_GO });
+		struct task *t;
+
+		ASSERT_REACHED(state(self->fd).writers == 1);
+		t = start(self->fd, (struct job){ .mode = mode, .how = FCT_GUARD });
+		ASSERT_REACHED(state(self->fd).is_contended && is_asleep(t));
+		go(self->fd, 0);
+		EXPECT_EQ(0, finish(holder));
+		EXPECT_EQ(0, finish(t));
+	}
+}
+
+static int try_bound(int fd, __u32 us)
+{
+	return ioctl(fd, FCT_SET_BOUND, &us) ? errno : 0;
+}
+
+TEST_F(interface, bound_range)
+{
+	static const __u32 good[] = { 0, 1, 10000, 9999999, 10000000, ~0U };
+	static const __u32 bad[] = { 10000001, 20000000, 0x7fffffff, 0x80000000, ~0U - 1 };
+	__u32 type;
+	int i, fd;
+
+	for (i = 0; i < NR(good); i++)
+		EXPECT_EQ(0, try_bound(self->fd, good[i])) TH_LOG("%u", good[i]);
+	for (i = 0; i < NR(bad); i++)
+		EXPECT_EQ(EINVAL, try_bound(self->fd, bad[i])) TH_LOG("%u", bad[i]);
+	for (type = 0; type < FCT_NR_TYPES; type++) {
+		if (type == FCT_UNFAIR)
+			continue;
+		fd = lock_open(type);
+		ASSERT_GE(fd, 0);
+		EXPECT_EQ(EOPNOTSUPP, try_bound(fd, 1));
+		close(fd);
+	}
+}
+
+/* Who comes first after a write section: the reader that waited for 20 ms, or a writer? */
+static int place_of_reader(int fd)
+{
+	struct task *holder, *w, *r;
+
+	holder = start(fd, (struct job){ .mode = FCT_WRITE, .hold = FCT_UNTIL_GO });
+	CHECK(reached(state(fd).writers == 1));
+	r = start(fd, (struct job){ .mode = FCT_READ });
+	CHECK(reached(state(fd).queued_readers == 1 && is_asleep(r)));
+	w = start(fd, (struct job){ .mode = FCT_WRITE });
+	CHECK(reached(state(fd).queued_writers == 1 && is_asleep(w)));
+	sleep_ms(20);
+	go(fd, 0);
+	CHECK(!finish(holder));
+	CHECK(!finish(w));
+	CHECK(!finish(r));
+	return r->order - holder->order;
+}
+
+TEST_F(interface, bound_out_of_range_changes_nothing)
+{
+	set_window("10000");
+	EXPECT_EQ(0, try_bound(self->fd, 0));
+	EXPECT_EQ(EINVAL, try_bound(self->fd, 10000001));
+	EXPECT_EQ(2, place_of_reader(self->fd));
+	EXPECT_EQ(0, try_bound(self->fd, 5000));
+	EXPECT_EQ(1, place_of_reader(self->fd));
+	EXPECT_EQ(EINVAL, try_bound(self->fd, 10000001));
+	EXPECT_EQ(1, place_of_reader(self->fd));
+}
+
+#define PARAMETERS	"/sys/module/fscommit/parameters/"
+
+static bool set_default_bound(const char *us)
+{
+	return put(PARAMETERS "reader_bound_us", us);
+}
+
+/* The default is the module's parameter, also for locks that are there already. */
+TEST_F(interface, bound_default_is_the_parameter)
+{
+	set_window("10000");
+	EXPECT_EQ(0, try_bound(self->fd, ~0U));
+	EXPECT_TRUE(set_default_bound("0"));
+	EXPECT_EQ(2, place_of_reader(self->fd));
+	EXPECT_TRUE(set_default_bound("5000"));
+	EXPECT_EQ(1, place_of_reader(self->fd));
+	/* its own goes before it */
+	EXPECT_EQ(0, try_bound(self->fd, 0));
+	EXPECT_EQ(2, place_of_reader(self->fd));
+	EXPECT_TRUE(set_default_bound("10000"));
+}
+
+static void get(const char *path, char *buf, int size)
+{
+	int fd = open(path, O_RDONLY), n = fd >= 0 ? read(fd, buf, size - 1) : 0;
+
+	buf[n > 0 ? n : 0] = 0;
+	if (fd >= 0)
+		close(fd);
+}
+
+/* 0, or why it was not taken */
+static int write_error(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY), ret;
+
+	if (fd < 0)
+		return errno;
+	ret = write(fd, text, strlen(text)) < 0 ? errno : 0;
+	close(fd);
+	return ret;
+}
+
+/* How many lines of the kernel's log have it. */
+static int in_log(const char *text)
+{
+	/* SYSLOG_ACTION_SIZE_BUFFER, SYSLOG_ACTION_READ_ALL */
+	int size = klogctl(10, NULL, 0), n, found = 0;
+	char *log, *p;
+
+	if (size <= 0)
+		return -1;
+	log = malloc(size + 1);
+	n = klogctl(3, log, size);
+	log[n > 0 ? n : 0] = 0;
+	for (p = log; (p = strstr(p, text)); p++)
+		found++;
+	free(log);
+	return found;
+}
+
+TEST_F(interface, parameters_are_range_checked)
+{
+	static const struct { const char *name, *min, *max, *below, *above; } params[] = {
+		{ "reader_bound_us", "0", "10000000", "-1", "10000001" },
+		{ "window_us", "1", "10000", "0", "10001" },
+		{ "recheck_ms", "0", "10000", "-1", "10001" },
+	};
+	static const char *const no_number[] = {
+		"x", "1x", "1 2", "-", "--1", "0x", "1.5", "\n", "4294967296", "4294967297",
+		"99999999999999999999", "-4294967295",
+	};
+	char path[128], before[64], now[64], line[160];
+	int i, k, n;
+
+	for (i = 0; i < NR(params); i++) {
+		snprintf(path, sizeof(path), PARAMETERS "%s", params[i].name);
+		get(path, before, sizeof(before));
+		ASSERT_NE(0, before[0]);
+		for (k = -2; k < NR(no_number); k++) {
+			const char *bad = k == -2 ? params[i].below : k == -1 ? params[i].above :
+					  no_number[k];
+
+			snprintf(line, sizeof(line),
+				 "fscommit: %s=%s: must be a number from %s to %s\n",
+				 params[i].name, bad, params[i].min, params[i].max);
+			/* a line break in it makes it two lines of the log */
+			n = *bad == '\n' ? 0 : in_log(line);
+			EXPECT_EQ(EINVAL, write_error(path, bad)) TH_LOG("%s", line);
+			get(path, now, sizeof(now));
+			EXPECT_STREQ(before, now) TH_LOG("%s", line);
+			if (*bad != '\n')
+				EXPECT_EQ(n + 1, in_log(line)) TH_LOG("not logged: %s", line);
+		}
+		for (k = 0; k < 2; k++) {
+			const char *end = k ? params[i].max : params[i].min;
+
+			EXPECT_EQ(0, write_error(path, end));
+			get(path, now, sizeof(now));
+			EXPECT_EQ(0, strncmp(now, end, strlen(end)));
+			EXPECT_EQ('\n', now[strlen(end)]);
+		}
+		EXPECT_EQ(0, write_error(path, before));
+	}
+}
+
+TEST_F(interface, bound_out_of_range_is_logged)
+{
+	static const char line[] = "fscommit: reader bound of 10000001 us: must be 0 to 10000000\n";
+	int n = in_log(line);
+
+	ASSERT_GE(n, 0);
+	EXPECT_EQ(EINVAL, try_bound(self->fd, 10000001));
+	EXPECT_EQ(n + 1, in_log(line));
+}
+
+TEST_F(interface, every_way_of_asking)
+{
+	/* a bit for each enum fct_how that a type has: for reading, for writing */
+	static const unsigned int can[FCT_NR_TYPES][FCT_NR_MODES] = {
+		[FCT_RWSEM] = { 1 << FCT_PLAIN | 1 << FCT_KILLABLE | 1 << FCT_TRYLOCK,
+				1 << FCT_PLAIN | 1 << FCT_KILLABLE | 1 << FCT_TRYLOCK },
+		[FCT_F2FS] = { 1 << FCT_PLAIN | 1 << FCT_TRYLOCK,
+			       1 << FCT_PLAIN | 1 << FCT_TRYLOCK },
+		[FCT_PERCPU] = { 1 << FCT_PLAIN | 1 << FCT_TRYLOCK, 1 << FCT_PLAIN },
+		[FCT_UNFAIR] = { (1 << FCT_NR_HOWS) - 1, (1 << FCT_NR_HOWS) - 1 },
+		/* does nothing in whatever way, but has no guards */
+		[FCT_BUSTED] = { (1 << FCT_GUARD) - 1, (1 << FCT_GUARD) - 1 },
+	};
+	__u32 type, mode, how;
+	struct fct_state s;
+	int fd, n;
+
+	for (type = 0; type < FCT_NR_TYPES; type++) {
+		fd = lock_open(type);
+		ASSERT_GE(fd, 0);
+		n = 0;
+		for (mode = 0; mode < FCT_NR_MODES; mode++) {
+			for (how = 0; how < FCT_NR_HOWS; how++) {
+				bool has = can[type][mode] & 1 << how;
+
+				EXPECT_EQ(has ? 0 : EOPNOTSUPP, lock(fd, mode, how))
+					TH_LOG("type %u mode %u how %u", type, mode, how);
+				n += has;
+			}
+		}
+		s = state(fd);
+		EXPECT_EQ(n, s.taken);
+		EXPECT_EQ(0, s.readers + s.writers + s.acquiring_readers + s.acquiring_writers);
+		close(fd);
+	}
+}
+
+/* Subclasses are lockdep's: the algorithm is the same for all. */
+TEST_F(interface, nested_of_every_subclass)
+{
+	struct fct_op op = { .how = FCT_NESTED };
+
+	for (op.mode = 0; op.mode < FCT_NR_MODES; op.mode++) {
+		for (op.subclass = 0; op.subclass < 8; op.subclass++)
+			EXPECT_EQ(0, ioctl(self->fd, FCT_LOCK, &op));
+		EXPECT_EQ(-1, ioctl(self->fd, FCT_LOCK, &op));
+		EXPECT_EQ(EINVAL, errno);
+	}
+}
+
+static int error_of(int fd, unsigned long cmd, void *arg)
+{
+	return ioctl(fd, cmd, arg) ? errno : 0;
+}
+
+TEST_F(interface, device_refuses_wrong_operations)
+{
+	static const struct { const char *what; struct fct_op op; } wrong[] = {
+		{ "mode", { .mode = FCT_NR_MODES } },
+		{ "mode", { .mode = ~0U } },
+		{ "how", { .how = FCT_NR_HOWS } },
+		{ "hold", { .hold = FCT_NR_HOLDS } },
+		{ "hold_us", { .hold_us = FCT_MAX_HOLD_US + 1 } },
+		{ "timeout_ms", { .how = FCT_TIMEOUT, .timeout_ms = FCT_MAX_TIMEOUT_MS + 1 } },
+		{ "subclass", { .how = FCT_NESTED, .subclass = 8 } },
+		{ "id", { .hold = FCT_UNTIL_GO, .id = FCT_MAX_IDS } },
+		{ "flags", { .flags = 0x2 } },
+		{ "flags", { .flags = 0x80000000 } },
+		{ "downgrade of a reader", { .mode = FCT_READ, .flags = FCT_DOWNGRADE } },
+		{ "id + 1", { .mode = FCT_WRITE, .flags = FCT_DOWNGRADE, .id = FCT_MAX_IDS - 1 } },
+	};
+	struct fct_op op;
+	int i;
+
+	for (i = 0; i < NR(wrong); i++) {
+		op = wrong[i].op;
+		EXPECT_EQ(EINVAL, error_of(self->fd, FCT_LOCK, &op)) TH_LOG("%s", wrong[i].what);
+	}
+	op = (struct fct_op){ .mode = FCT_WRITE, .how = FCT_GUARD, .flags = FCT_DOWNGRADE };
+	EXPECT_EQ(EOPNOTSUPP, error_of(self->fd, FCT_LOCK, &op));
+	EXPECT_EQ(0, state(self->fd).taken);
+}
+
+TEST_F(interface, device_refuses_wrong_arguments)
+{
+	struct fct_loop loop = { .mode = FCT_NR_MODES };
+	struct fct_pairs pairs = { .mode = FCT_NR_MODES };
+	struct fct_misuse misuse = { "no such misuse" };
+	__u32 v = FCT_MAX_IDS;
+
+	EXPECT_EQ(EINVAL, error_of(self->fd, FCT_GO, &v));
+	EXPECT_EQ(EINVAL, error_of(self->fd, FCT_LOOP, &loop));
+	loop = (struct fct_loop){ .duration_ms = FCT_MAX_LOOP_MS + 1 };
+	EXPECT_EQ(EINVAL, error_of(self->fd, FCT_LOOP, &loop));
+	loop = (struct fct_loop){ .hold_ns = 1000000001 };
+	EXPECT_EQ(EINVAL, error_of(self->fd, FCT_LOOP, &loop));
+	loop = (struct fct_loop){ .pause_us = FCT_MAX_HOLD_US + 1 };
+	EXPECT_EQ(EINVAL, error_of(self->fd, FCT_LOOP, &loop));
+	EXPECT_EQ(EINVAL, error_of(self->fd, FCT_PAIRS, &pairs));
+	pairs = (struct fct_pairs){ .pairs = FCT_MAX_PAIRS + 1 };
+	EXPECT_EQ(EINVAL, error_of(self->fd, FCT_PAIRS, &pairs));
+	EXPECT_EQ(EINVAL, error_of(self->fd, FCT_MISUSE, &misuse));
+	memset(misuse.name, 'x', sizeof(misuse.name));
+	EXPECT_EQ(EINVAL, error_of(self->fd, FCT_MISUSE, &misuse));
+
+	EXPECT_EQ(ENOTTY, error_of(self->fd, _IO('F', 0), NULL));
+	EXPECT_EQ(ENOTTY, error_of(self->fd, _IO('F', 2), NULL));
+	EXPECT_EQ(ENOTTY, error_of(self->fd, _IOC(_IOC_READ, 'F', 9, 8), &loop));
+	EXPECT_EQ(ENOTTY, error_of(self->fd, _IOC(_IOC_READ, 'F', 4, 8192), &loop));
+	EXPECT_EQ(ENOTTY, error_of(self->fd, _IOR('G', 4, struct fct_state), &loop));
+
+	EXPECT_EQ(EFAULT, error_of(self->fd, FCT_LOCK, NULL));
+	EXPECT_EQ(EFAULT, error_of(self->fd, FCT_STATE, NULL));
+	EXPECT_EQ(EFAULT, error_of(self->fd, FCT_STATE, (void *)-4096L));
+	EXPECT_EQ(EFAULT, error_of(self->fd, FCT_SET_BOUND, (void *)8));
+	EXPECT_EQ(0, state(self->fd).taken);
+}
+
+TEST_F(interface, device_is_created_once)
+{
+	__u32 type = FCT_NR_TYPES, good = FCT_UNFAIR;
+	struct fct_state s;
+	int fd = open("/dev/fscommit_test", O_RDWR);
+
+	ASSERT_GE(fd, 0);
+	EXPECT_EQ(ENXIO, error_of(fd, FCT_STATE, &s));
+	EXPECT_EQ(ENXIO, lock(fd, FCT_READ, FCT_PLAIN));
+	EXPECT_EQ(EINVAL, error_of(fd, FCT_CREATE, &type));
+	type = ~0U;
+	EXPECT_EQ(EINVAL, error_of(fd, FCT_CREATE, &type));
+	EXPECT_EQ(EFAULT, error_of(fd, FCT_CREATE, NULL));
+	EXPECT_EQ(ENXIO, error_of(fd, FCT_STATE, &s));
+	EXPECT_EQ(0, error_of(fd, FCT_CREATE, &good));
+	EXPECT_EQ(EBUSY, error_of(fd, FCT_CREATE, &good));
+	EXPECT_EQ(0, lock(fd, FCT_WRITE, FCT_PLAIN));
+	close(fd);
+}
+
+TEST_F(interface, device_is_for_cap_sys_admin)
+{
+	struct __user_cap_header_struct head = { _LINUX_CAPABILITY_VERSION_3, 0 };
+	struct __user_cap_data_struct data[2];
+
+	ASSERT_EQ(0, syscall(SYS_capget, &head, data));
+	data[CAP_SYS_ADMIN / 32].effective &= ~(1U << CAP_SYS_ADMIN % 32);
+	ASSERT_EQ(0, syscall(SYS_capset, &head, data));
+	EXPECT_EQ(-1, open("/dev/fscommit_test", O_RDWR));
+	EXPECT_EQ(EPERM, errno);
+}
+
+TEST_HARNESS_MAIN
