@@ -323,10 +323,11 @@ static u64 window_left(struct unfair_rwsem *sem, u64 now)
 /* One for each write section; and one for each bound, while no writer comes. */
 static bool may_open_window(struct unfair_rwsem *sem, u64 now)
 {
-	u32 past = (u32)(now >> 10) - sem->window_end;
+	/* negative: it was closed before its time */
+	s64 past = (s32)((u32)(now >> 10) - sem->window_end);
 
 	return !RB_EMPTY_ROOT(&sem->readers) && !is_window_open(sem) &&
-	       (!sem->window_used || past > bound_of(sem) >> 10);
+	       (!sem->window_used || past > (s64)(bound_of(sem) >> 10));
 }
 
 /*

@@ -2,8 +2,8 @@
 /*
  * G1: a writer excludes everyone; readers share.
  *
- * Seen failing: the mutants g1-writer-joins-readers and g1-reader-joins-writer, and
- * on the busted lock (below: it must be caught).
+ * Seen failing: the mutants g1-writer-joins-readers, g1-reader-joins-writer,
+ * g1-reader-breaks-the-chain, and on the busted lock (below: it must be caught).
  */
 #include "common.h"
 
@@ -28,6 +28,27 @@ TEST_F(g1_exclusion, readers_share)
 		go(self->fd, i);
 		EXPECT_EQ(0, finish(t[i]));
 	}
+}
+
+/* More of them than a release wakes at once, and none leaves before all are in. */
+TEST_F(g1_exclusion, readers_that_waited_share)
+{
+	struct task *holder, *t[24];
+	int i;
+
+	holder = start(self->fd, (struct job){ .mode = FCT_WRITE, .hold = FCT_UNTIL_GO, .id = 63 });
+	ASSERT_REACHED(state(self->fd).writers == 1);
+	for (i = 0; i < 24; i++)
+		t[i] = start(self->fd, (struct job){
+			.mode = FCT_READ, .hold = FCT_UNTIL_GO, .id = i });
+	ASSERT_REACHED(state(self->fd).queued_readers == 24);
+	go(self->fd, 63);
+	EXPECT_EQ(0, finish(holder));
+	EXPECT_TRUE(reached(state(self->fd).readers == 24));
+	for (i = 0; i < 24; i++)
+		go(self->fd, i);
+	for (i = 0; i < 24; i++)
+		EXPECT_EQ(0, finish(t[i]));
 }
 
 TEST_F(g1_exclusion, writer_excludes)

@@ -4,8 +4,7 @@
  * stale waiter, no lost wakeup. The fixture looks for what is left after each.
  *
  * Seen failing: the mutants g7-killed-writer-leaves-wwait,
- * g7-killed-writer-wakes-nobody, g7-herd, g7-reader-breaks-the-chain,
- * lost-wakeup-by-last-reader.
+ * g7-killed-writer-wakes-nobody, g7-herd, lost-wakeup-by-last-reader.
  */
 #include "common.h"
 

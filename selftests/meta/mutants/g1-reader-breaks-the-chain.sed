@@ -1,4 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0
-# fails: g7_clean_retreat killed_readers_do_not_break_the_chain
+# fails: g1_exclusion readers_that_waited_share
 # A reader that is let in does not wake the next one.
 /^static bool try_read/,/^}/ s/wake_readers\(sem, wakes, 1, now\);/;/

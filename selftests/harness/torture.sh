@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0
+# `make torture`: the torture module for as long as you like.
+#
+#	torture.sh KERNEL SECONDS [PARAMETER=VALUE...]
+#
+# The parameters are unfair_torture's, named as locktorture's; modinfo lists them.
+
+. "$(dirname "$0")/lib.sh"
+
+kernel=${1:?name of a kernel} seconds=${2:?seconds}
+shift 2
+[[ $seconds =~ ^[0-9]+$ ]] && [ "$seconds" -ge 1 ] && [ "$seconds" -le 86400 ] ||
+	die "DURATION=$seconds: must be a number of seconds from 1 to 86400"
+tree=$("$HARNESS/stage.sh" "$kernel")
+out=$LOGS/torture-$kernel
+mkdir -p "$LOGS"
+cat >"$out.plan" <<EOF
+load fscommit
+load unfair_torture torture_type=unfair_rwsem onoff_interval=3 stat_interval=30 $*
+test torture $((seconds + 60)) torture_watch $seconds
+unload unfair_torture
+test verdict 10 dmesg | grep 'End of test:' | grep SUCCESS
+unload fscommit
+EOF
+step "torture on $kernel" "$seconds s" "$out.log" \
+	"$HARNESS/boot.sh" --out "$out" --timeout $((seconds + 200)) "$kernel" "$out.plan" \
+	"$tree"/module/fscommit.ko "$tree"/selftests/test_modules/unfair_torture.ko \
+	"$HARNESS/torture_watch" || { cat "$out/verdict" >&2; die "see $out"; }
+sed -n 's/^TAP //p' "$out/result.txt"
+if grep -q '^DONE .* [1-9][0-9]* [0-9]*$' "$out/result.txt"; then
+	die "the torture found something; see $out"
+fi
