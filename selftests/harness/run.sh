@@ -55,8 +55,8 @@ run_kernel()
 	} >"$out.plan"
 	start=$SECONDS
 	step "$name: tests in the guest" "1-2 min" "$out.log" \
-		"$HARNESS/boot.sh" --out "$out" --timeout $((900 + torture)) "$name" "$out.plan" \
-		"$tree"/module/fscommit.ko "$tree"/selftests/test_modules/*.ko \
+		"$HARNESS/boot.sh" --out "$out" --timeout $((900 + torture)) "$name" \
+		"$out.plan" "$tree"/module/fscommit.ko "$tree"/selftests/test_modules/*.ko \
 		"$programs"/unfair_rwsem/* "$HARNESS/torture_watch" || true
 	collect "$name" "$out" $((SECONDS - start))
 }

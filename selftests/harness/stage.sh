@@ -5,7 +5,7 @@
 #
 #   stage.sh KERNEL [EDIT]
 #
-# EDIT is a sed script for the lock's .c and .h: a broken product, for the tests that
+# EDIT is a sed script for the lock's files: a broken product, for the tests that
 # show that a test fails on one. Prints the folder with the modules.
 
 . "$(dirname "$0")/lib.sh"
@@ -30,6 +30,7 @@ stage()
 		"$TOP/selftests/test_modules" "$tree/selftests/"
 	if [ -n "$edit" ]; then
 		local before after lock=("$tree/module/unfair_rwsem.c" \
+			"$tree/module/unfair_rwsem_queue.h" \
 			"$tree/module/include/linux/unfair_rwsem.h")
 		before=$(cat "${lock[@]}" | cksum)
 		sed -E -i -f "$edit" "${lock[@]}"

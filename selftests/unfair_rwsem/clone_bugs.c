@@ -7,17 +7,17 @@
  * first spins for ever) and 3f5245538a19 (a real-time waiter spins on an owner that it
  * preempted).
  *
- * Seen failing, each with its line of module/unfair_rwsem.c broken:
+ * Seen failing, each with a line of the lock (module/) broken:
  *  d257cc8cb8d5	leave_write(): atomic_long_sub(WWAIT, &sem->word) for sync_flags()
  *  6eebd5fb2083	leave_read(): no sync_flags()
  *  2f06f702925b	__unfair_read_fast(): without WWAIT; may_open_window(): without
- *			window_used
+ *			window_used, or "past" unsigned
  *  1a728dff855a	may_pass_first(): without sem->steals < MAX_STEALS; without w->prio
  *			<= first->prio
  */
 #include "common.h"
 
-/* unfair_rwsem.c: how often the first writer is passed by its equals */
+/* as in module/: how often the first writer is passed by its equals */
 #define MAX_STEALS	16
 
 LOCK_FIXTURE(clone_bugs)

@@ -81,6 +81,17 @@ static inline bool put(const char *path, const char *text)
 	return ok;
 }
 
+/* The first line of a file; empty if there is none. */
+static inline void get(const char *path, char *line, int size)
+{
+	FILE *f = fopen(path, "r");
+
+	if (!f || !fgets(line, size, f))
+		line[0] = 0;
+	if (f)
+		fclose(f);
+}
+
 static inline bool kernel_is_rt(void)
 {
 	struct utsname u;
@@ -281,6 +292,11 @@ static inline void sleep_ms(long ms)
 #define ASSERT_REACHED(cond)					\
 	ASSERT_TRUE(reached(cond)) { TH_LOG("never: " #cond); }
 
+static inline void throttle_real_time(bool on)
+{
+	put("/proc/sys/kernel/sched_rt_runtime_us", on ? "950000" : "-1");
+}
+
 /*
  * A task that keeps a CPU from everybody else, but for higher real-time ones; and,
  * since 6.8, but for the fair server, which serves the others a little each second.
@@ -299,7 +315,7 @@ static inline struct hog hog_start(int cpu)
 	/* what is started from now on must not begin on that CPU */
 	pin(!cpu);
 	/* no pause for the others every second */
-	put("/proc/sys/kernel/sched_rt_runtime_us", "-1");
+	throttle_real_time(false);
 	fflush(NULL);
 	h.pid = fork();
 	if (!h.pid) {
@@ -337,6 +353,7 @@ static inline void hog_stop(struct hog *h)
 	atomic_store(h->stop, 1);
 	waitpid(h->pid, NULL, 0);
 	timers_may_fail = false;
+	throttle_real_time(true);
 	unpin();
 }
 

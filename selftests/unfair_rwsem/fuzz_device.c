@@ -8,10 +8,10 @@
  *
  * FUZZ_SEED repeats a run as far as scheduling allows; FUZZ_SECONDS is its length (5).
  *
- * Seen failing, with a line broken: no unqueue_reader() in leave_read() of
- * module/unfair_rwsem.c (the kernel dies of it); no sync_flags() in leave_write() (the
- * lock stays contended); no atomic_dec(&f->acquiring[]) after an error in do_lock() of the
- * test device.
+ * Seen failing, with a line broken: no unqueue_reader() in leave_read() of the
+ * lock (the kernel dies of it); no atomic_dec(&f->acquiring[]) after an
+ * error in do_lock() of the test device. What a flag that is left behind does, the next
+ * user makes good: that is for g7_clean_retreat.c.
  */
 #include "common.h"
 

@@ -77,7 +77,7 @@ TEST_F_TIMEOUT(g2_no_grant, reader_in_a_throttled_cgroup, 60)
 		SKIP(return, "needs two CPUs");
 	put("/sys/fs/cgroup/cgroup.subtree_control", "+cpu");
 	mkdir(dir, 0755);
-	if (!put("/sys/fs/cgroup/g2/cpu.max", "1000 1000000")) {
+	if (!put("/sys/fs/cgroup/g2/cpu.max", "5000 200000")) {
 		rmdir(dir);
 		SKIP(return, "no cpu.max: needs cgroup v2 and CONFIG_CFS_BANDWIDTH");
 	}

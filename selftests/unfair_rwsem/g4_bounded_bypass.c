@@ -8,6 +8,8 @@
  */
 #include "common.h"
 
+#define RECHECK "/sys/module/fscommit/parameters/recheck_ms"
+
 LOCK_FIXTURE(g4_bounded_bypass)
 
 /*
@@ -169,6 +171,7 @@ TEST_F_TIMEOUT(g4_bounded_bypass, every_write_section_may_have_its_window, 60)
 /* Nobody releases, as the writer that was called is absent: readers help themselves. */
 static int absent_writer(int fd)
 {
+	char recheck[16];
 	struct task *holder, *w, *r[4];
 	struct hog hog;
 	bool ran;
@@ -176,7 +179,8 @@ static int absent_writer(int fd)
 
 	set_bound(fd, 2000);
 	/* the only test in which they look by themselves */
-	put("/sys/module/fscommit/parameters/recheck_ms", "1");
+	get(RECHECK, recheck, sizeof(recheck));
+	put(RECHECK, "1");
 	holder = start(fd, (struct job){ .mode = FCT_WRITE, .hold = FCT_UNTIL_GO, .cpu = 1 });
 	CHECK(reached(state(fd).writers == 1));
 	w = start(fd, (struct job){ .mode = FCT_WRITE, .cpu = 2 });
@@ -189,7 +193,7 @@ static int absent_writer(int fd)
 	for (i = 0; i < 4; i++)
 		CHECK(reached(atomic_load(&r[i]->done) == 3));
 	ran = !state(fd).acquiring_writers;
-	put("/sys/module/fscommit/parameters/recheck_ms", "0");
+	put(RECHECK, recheck);
 	hog_stop(&hog);
 	CHECK(!finish(w));
 	for (i = 0; i < 4; i++)

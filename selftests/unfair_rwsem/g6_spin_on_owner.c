@@ -66,12 +66,13 @@ TEST_F_TIMEOUT(g6_spin_on_owner, nobody_spins_on_a_sleeping_owner, 60)
 {
 	struct task w;
 
+	/* a few: preempted in the moment in which the owner was awake */
 	w = wait_behind(self->fd, asleep, FCT_WRITE);
 	EXPECT_EQ(20, w.waits);
-	EXPECT_EQ(0, w.spun);
+	EXPECT_LE(w.spun, 5);
 	w = wait_behind(self->fd, asleep, FCT_READ);
 	EXPECT_EQ(20, w.waits);
-	EXPECT_EQ(0, w.spun);
+	EXPECT_LE(w.spun, 5);
 }
 
 TEST_F_TIMEOUT(g6_spin_on_owner, nobody_spins_on_rt, 60)
@@ -93,7 +94,7 @@ TEST_F_TIMEOUT(g6_spin_on_owner, real_time_waiter_lets_the_holder_run, 60)
 {
 	int i;
 
-	put("/proc/sys/kernel/sched_rt_runtime_us", "-1");
+	throttle_real_time(false);
 	for (i = 0; i < 20; i++) {
 		struct task *holder, *w;
 		__u64 taken = state(self->fd).taken;
@@ -110,6 +111,7 @@ TEST_F_TIMEOUT(g6_spin_on_owner, real_time_waiter_lets_the_holder_run, 60)
 		EXPECT_EQ(0, finish(w));
 		EXPECT_EQ(0, finish(holder));
 	}
+	throttle_real_time(true);
 }
 
 /*
@@ -120,7 +122,7 @@ TEST_F_TIMEOUT(g6_spin_on_owner, real_time_waiter_lets_the_first_one_run, 60)
 {
 	int i;
 
-	put("/proc/sys/kernel/sched_rt_runtime_us", "-1");
+	throttle_real_time(false);
 	for (i = 0; i < 20; i++) {
 		struct task *holder, *first, *second;
 
@@ -140,6 +142,7 @@ TEST_F_TIMEOUT(g6_spin_on_owner, real_time_waiter_lets_the_first_one_run, 60)
 		EXPECT_EQ(0, finish(holder));
 		EXPECT_LT(first->order, second->order);
 	}
+	throttle_real_time(true);
 }
 
 TEST_HARNESS_MAIN

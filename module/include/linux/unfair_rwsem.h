@@ -546,8 +546,8 @@ static inline void unfair_rwsem_assert_held_write(const struct unfair_rwsem *sem
 }
 
 /*
- * guard(unfair_rwsem_read)(&sem), scoped_guard(unfair_rwsem_write, &sem), and
- * the conditional ones: _try, _intr (readers) and _kill.
+ * guard(unfair_rwsem_read)(&sem), scoped_guard(unfair_rwsem_write, &sem), and the
+ * conditional ones of both: _try, _intr and _kill.
  */
 DEFINE_LOCK_GUARD_1(unfair_rwsem_read, struct unfair_rwsem,
 		    unfair_down_read(_T->lock), unfair_up_read(_T->lock))

@@ -1,0 +1,125 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0
+# `make bench`: every figure of the documents. Boots User-Mode Linux (native speed on
+# two CPUs) and stock 6.12 in QEMU (real distribution kernel), one after the other, then
+# draws the plots and writes the report.
+#
+#   bench.sh            about 9 minutes with a warm cache
+#   QUICK=1 bench.sh    about 2: short rounds, to see that everything works
+#
+# Results: out/bench/report.html, the SVG plots beside it, and in a folder per boot the
+# JSON, the text of each program and the guest's log.
+#
+# The figures are ratios within one run: leave the machine alone meanwhile.
+
+. "$(dirname "$0")/../harness/lib.sh"
+
+bench=$TOP/selftests/bench
+out=$TOP/out/bench
+
+# D: seconds of a ckptlat or mix round; R: rounds
+if [ "${QUICK:-0}" != 0 ]; then
+	D=1s R=1 pairs_rounds=10 scaling='-r 2 -D 0.2s' bound='-r 2 -D 0.5s'
+	usually_uml='40 s' usually_612='40 s'
+else
+	D=3s R=5 pairs_rounds=100 scaling='-r 7 -D 0.5s' bound='-r 5 -D 3s'
+	usually_uml='6 min' usually_612='4 min'
+fi
+ckptlat="ckptlat -r $R -D $D -q"
+
+# plan NAME: its tests from stdin, lines `NAME SECONDS COMMAND`
+plan()
+{
+	{
+		echo 'load fscommit'
+		echo 'load fscommit_test'
+		echo 'test prepare 10 mkdir -p /tmp/out'
+		while read -r name seconds cmd; do
+			echo "test $name $seconds $cmd --json=/tmp/out/$name.json"
+		done
+		echo 'unload fscommit_test'
+		echo 'unload fscommit'
+	} >"$CACHE/build/bench-$1.plan"
+}
+
+# What a boot does while it does it: into its log, of which step() shows the end.
+boot_and_follow()
+{
+	local dir=$1 pid rc=0
+	shift
+	rm -f "$dir/result"
+	tail -n +1 -F "$dir/result" 2>/dev/null &
+	pid=$!
+	"$HARNESS/boot.sh" --out "$dir" "$@" || rc=$?
+	kill "$pid" 2>/dev/null || true
+	wait "$pid" 2>/dev/null || true
+	return "$rc"
+}
+
+# boot NAME KERNEL TIMEOUT USUALLY [OPTION...]: the plan of that name
+boot()
+{
+	local name=$1 kernel=$2 limit=$3 usually=$4 dir=$out/$1 tree test rc
+	shift 4
+	tree=$("$HARNESS/stage.sh" "$kernel")
+	mkdir -p "$dir"
+	: >"$LOGS/bench-$name.log"
+	step "$name: $(grep -c '^test' "$CACHE/build/bench-$name.plan") programs in the guest" \
+		"$usually" "$LOGS/bench-$name.log" boot_and_follow "$dir" --timeout "$limit" "$@" \
+		"$kernel" "$CACHE/build/bench-$name.plan" "$tree/module/fscommit.ko" \
+		"$tree/selftests/test_modules/fscommit_test.ko" \
+		"$CACHE/build/bench/ckptlat" "$CACHE/build/bench/lockbench" ||
+		die "$name: $(cat "$dir/verdict" 2>/dev/null || echo 'the guest did not start'); see $dir"
+	# the text of each program, and whether it did well
+	awk -v dir="$dir" '
+		/^FILE / { file = 1 } /^END$/ { file = 0 } file { next }
+		/^TEST / { to = dir "/" $2 ".txt" }
+		/^TAP / && to != "" { sub(/^TAP /, ""); print >to }
+		/^DONE / { close(to); to = "" }' "$dir/result.txt"
+	while read -r _ test rc _; do
+		[ "$rc" -eq 0 ] || die "$name: $test failed ($rc): $(tail -n 1 "$dir/$test.txt")"
+		sed '/^round /d' "$dir/$test.txt" 2>/dev/null || true
+	done < <(grep '^DONE ' "$dir/result.txt")
+}
+
+run()
+{
+	local p
+	need_packages gcc make libc6-dev python3-matplotlib
+	mkdir -p "$CACHE/build/bench" "$LOGS"
+	rm -rf "$out"
+	mkdir -p "$out"
+	for p in ckptlat lockbench; do
+		gcc -O2 -Wall -Wextra -static -o "$CACHE/build/bench/$p" "$bench/$p.c"
+	done
+
+	plan uml <<-END
+		nice19 200 $ckptlat --title='readers at nice 19'
+		idle 200 $ckptlat --reader-policy=idle --title='SCHED_IDLE readers'
+		pairs 60 lockbench pairs -r $pairs_rounds
+		scaling 120 lockbench scaling $scaling
+		mix 200 lockbench mix -r $R -D $D
+		bound 200 lockbench bound $bound
+		bound-apart 200 lockbench bound $bound --apart --title='a reader on a CPU of its own under back-to-back writers'
+	END
+	plan 6.12 <<-END
+		nice19 250 $ckptlat --title='readers at nice 19'
+		throttled 250 $ckptlat --reader-nice=0 --reader-cpu-max=20 --title='readers in a cgroup with 20 % of a CPU'
+		mix 250 lockbench mix -r $R -D $D
+	END
+	# rounds that are shorter than a tick: the minimum has none in it
+	plan 6.12-icount <<-END
+		pairs 200 lockbench pairs -r 20 -n 10000 --unit=instructions
+	END
+	say "make bench: three guests, one after the other; leave the machine alone meanwhile"
+	boot 6.12-icount 6.12 300 '20 s' --icount
+	boot uml uml 900 "$usually_uml"
+	boot 6.12 6.12 900 "$usually_612"
+
+	/usr/bin/python3 "$bench/report.py" --out "$out" --icount "$out/6.12-icount/pairs.json" \
+		"$out"/uml/{nice19,idle}.json "$out"/6.12/{nice19,throttled}.json \
+		"$out"/uml/mix.json "$out"/6.12/mix.json \
+		"$out"/uml/{bound,bound-apart,pairs,scaling}.json "$out/6.12-icount/pairs.json"
+}
+
+locked bench run
