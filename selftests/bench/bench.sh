@@ -25,7 +25,7 @@ else
 	D=3s R=5 pairs_rounds=100 scaling='-r 7 -D 0.5s' bound='-r 5 -D 3s'
 	usually_uml='6 min' usually_612='4 min'
 fi
-ckptlat="ckptlat -r $R -D $D -q"
+ckptlat="ckptlat -r $R -D $D"
 
 # plan NAME: its tests from stdin, lines `NAME SECONDS COMMAND`
 plan()
@@ -116,7 +116,7 @@ run()
 	boot uml uml 900 "$usually_uml"
 	boot 6.12 6.12 900 "$usually_612"
 
-	/usr/bin/python3 "$bench/report.py" --out "$out" --icount "$out/6.12-icount/pairs.json" \
+	/usr/bin/python3 "$bench/report.py" --out "$out" \
 		"$out"/uml/{nice19,idle}.json "$out"/6.12/{nice19,throttled}.json \
 		"$out"/uml/mix.json "$out"/6.12/mix.json \
 		"$out"/uml/{bound,bound-apart,pairs,scaling}.json "$out/6.12-icount/pairs.json"

@@ -8,10 +8,11 @@
  * preempted).
  *
  * Seen failing, each with a line of the lock (module/) broken:
- *  d257cc8cb8d5	leave_write(): atomic_long_sub(WWAIT, &sem->word) for sync_flags()
+ *  d257cc8cb8d5	leave_write(): atomic_long_sub(WWAIT, &sem->word) for sync_flags();
+ *			and with it, try_write(): no WWAIT for one that passes
  *  6eebd5fb2083	leave_read(): no sync_flags()
- *  2f06f702925b	__unfair_read_fast(): without WWAIT; may_open_window(): without
- *			window_used, or "past" unsigned
+ *  2f06f702925b	__unfair_read_fast(): without WWAIT; may_open_window(): "past" of an
+ *			unsigned type
  *  1a728dff855a	may_pass_first(): without sem->steals < MAX_STEALS; without w->prio
  *			<= first->prio
  */

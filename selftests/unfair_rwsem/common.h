@@ -82,7 +82,7 @@ static inline bool put(const char *path, const char *text)
 }
 
 /* The first line of a file; empty if there is none. */
-static inline void get(const char *path, char *line, int size)
+static inline void get_line(const char *path, char *line, int size)
 {
 	FILE *f = fopen(path, "r");
 

@@ -108,14 +108,14 @@ static int read_events(void)
 		while (p > line && p[-1] != '-')
 			p--;
 		e.pid = atoi(p);
-		if ((p = strstr(cpu, " contention_begin: ")) &&
-		    sscanf(p, " contention_begin: %31s (flags=%31[^)]", e.lock, e.flags) >= 1)
+		p = strchr(cpu, ':');
+		if (!p)
+			continue;
+		if (sscanf(p, ": contention_begin: %31s (flags=%31[^)]", e.lock, e.flags) >= 1)
 			e.kind = BEGIN;
-		else if ((p = strstr(cpu, " contention_end: ")) &&
-			 sscanf(p, " contention_end: %31s (ret=%d", e.lock, &e.ret) == 2)
+		else if (sscanf(p, ": contention_end: %31s (ret=%d", e.lock, &e.ret) == 2)
 			e.kind = END;
-		else if ((p = strstr(cpu, " contended_release: ")) &&
-			 sscanf(p, " contended_release: %31s", e.lock) == 1)
+		else if (sscanf(p, ": contended_release: %31s", e.lock) == 1)
 			e.kind = RELEASE;
 		else
 			continue;

@@ -179,7 +179,7 @@ static int absent_writer(int fd)
 
 	set_bound(fd, 2000);
 	/* the only test in which they look by themselves */
-	get(RECHECK, recheck, sizeof(recheck));
+	get_line(RECHECK, recheck, sizeof(recheck));
 	put(RECHECK, "1");
 	holder = start(fd, (struct job){ .mode = FCT_WRITE, .hold = FCT_UNTIL_GO, .cpu = 1 });
 	CHECK(reached(state(fd).writers == 1));

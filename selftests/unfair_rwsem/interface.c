@@ -217,15 +217,6 @@ TEST_F(interface, bound_default_is_the_parameter)
 	EXPECT_TRUE(set_default_bound("10000"));
 }
 
-static void get(const char *path, char *buf, int size)
-{
-	int fd = open(path, O_RDONLY), n = fd >= 0 ? read(fd, buf, size - 1) : 0;
-
-	buf[n > 0 ? n : 0] = 0;
-	if (fd >= 0)
-		close(fd);
-}
-
 /* 0, or why it was not taken */
 static int write_error(const char *path, const char *text)
 {
@@ -272,7 +263,7 @@ TEST_F(interface, parameters_are_range_checked)
 
 	for (i = 0; i < NR(params); i++) {
 		snprintf(path, sizeof(path), PARAMETERS "%s", params[i].name);
-		get(path, before, sizeof(before));
+		get_line(path, before, sizeof(before));
 		ASSERT_NE(0, before[0]);
 		for (k = -2; k < NR(no_number); k++) {
 			const char *bad = k == -2 ? params[i].below : k == -1 ? params[i].above :
@@ -285,7 +276,7 @@ TEST_F(interface, parameters_are_range_checked)
 			n = *bad == '\n' ? 0 : in_log(line);
 			EXPECT_EQ(EINVAL, write_error(path, bad))
 				TH_LOG("%s=%s", params[i].name, bad);
-			get(path, now, sizeof(now));
+			get_line(path, now, sizeof(now));
 			EXPECT_EQ(0, strcmp(before, now)) TH_LOG("%s=%s", params[i].name, bad);
 			if (*bad != '\n')
 				EXPECT_EQ(n + 1, in_log(line))
@@ -296,7 +287,7 @@ TEST_F(interface, parameters_are_range_checked)
 			const char *end = k ? params[i].max : params[i].min;
 
 			EXPECT_EQ(0, write_error(path, end));
-			get(path, now, sizeof(now));
+			get_line(path, now, sizeof(now));
 			EXPECT_EQ(0, strncmp(now, end, strlen(end)));
 			EXPECT_EQ('\n', now[strlen(end)]);
 		}
