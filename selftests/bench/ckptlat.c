@@ -371,6 +371,19 @@ static void print_histogram(void)
 	printf("\n");
 }
 
+/* The inside of a JSON string. */
+static void print_escaped(FILE *f, const char *s)
+{
+	for (; *s; s++) {
+		if (*s == '"' || *s == '\\')
+			fprintf(f, "\\%c", *s);
+		else if ((unsigned char)*s < ' ')
+			fprintf(f, "\\u%04x", *s);
+		else
+			fputc(*s, f);
+	}
+}
+
 static void print_json(int argc, char **argv, time_t start, int ret)
 {
 	FILE *f = strcmp(opt.json, "-") ? fopen(opt.json, "w") : stdout;
@@ -378,16 +391,18 @@ static void print_json(int argc, char **argv, time_t start, int ret)
 	unsigned int l;
 	int i, first = 1;
 
-	if (!f) {
-		fprintf(stderr, "ckptlat: %s: %s\n", opt.json, strerror(errno));
-		return;
-	}
+	if (!f)
+		fatal("%s: %s", opt.json, strerror(errno));
 	uname(&u);
 	fprintf(f, "{\n  \"file_version\": 1,\n  \"cmdline\": \"");
-	for (i = 0; i < argc; i++)
-		fprintf(f, "%s%s", i ? " " : "", argv[i]);
-	fprintf(f, "\",\n  \"title\": \"%s\",\n  \"start_time\": %lld,\n  \"end_time\": %lld,\n",
-		opt.title ?: "", (long long)start, (long long)time(NULL));
+	for (i = 0; i < argc; i++) {
+		fputs(i ? " " : "", f);
+		print_escaped(f, argv[i]);
+	}
+	fprintf(f, "\",\n  \"title\": \"");
+	print_escaped(f, opt.title ?: "");
+	fprintf(f, "\",\n  \"start_time\": %lld,\n  \"end_time\": %lld,\n",
+		(long long)start, (long long)time(NULL));
 	fprintf(f, "  \"return_code\": %d,\n", ret);
 	fprintf(f, "  \"sysinfo\": { \"release\": \"%s\", \"version\": \"%s\", \"machine\": \"%s\", \"cpus\": %ld },\n",
 		u.release, u.version, u.machine, sysconf(_SC_NPROCESSORS_ONLN));
@@ -417,8 +432,8 @@ static void print_json(int argc, char **argv, time_t start, int ret)
 		fprintf(f, "\n    }");
 	}
 	fprintf(f, "\n  }\n}\n");
-	if (f != stdout)
-		fclose(f);
+	if (f != stdout && fclose(f))
+		fatal("%s: %s", opt.json, strerror(errno));
 }
 
 static void usage(FILE *f)

@@ -95,7 +95,7 @@ toolchain_for()
 	local rel
 	rel=$(matrix_field "$1" toolchain)
 	if [ "$rel" = "$(host_release)" ]; then
-		need_packages gcc make libelf-dev kmod
+		need_packages gcc make libelf-dev kmod pahole
 	else
 		locked "toolchain-$rel" make_toolchain "$rel"
 	fi

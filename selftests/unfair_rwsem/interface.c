@@ -183,6 +183,17 @@ static int place_of_reader(int fd)
 	return r->order - holder->order;
 }
 
+/* It may miss one, if it is not scheduled for so long; not five. */
+static bool gets_a_window(int fd)
+{
+	int i;
+
+	for (i = 0; i < 5; i++)
+		if (place_of_reader(fd) == 1)
+			return true;
+	return false;
+}
+
 TEST_F(interface, bound_out_of_range_changes_nothing)
 {
 	set_window("10000");
@@ -190,9 +201,9 @@ TEST_F(interface, bound_out_of_range_changes_nothing)
 	EXPECT_EQ(EINVAL, try_bound(self->fd, 10000001));
 	EXPECT_EQ(2, place_of_reader(self->fd));
 	EXPECT_EQ(0, try_bound(self->fd, 5000));
-	EXPECT_EQ(1, place_of_reader(self->fd));
+	EXPECT_TRUE(gets_a_window(self->fd));
 	EXPECT_EQ(EINVAL, try_bound(self->fd, 10000001));
-	EXPECT_EQ(1, place_of_reader(self->fd));
+	EXPECT_TRUE(gets_a_window(self->fd));
 }
 
 #define PARAMETERS	"/sys/module/fscommit/parameters/"
@@ -210,7 +221,7 @@ TEST_F(interface, bound_default_is_the_parameter)
 	EXPECT_TRUE(set_default_bound("0"));
 	EXPECT_EQ(2, place_of_reader(self->fd));
 	EXPECT_TRUE(set_default_bound("5000"));
-	EXPECT_EQ(1, place_of_reader(self->fd));
+	EXPECT_TRUE(gets_a_window(self->fd));
 	/* its own goes before it */
 	EXPECT_EQ(0, try_bound(self->fd, 0));
 	EXPECT_EQ(2, place_of_reader(self->fd));
