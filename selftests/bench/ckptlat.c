@@ -34,6 +34,9 @@
 #include "../test_modules/fscommit_test.h"
 #include "stats.h"
 
+#define PROGRAM "ckptlat"
+#include "options.h"
+
 #define EXIT_THRESHOLD	2	/* as cyclictest and rtla: a latency was too long */
 #define MAX_READERS	256
 #define MAX_BUSY	64
@@ -99,32 +102,11 @@ static void *share(size_t size)
 	return p;
 }
 
-__attribute__((format(printf, 1, 2), noreturn))
-static void fatal(const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	fprintf(stderr, "ckptlat: ");
-	vfprintf(stderr, fmt, ap);
-	fprintf(stderr, "\n");
-	va_end(ap);
-	exit(1);
-}
-
 static void sleep_us(long us)
 {
 	struct timespec t = { us / 1000000, us % 1000000 * 1000 };
 
 	nanosleep(&t, NULL);
-}
-
-static double now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec + t.tv_nsec / 1e9;
 }
 
 static void set_priority(int policy, int prio, int nice)
@@ -371,19 +353,6 @@ static void print_histogram(void)
 	printf("\n");
 }
 
-/* The inside of a JSON string. */
-static void print_escaped(FILE *f, const char *s)
-{
-	for (; *s; s++) {
-		if (*s == '"' || *s == '\\')
-			fprintf(f, "\\%c", *s);
-		else if ((unsigned char)*s < ' ')
-			fprintf(f, "\\u%04x", *s);
-		else
-			fputc(*s, f);
-	}
-}
-
 static void print_json(int argc, char **argv, time_t start, int ret)
 {
 	FILE *f = strcmp(opt.json, "-") ? fopen(opt.json, "w") : stdout;
@@ -467,34 +436,6 @@ static void usage(FILE *f)
 "Exit status: 0; 1 on an error; 2 when a wait was longer than --breaktrace.\n");
 }
 
-static long number(const char *option, const char *s, long min, long max)
-{
-	char *end;
-	long v;
-
-	errno = 0;
-	v = strtol(s, &end, 10);
-	if (errno || end == s || *end || v < min || v > max)
-		fatal("%s=%s: must be a number from %ld to %ld", option, s, min, max);
-	return v;
-}
-
-static double duration(const char *s)
-{
-	char *end;
-	double v = strtod(s, &end);
-
-	if (*end == 'm')
-		v *= 60, end++;
-	else if (*end == 'h')
-		v *= 3600, end++;
-	else if (*end == 's')
-		end++;
-	if (end == s || *end || !(v >= 0.1 && v <= 3600))
-		fatal("--duration=%s: must be from 0.1s to 1h", s);
-	return v;
-}
-
 static int policy(const char *option, const char *s, const char *allowed)
 {
 	static const struct { const char *name; int policy; } p[] = {
@@ -557,7 +498,7 @@ static void parse(int argc, char **argv)
 		switch (c) {
 		case 'l': choose_locks(optarg); break;
 		case 't': opt.readers = number("--threads", optarg, 0, MAX_READERS); break;
-		case 'D': opt.duration = duration(optarg); break;
+		case 'D': opt.duration = duration(optarg, 3600); break;
 		case 'r': opt.rounds = number("--rounds", optarg, 1, 64); break;
 		case 'i': opt.interval = number("--interval", optarg, 0, 10000000); break;
 		case 's': opt.section = number("--section", optarg, 0, FCT_MAX_HOLD_US); break;

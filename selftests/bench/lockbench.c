@@ -32,6 +32,9 @@
 
 #include "../test_modules/fscommit_test.h"
 
+#define PROGRAM "lockbench"
+#include "options.h"
+
 #define MAX_ROUNDS	1000
 #define MAX_TASKS	64
 #define CHUNK		10000	/* pairs between two looks at the clock */
@@ -101,27 +104,6 @@ static struct shared {
 	atomic_int ready, go;
 	struct task task[MAX_TASKS];
 } *shared;
-
-__attribute__((format(printf, 1, 2), noreturn))
-static void fatal(const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	fprintf(stderr, "lockbench: ");
-	vfprintf(stderr, fmt, ap);
-	fprintf(stderr, "\n");
-	va_end(ap);
-	exit(1);
-}
-
-static double now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec + t.tv_nsec / 1e9;
-}
 
 static int cpus(void)
 {
@@ -624,34 +606,6 @@ static void usage(FILE *f)
 "Exit status: 0, or 1 on an error.\n");
 }
 
-static long number(const char *option, const char *s, long min, long max)
-{
-	char *end;
-	long v;
-
-	errno = 0;
-	v = strtol(s, &end, 10);
-	if (errno || end == s || *end || v < min || v > max)
-		fatal("%s=%s: must be a number from %ld to %ld", option, s, min, max);
-	return v;
-}
-
-static double duration(const char *s)
-{
-	char *end;
-	double v = strtod(s, &end);
-
-	if (end == s)
-		v = 0;
-	else if (*end == 'm')
-		v *= 60, end++;
-	else if (*end == 's')
-		end++;
-	if (*end || !(v >= 0.1 && v <= FCT_MAX_LOOP_MS / 1000))
-		fatal("--duration=%s: must be from 0.1s to %us", s, FCT_MAX_LOOP_MS / 1000);
-	return v;
-}
-
 static void choose_locks(const char *arg)
 {
 	char *list = strdup(arg), *name, *rest;
@@ -705,7 +659,7 @@ static void parse(int argc, char **argv)
 		switch (c) {
 		case 'l': choose_locks(optarg); break;
 		case 'r': opt.rounds = number("--rounds", optarg, 1, MAX_ROUNDS); break;
-		case 'D': opt.duration = duration(optarg); break;
+		case 'D': opt.duration = duration(optarg, FCT_MAX_LOOP_MS / 1000); break;
 		case 'n': opt.pairs = number("--pairs", optarg, 1, FCT_MAX_PAIRS); break;
 		case 't': opt.readers = number("--readers", optarg, 1, MAX_TASKS / 2); break;
 		case 'w': opt.writers = number("--writers", optarg, 1, MAX_TASKS / 2); break;

@@ -51,19 +51,9 @@ static void check_out(struct fct_file *f, bool write)
 	}
 }
 
-/*
- * On the CPU, and preemptible at every step also on kernels that look for it only
- * where preemption is enabled again (User-Mode Linux).
- */
-static void hold_busy(u64 ns)
+static bool is_killed(void)
 {
-	u64 end = ktime_get_ns() + ns;
-
-	do {
-		preempt_disable();
-		cpu_relax();
-		preempt_enable();
-	} while (ktime_get_ns() < end && !fatal_signal_pending(current));
+	return fatal_signal_pending(current);
 }
 
 static void sleep_us(u32 us)
@@ -79,7 +69,7 @@ static void hold(struct fct_file *f, const struct fct_op *op, u32 id)
 {
 	switch (op->hold) {
 	case FCT_BUSY:
-		hold_busy((u64)op->hold_us * NSEC_PER_USEC);
+		test_hold_busy((u64)op->hold_us * NSEC_PER_USEC, is_killed);
 		break;
 	case FCT_SLEEP:
 		sleep_us(op->hold_us);
@@ -194,7 +184,7 @@ static int do_loop(struct fct_file *f, struct fct_loop *l)
 		f->ops->lock(&f->lock, write, FCT_PLAIN, 0, 0);
 		wait = ktime_get_ns() - before;
 		check_in(f, write);
-		hold_busy(l->hold_ns);
+		test_hold_busy(l->hold_ns, is_killed);
 		check_out(f, write);
 		f->ops->unlock(&f->lock, write);
 		l->count++;

@@ -5,6 +5,7 @@
 #ifndef FSCOMMIT_TEST_LOCKS_H
 #define FSCOMMIT_TEST_LOCKS_H
 
+#include <linux/ktime.h>
 #include <linux/percpu-rwsem.h>
 #include <linux/rwsem.h>
 #include <linux/slab.h>
@@ -201,6 +202,21 @@ static void test_lock_destroy(union test_lock *l, unsigned int type)
 {
 	if (type == FCT_PERCPU)
 		percpu_free_rwsem(&l->percpu);
+}
+
+/*
+ * On the CPU, and preemptible at every step also on kernels that look for it only
+ * where preemption is enabled again (User-Mode Linux). Ends early if @stop() says so.
+ */
+static inline void test_hold_busy(u64 ns, bool (*stop)(void))
+{
+	u64 end = ktime_get_ns() + ns;
+
+	do {
+		preempt_disable();
+		cpu_relax();
+		preempt_enable();
+	} while (ktime_get_ns() < end && !stop());
 }
 
 #endif /* FSCOMMIT_TEST_LOCKS_H */

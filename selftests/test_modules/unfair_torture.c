@@ -179,19 +179,9 @@ static void fail(enum failure f, const char *what, long value)
 
 /* --- the sections -------------------------------------------------------- */
 
-/*
- * On the CPU, and preemptible at every step also on kernels that look for it only
- * where preemption is enabled again (User-Mode Linux).
- */
 static void busy(u64 ns)
 {
-	u64 end = ktime_get_ns() + ns;
-
-	do {
-		preempt_disable();
-		cpu_relax();
-		preempt_enable();
-	} while (ktime_get_ns() < end && !kthread_should_stop());
+	test_hold_busy(ns, kthread_should_stop);
 }
 
 static void hold(struct torturer *t)

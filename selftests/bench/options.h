@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What the benchmark programs share: errors that name the program, numbers with a
+ * range, times as cyclictest takes them. The program defines PROGRAM before.
+ */
+#ifndef FSCOMMIT_OPTIONS_H
+#define FSCOMMIT_OPTIONS_H
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+__attribute__((format(printf, 1, 2), noreturn))
+static inline void fatal(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	fprintf(stderr, PROGRAM ": ");
+	vfprintf(stderr, fmt, ap);
+	fprintf(stderr, "\n");
+	va_end(ap);
+	exit(1);
+}
+
+static inline double now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec + t.tv_nsec / 1e9;
+}
+
+static inline long number(const char *option, const char *s, long min, long max)
+{
+	char *end;
+	long v;
+
+	errno = 0;
+	v = strtol(s, &end, 10);
+	if (errno || end == s || *end || v < min || v > max)
+		fatal("%s=%s: must be a number from %ld to %ld", option, s, min, max);
+	return v;
+}
+
+/* In seconds, from 0.1 to @max. */
+static inline double duration(const char *s, unsigned int max)
+{
+	char *end;
+	double v = strtod(s, &end);
+
+	if (*end == 'm')
+		v *= 60, end++;
+	else if (*end == 'h')
+		v *= 3600, end++;
+	else if (*end == 's')
+		end++;
+	if (end == s || *end || !(v >= 0.1 && v <= max))
+		fatal("--duration=%s: must be from 0.1s to %us", s, max);
+	return v;
+}
+
+/* The inside of a JSON string. */
+static inline void print_escaped(FILE *f, const char *s)
+{
+	for (; *s; s++) {
+		if (*s == '"' || *s == '\\')
+			fprintf(f, "\\%c", *s);
+		else if ((unsigned char)*s < ' ')
+			fprintf(f, "\\u%04x", *s);
+		else
+			fputc(*s, f);
+	}
+}
+
+#endif /* FSCOMMIT_OPTIONS_H */
