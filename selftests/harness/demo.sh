@@ -53,7 +53,7 @@ awk '
 	END {
 		printf "Under rw_semaphore and percpu_rw_semaphore a reader that had only been woken stalled the\n"
 		printf "checkpoint for up to %.0f ms. Under unfair_rwsem 99 of 100 checkpoints waited for at most\n", peer
-		printf "%.3f ms, the slowest for %.1f ms (a reader that was preempted while it held the lock).\n", p99, max
+		printf "%.3f ms, the slowest for %.1f ms: a reader that is preempted while it holds the lock still counts.\n", p99, max
 	}' <(table nice19) <(table throttled)
 echo
 echo "Histograms: $out/nice19.txt, throttled.txt; JSON: $out/nice19.json, throttled.json"
