@@ -25,6 +25,7 @@ test throttled 100 ckptlat $common --reader-cpu-max=10 --reader-nice=0 --histogr
 unload fscommit_test
 unload fscommit
 EOF
+rm -f "$LOGS/demo.log"
 step "running the readers against the checkpoint writer" "45 s" "$LOGS/demo.log" \
 	"$HARNESS/boot.sh" --out "$out" --timeout 240 "$kernel" "$CACHE/build/demo.plan" \
 	"$tree/module/fscommit.ko" "$tree/selftests/test_modules/fscommit_test.ko" \
