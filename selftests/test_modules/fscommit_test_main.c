@@ -10,7 +10,6 @@
 #include <linux/module.h>
 #include <linux/sched/signal.h>
 #include <linux/uaccess.h>
-#include <linux/version.h>
 
 #include "misuse.h"
 #include "test_locks.h"
@@ -416,8 +415,3 @@ module_misc_device(fct_dev);
 
 MODULE_DESCRIPTION("Locks for the tests of fscommit to fight over");
 MODULE_LICENSE("GPL");
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 13, 0)
-MODULE_IMPORT_NS("FSCOMMIT");
-#else
-MODULE_IMPORT_NS(FSCOMMIT);
-#endif

@@ -6,13 +6,22 @@
 #define FSCOMMIT_TEST_LOCKS_H
 
 #include <linux/ktime.h>
+#include <linux/module.h>
 #include <linux/percpu-rwsem.h>
 #include <linux/rwsem.h>
 #include <linux/slab.h>
 #include <linux/unfair_rwsem.h>
+#include <linux/version.h>
 #include <linux/wait.h>
 
 #include "fscommit_test.h"
+
+/* every module with these locks needs ours */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 13, 0)
+MODULE_IMPORT_NS("FSCOMMIT");
+#else
+MODULE_IMPORT_NS(FSCOMMIT);
+#endif
 
 /* What f2fs does, from its description: readers try, and sleep beside the lock. */
 struct f2fs_style {

@@ -34,7 +34,6 @@
 #include <linux/random.h>
 #include <linux/sched/debug.h>
 #include <linux/sched/signal.h>
-#include <linux/version.h>
 #include <uapi/linux/sched/types.h>
 
 #include "test_locks.h"
@@ -742,8 +741,3 @@ module_exit(unfair_torture_exit);
 
 MODULE_DESCRIPTION("Torture of one lock by kernel threads; tests of fscommit");
 MODULE_LICENSE("GPL");
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 13, 0)
-MODULE_IMPORT_NS("FSCOMMIT");
-#else
-MODULE_IMPORT_NS(FSCOMMIT);
-#endif
