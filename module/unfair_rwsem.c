@@ -50,9 +50,10 @@
 #include "unfair_rwsem_queue.h"
 
 /* How many times in a row writers may pass the first one that waits. */
-#define MAX_STEALS	16
+#define MAX_STEALS	250
 /* A writer that is passed in its absence gets up to 2^6 as much time to come. */
 #define MAX_MISSED	6
+#define POLL_PAUSE	16
 /* How long to spin on what shows no owner, in nanoseconds. */
 #define BLIND_SPIN_NS	20000
 /* After that, a waiter is left to the hung task detector. */
@@ -77,7 +78,7 @@ static bool try_read(struct unfair_rwsem *sem, struct waiter *w, struct wakes *w
 
 	window_left(sem, now);
 	word = atomic_long_read(&sem->word);
-	if (word & WWAIT && !(word & WRITER) && !may_pass_writers(sem, w)) {
+	if (word & (WWAIT | SPIN) && !(word & WRITER) && !may_pass_writers(sem, w)) {
 		/* nobody holds it, and the writer that was called does not come? */
 		if (is_held(word) || !w->queued || !is_overdue(sem, w, now) ||
 		    !open_window(sem, wakes, now))
@@ -93,6 +94,7 @@ static bool try_read(struct unfair_rwsem *sem, struct waiter *w, struct wakes *w
 	} while (!atomic_long_try_cmpxchg_acquire(&sem->word, &word, word + READER));
 
 	unqueue_reader(sem, w);
+	sem->writes = 0;
 	window = window_goes_on(sem, w);
 	if (!first_writer(sem))
 		wake_readers(sem, wakes, 1, now);
@@ -124,6 +126,15 @@ static bool may_pass_first(struct unfair_rwsem *sem, struct waiter *first,
 	return false;
 }
 
+/* May @w have the free lock before the writer that spins for it? */
+static bool may_pass_spinner(struct unfair_rwsem *sem, const struct waiter *w)
+{
+	if (w->prio > READ_ONCE(sem->spin_prio) || sem->steals >= MAX_STEALS)
+		return false;
+	sem->steals++;
+	return true;
+}
+
 /* If it fails for a reason that time alone removes, @nap is how long that takes. */
 static bool try_write(struct unfair_rwsem *sem, struct waiter *w, u64 now, u64 *nap)
 {
@@ -137,16 +148,17 @@ static bool try_write(struct unfair_rwsem *sem, struct waiter *w, u64 now, u64 *
 		*nap = 0;
 		return false;
 	}
-	if (*nap || (passes && !may_pass_first(sem, first, w, now, nap)))
+	if (*nap || (passes && !may_pass_first(sem, first, w, now, nap)) ||
+	    (word & SPIN && !may_pass_spinner(sem, w)))
 		return false;
 
-	new = (long)current | WRITER | (word & RWAIT);
+	new = (long)current | WRITER | (word & (RWAIT | SPIN));
 	if (passes || (w->queued && rb_next(&w->node)))
 		new |= WWAIT;
-	/* fails only for a reader on the fast path: then there is one */
+	/* fails only for a reader on the fast path, or one that spins: then it has it */
 	if (!atomic_long_try_cmpxchg_acquire(&sem->word, &word, new))
 		return false;
-	if (!passes)
+	if (!passes && !(word & SPIN))
 		sem->steals = 0;
 	unqueue_writer(sem, w);
 	return true;
@@ -212,7 +224,69 @@ static bool worth_a_look(struct unfair_rwsem *sem, struct waiter *w, long word, 
 	if (write)
 		return !is_held(word) && !(word & WINDOW) &&
 		       READ_ONCE(sem->writers.rb_leftmost) == &w->node;
-	return !READ_ONCE(w->queued) || !(word & (WRITER | WWAIT));
+	return !READ_ONCE(w->queued) || !(word & (WRITER | WWAIT | SPIN));
+}
+
+static bool can_spin(void)
+{
+	return !IS_ENABLED(CONFIG_PREEMPT_RT) && num_online_cpus() > 1;
+}
+
+static void poll_pause(void)
+{
+	int i;
+
+	for (i = 0; i < POLL_PAUSE; i++)
+		cpu_relax();
+}
+
+/*
+ * Spins outside of the queue, while the writer that owns the lock runs and nobody is
+ * queued: then two that take it in turns need no wait_lock. SPIN keeps others out
+ * meanwhile, so that it waits for nobody that comes later. Returns whether it has the
+ * lock now; if not, it has to queue.
+ */
+static bool spin_for_owner(struct unfair_rwsem *sem, const struct waiter *w,
+			   const struct wait *wait)
+{
+	long word;
+
+	if (!can_spin())
+		return false;
+	/* see spin() */
+	preempt_disable();
+	word = atomic_long_read(&sem->word);
+	do {
+		if (!(word & WRITER) || word & (WWAIT | SPIN) || !compat_on_cpu(owner_of(word))) {
+			preempt_enable();
+			return false;
+		}
+	} while (!atomic_long_try_cmpxchg_relaxed(&sem->word, &word, word | SPIN));
+
+	WRITE_ONCE(sem->spin_prio, w->prio);
+	while (!need_resched() && !wait_over(wait)) {
+		word = atomic_long_read(&sem->word);
+		if (word & (WWAIT | WINDOW))
+			break;
+		if (word & WRITER) {
+			if (!compat_on_cpu(owner_of(word)))
+				break;
+			poll_pause();
+			continue;
+		}
+		if (is_held(word))
+			break;
+		WRITE_ONCE(sem->spin_prio, 0);
+		if (atomic_long_try_cmpxchg_acquire(&sem->word, &word,
+						    (long)current | WRITER | (word & RWAIT))) {
+			preempt_enable();
+			return true;
+		}
+	}
+	WRITE_ONCE(sem->spin_prio, 0);
+	atomic_long_andnot(SPIN, &sem->word);
+	preempt_enable();
+	return false;
 }
 
 /*
@@ -224,7 +298,7 @@ static bool spin(struct unfair_rwsem *sem, struct waiter *w, const struct wait *
 	bool look = false;
 	u64 blind = 0;
 
-	if (IS_ENABLED(CONFIG_PREEMPT_RT) || num_online_cpus() == 1)
+	if (!can_spin())
 		return false;
 	/*
 	 * So that who is to run here does (need_resched), and so that the owner's
@@ -242,14 +316,12 @@ static bool spin(struct unfair_rwsem *sem, struct waiter *w, const struct wait *
 			if (!compat_on_cpu(owner_of(word)))
 				break;
 			blind = 0;
-		} else if (word & WINDOW) {
-			break;
 		} else if (!blind) {
 			blind = ktime_get_ns() + BLIND_SPIN_NS;
 		} else if (ktime_get_ns() > blind) {
 			break;
 		}
-		cpu_relax();
+		poll_pause();
 	}
 	preempt_enable();
 	return look;
@@ -392,6 +464,10 @@ int __unfair_down_write_slow(struct unfair_rwsem *sem, unsigned int state, long 
 		return ret;
 	lock_contended(&sem->dep_map, _RET_IP_);
 	trace_contention_begin(sem, LCB_F_WRITE);
+	if (spin_for_owner(sem, &w, &wait)) {
+		trace_contention_end(sem, 0);
+		return 0;
+	}
 	raw_spin_lock_irqsave(&sem->wait_lock, irqflags);
 	for (;;) {
 		now = ktime_get_ns();
@@ -411,7 +487,7 @@ int __unfair_down_write_slow(struct unfair_rwsem *sem, unsigned int state, long 
 			sync_flags(sem, is_window_open(sem));
 			continue;
 		}
-		if (may_spin && !nap) {
+		if (may_spin) {
 			raw_spin_unlock_irqrestore(&sem->wait_lock, irqflags);
 			may_spin = spin(sem, &w, &wait, true);
 			raw_spin_lock_irqsave(&sem->wait_lock, irqflags);
@@ -441,7 +517,7 @@ bool __unfair_down_write_trylock_slow(struct unfair_rwsem *sem)
 	bool taken;
 	u64 nap;
 
-	if (is_held(word) || word & WWAIT)
+	if (is_held(word) || word & (WWAIT | SPIN))
 		return false;
 	raw_spin_lock_irqsave(&sem->wait_lock, irqflags);
 	taken = !first_writer(sem) && try_write(sem, &w, ktime_get_ns(), &nap);
@@ -506,6 +582,8 @@ static void give_up_write(struct unfair_rwsem *sem, long instead, const char *ca
 	if (word & (WWAIT | RWAIT))
 		compat_trace_contended_release(sem);
 	sem->window_used = 0;
+	if (sem->writes < READERS_TURN && !RB_EMPTY_ROOT(&sem->readers))
+		sem->writes++;
 	if (choose_next(sem, &wakes))
 		instead |= WINDOW;
 	if (!RB_EMPTY_ROOT(&sem->writers.rb_root))
@@ -513,10 +591,12 @@ static void give_up_write(struct unfair_rwsem *sem, long instead, const char *ca
 	if (!RB_EMPTY_ROOT(&sem->readers))
 		instead |= RWAIT;
 	/*
-	 * B: nobody else may change the word now: it is write locked, and the flags
-	 * are ours. Pairs with the acquire of whoever finds it free.
+	 * B: pairs with the acquire of whoever finds it free. Of the word, nothing but
+	 * SPIN may change before that.
 	 */
-	atomic_long_set_release(&sem->word, instead);
+	do {
+		instead = (instead & ~SPIN) | (word & SPIN);
+	} while (!atomic_long_try_cmpxchg_release(&sem->word, &word, instead));
 	unlock_and_wake(sem, irqflags, &wakes);
 }
 
@@ -528,6 +608,14 @@ static void give_up_write(struct unfair_rwsem *sem, long instead, const char *ca
  */
 void __unfair_up_write_slow(struct unfair_rwsem *sem)
 {
+	long word = (long)current | WRITER | SPIN;
+
+	/* the one that spins looks by itself */
+	if (atomic_long_read(&sem->word) == word) {
+		compat_trace_contended_release(sem);
+		if (atomic_long_try_cmpxchg_release(&sem->word, &word, SPIN))
+			return;
+	}
 	give_up_write(sem, 0, "unfair_up_write");
 }
 EXPORT_SYMBOL_FSCOMMIT(__unfair_up_write_slow);
@@ -607,6 +695,8 @@ void __init_unfair_rwsem(struct unfair_rwsem *sem, const char *name, struct lock
 	atomic_long_set(&sem->word, 0);
 	raw_spin_lock_init(&sem->wait_lock);
 	sem->steals = 0;
+	sem->spin_prio = 0;
+	sem->writes = 0;
 	sem->window_seq = 0;
 	sem->window_due = 0;
 	sem->window_used = 0;

@@ -20,6 +20,7 @@
 #define WWAIT	UNFAIR_RWSEM_WWAIT
 #define RWAIT	UNFAIR_RWSEM_RWAIT
 #define WINDOW	UNFAIR_RWSEM_WINDOW
+#define SPIN	UNFAIR_RWSEM_SPIN
 #define READER	UNFAIR_RWSEM_READER
 #define FLAGS	UNFAIR_RWSEM_FLAGS
 
@@ -27,6 +28,10 @@
 #define MAX_WAKES	16
 /* How many called and absent writers a release looks past. */
 #define MAX_ABSENT	8
+/* After so many write sections in a row, readers that run have a turn. */
+#define READERS_TURN	16
+/* How many readers a release looks at to find those that run. */
+#define MAX_LOOKS	16
 /* Priorities as kept here: 0 deadline, 1-100 real-time, then nice, then idle. */
 #define PRIO_FAIR	(MAX_RT_PRIO + 1)
 #define PRIO_IDLE	(MAX_PRIO + 1)
@@ -279,6 +284,27 @@ static bool may_open_window(struct unfair_rwsem *sem, u64 now)
 }
 
 /*
+ * A reader that spins while writers take the lock in turn. On a write-heavy lock it
+ * would do so for the whole bound again and again; and since it runs, it costs them
+ * its section and nothing else.
+ */
+static struct waiter *running_reader(struct unfair_rwsem *sem)
+{
+	unsigned int looks = 0;
+	struct rb_node *n;
+
+	if (sem->writes < READERS_TURN)
+		return NULL;
+	for (n = rb_first(&sem->reader_ages); n && looks < MAX_LOOKS; n = rb_next(n), looks++) {
+		struct waiter *w = rb_entry(n, struct waiter, age);
+
+		if (!w->asleep && compat_on_cpu(w->task))
+			return w;
+	}
+	return NULL;
+}
+
+/*
  * Takes the readers that have waited too long off the queue, for a window. Returns
  * whether there are any; then the caller has to put WINDOW into the word.
  */
@@ -293,7 +319,9 @@ static bool open_window(struct unfair_rwsem *sem, struct wakes *wakes, u64 now)
 		w = first_reader(sem);
 		if (!w || !outranks_writers(sem, w)) {
 			w = oldest_reader(sem);
-			if (!w || !is_overdue(sem, w, now))
+			if (w && !is_overdue(sem, w, now))
+				w = running_reader(sem);
+			if (!w)
 				break;
 		}
 		if (!due++) {

@@ -427,10 +427,12 @@ def target_bound(run):
     """Within bound, window and one write section."""
     ours = run["locks"].get("unfair")
     if ours and run["parameters"]["bound_us"]:
-        limit, worst = run["parameters"]["limit_ns"], ours["reader_wait_max"]["max"]
-        yield "longest wait of a reader at most %s (%s)" % (
-            time_text(limit), "CPU of its own" if run["parameters"]["apart"] else "shared CPUs"), \
-            time_text(worst), worst <= limit
+        rounds, within = run["parameters"]["rounds"], run["parameters"]["rounds_within"]
+        yield "longest wait of a reader within bound, window and the round's longest " \
+            "write section (%s)" % (
+                "CPU of its own" if run["parameters"]["apart"] else "shared CPUs"), \
+            "%s; %d of %d rounds" % (time_text(ours["reader_wait_max"]["max"]), within, rounds), \
+            within == rounds
 
 
 def target_pairs(run):

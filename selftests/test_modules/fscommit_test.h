@@ -77,7 +77,8 @@ struct fct_loop {
 	__u32 duration_ms;
 	__u64 count;
 	__u64 wait_max_ns;
-	__u64 pad[2];
+	__u64 hold_max_ns;	/* the longest section: hold_ns, and what interrupted it */
+	__u64 pad;
 };
 
 /* FCT_PAIRS: so many uncontended lock/unlock pairs, called directly. */

@@ -170,7 +170,7 @@ static int do_lock(struct fct_file *f, struct fct_op *op)
 static int do_loop(struct fct_file *f, struct fct_loop *l)
 {
 	bool write = l->mode == FCT_WRITE;
-	u64 start = ktime_get_ns(), end, before, wait;
+	u64 start = ktime_get_ns(), end, before, held;
 
 	if (l->mode >= FCT_NR_MODES || l->duration_ms > FCT_MAX_LOOP_MS ||
 	    l->hold_ns > NSEC_PER_SEC || l->pause_us > FCT_MAX_HOLD_US)
@@ -178,16 +178,19 @@ static int do_loop(struct fct_file *f, struct fct_loop *l)
 	end = start + (u64)l->duration_ms * NSEC_PER_MSEC;
 	l->count = 0;
 	l->wait_max_ns = 0;
+	l->hold_max_ns = 0;
 	do {
 		before = ktime_get_ns();
 		f->ops->lock(&f->lock, write, FCT_PLAIN, 0, 0);
-		wait = ktime_get_ns() - before;
+		held = ktime_get_ns();
+		l->wait_max_ns = max(l->wait_max_ns, held - before);
+		atomic64_inc(&f->taken);
 		check_in(f, write);
 		test_hold_busy(l->hold_ns, is_killed);
 		check_out(f, write);
 		f->ops->unlock(&f->lock, write);
+		l->hold_max_ns = max(l->hold_max_ns, ktime_get_ns() - held);
 		l->count++;
-		l->wait_max_ns = max(l->wait_max_ns, wait);
 		if (l->pause_us)
 			sleep_us(l->pause_us);
 		cond_resched();

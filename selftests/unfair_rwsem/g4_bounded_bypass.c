@@ -4,7 +4,7 @@
  * release: writers stand back until it is in, or the window has passed.
  *
  * Seen failing: the mutants g4-no-window, g4-window-never-ends,
- * g4-window-for-everybody, g4-absent-writer-keeps-readers-out.
+ * g4-window-for-everybody, g4-absent-writer-keeps-readers-out, g4-no-turn.
  */
 #include "common.h"
 
@@ -229,6 +229,64 @@ TEST_F_TIMEOUT(g4_bounded_bypass, running_reader_among_back_to_back_writers, 60)
 		kill(w[i]->pid, SIGKILL);
 		finish(w[i]);
 	}
+}
+
+/* A task that writes again and again, in the kernel, on CPU 0. */
+static pid_t start_loop(int fd, __u32 hold_us, __u32 ms)
+{
+	struct fct_loop l = { .mode = FCT_WRITE, .hold_ns = hold_us * 1000, .duration_ms = ms };
+	struct job j = { .cpu = 1 };
+	pid_t pid = fork();
+
+	if (pid)
+		return pid;
+	prepare(&j);
+	_exit(ioctl(fd, FCT_LOOP, &l) ? 1 : 0);
+}
+
+/*
+ * Writers that take the lock in turn leave it to a reader that runs after sixteen
+ * sections, whatever the bound is. Sections after which it had not left its CPU yet
+ * are what counts.
+ */
+TEST_F_TIMEOUT(g4_bounded_bypass, running_reader_has_its_turn, 60)
+{
+	struct fct_op op = { .mode = FCT_READ };
+	struct rusage before, after;
+	int seen = 0, late = 0, status;
+	double end;
+	pid_t w[2];
+	__u64 taken;
+
+	if (cpus() < 2 || kernel_is_rt())
+		SKIP(return, "needs two CPUs, and spinning");
+	set_bound(self->fd, 0);
+	fflush(NULL);
+	w[0] = start_loop(self->fd, 100, 3000);
+	w[1] = start_loop(self->fd, 100, 3000);
+	ASSERT_REACHED(state(self->fd).taken > 10);
+	pin(1);
+	end = seconds() + 2.5;
+	while (seconds() < end) {
+		getrusage(RUSAGE_THREAD, &before);
+		taken = state(self->fd).taken;
+		ASSERT_EQ(0, ioctl(self->fd, FCT_LOCK, &op));
+		getrusage(RUSAGE_THREAD, &after);
+		if (before.ru_nvcsw != after.ru_nvcsw || before.ru_nivcsw != after.ru_nivcsw)
+			continue;
+		seen++;
+		/* one that it came too late for, and itself */
+		late += op.order - taken > 16 + 2;
+	}
+	unpin();
+	EXPECT_EQ(w[0], waitpid(w[0], &status, 0));
+	EXPECT_EQ(0, status);
+	EXPECT_EQ(w[1], waitpid(w[1], &status, 0));
+	EXPECT_EQ(0, status);
+	TH_LOG("%d times, %d times late", seen, late);
+	EXPECT_GT(seen, 10);
+	/* a virtual CPU may itself be off its CPU */
+	EXPECT_LE(late, seen / 200);
 }
 
 /* Many overdue readers: each of them comes in, nobody is forgotten. */

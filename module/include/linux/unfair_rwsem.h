@@ -58,17 +58,19 @@
  *  bit 1	WWAIT	writers are queued
  *  bit 2	RWAIT	readers are queued
  *  bit 3	WINDOW	the lock is kept for those that waited too long
- *  from bit 4	READER	if not WRITER: how many readers hold it
+ *  bit 4	SPIN	a writer outside of the queue spins for the one that owns it
+ *  from bit 5	READER	if not WRITER: how many readers hold it
  *
  * Who may change what: 0 <-> WRITER and +/- READER anyone, by one compare and
- * exchange; WWAIT, RWAIT and WINDOW only under wait_lock. WINDOW is never set
- * together with WRITER.
+ * exchange; SPIN the writer that spins, while it cannot be preempted; WWAIT, RWAIT
+ * and WINDOW only under wait_lock. WINDOW is never set together with WRITER.
  */
 #define UNFAIR_RWSEM_WRITER	0x1L
 #define UNFAIR_RWSEM_WWAIT	0x2L
 #define UNFAIR_RWSEM_RWAIT	0x4L
 #define UNFAIR_RWSEM_WINDOW	0x8L
-#define UNFAIR_RWSEM_READER	0x10L
+#define UNFAIR_RWSEM_SPIN	0x10L
+#define UNFAIR_RWSEM_READER	0x20L
 #define UNFAIR_RWSEM_FLAGS	(UNFAIR_RWSEM_READER - 1)
 
 /* Bounds for unfair_rwsem_set_reader_bound(), in microseconds. */
@@ -87,6 +89,8 @@ struct unfair_rwsem {
 	raw_spinlock_t		wait_lock;	/* protects all below */
 	u8			steals;		/* how often the first writer was passed */
 	u8			window_due;	/* readers that the window waits for */
+	u8			spin_prio;	/* of the one that spins; 0: nobody passes it */
+	u8			writes;		/* sections since a queued reader came in */
 	u16			window_seq:15;	/* which window is or was open */
 	u16			window_used:1;	/* one already since the last writer */
 	struct rb_root_cached	writers;	/* by priority, then arrival */
@@ -177,7 +181,7 @@ static __always_inline bool __unfair_read_fast(struct unfair_rwsem *sem)
 {
 	long word = atomic_long_read(&sem->word);
 
-	while (likely(!(word & (UNFAIR_RWSEM_WRITER | UNFAIR_RWSEM_WWAIT)))) {
+	while (likely(!(word & (UNFAIR_RWSEM_WRITER | UNFAIR_RWSEM_WWAIT | UNFAIR_RWSEM_SPIN)))) {
 		if (likely(atomic_long_try_cmpxchg_acquire(&sem->word, &word,
 							   word + UNFAIR_RWSEM_READER)))
 			return true;
