@@ -236,13 +236,13 @@ TEST_F_TIMEOUT(clone_bugs, 2f06f702925b_stream_of_readers_does_not_starve_the_wr
  */
 static int thefts(int fd, int nice, int *stolen)
 {
-	struct fct_loop loop = { .mode = FCT_WRITE, .duration_ms = 5 };
+	struct fct_loop loop = { .mode = FCT_WRITE, .duration_ms = 4 };
 	struct task *holder, *first;
 	struct fct_state s;
 	int reads, writes;
 	struct hog hog;
 	double end;
-	bool ran;
+	bool ran, late;
 
 	set_bound(fd, 0);
 	set_window("10000");
@@ -258,15 +258,17 @@ static int thefts(int fd, int nice, int *stolen)
 		sched_yield();
 	reads = lock(fd, FCT_READ, FCT_TRYLOCK);
 	writes = lock(fd, FCT_WRITE, FCT_TRYLOCK);
+	/* the loop has to end within the window, of 10 ms */
+	late = seconds() > end - 1 + 0.004;
 	ioctl(fd, FCT_LOOP, &loop);
 	/* the last one had to wait, until the absent one was late: that is no theft */
-	*stolen = loop.count - (loop.wait_max_ns > 3000000);
+	*stolen = loop.count - (loop.wait_max_ns > 1500000);
 	setpriority(PRIO_PROCESS, 0, 0);
 	ran = atomic_load(&first->done);
 	hog_stop(&hog);
 	CHECK(!finish(holder));
 	CHECK(!finish(first));
-	if (ran)
+	if (ran || late)
 		return AGAIN;
 	/* it never was anybody's without waiting */
 	CHECK(!s.is_locked && s.is_contended);
@@ -277,12 +279,15 @@ static int thefts(int fd, int nice, int *stolen)
 
 TEST_F_TIMEOUT(clone_bugs, 1a728dff855a_equals_steal_a_limited_number_of_times, 60)
 {
-	int stolen, most = 0, i;
+	int stolen, most = 0, ret, i;
 
 	if (cpus() < 2)
 		SKIP(return, "needs two CPUs");
 	for (i = 0; i < 5; i++) {
-		ASSERT_EQ(0, CONCLUSIVE(thefts(self->fd, 0, &stolen)));
+		ret = CONCLUSIVE(thefts(self->fd, 0, &stolen));
+		if (ret == AGAIN)
+			SKIP(return, "too slow for a window of 10 ms");
+		ASSERT_EQ(0, ret);
 		EXPECT_LE(stolen, MAX_STEALS);
 		most = stolen > most ? stolen : most;
 	}
@@ -291,12 +296,15 @@ TEST_F_TIMEOUT(clone_bugs, 1a728dff855a_equals_steal_a_limited_number_of_times, 
 
 TEST_F_TIMEOUT(clone_bugs, 1a728dff855a_lower_priority_does_not_steal, 60)
 {
-	int stolen, i;
+	int stolen, ret, i;
 
 	if (cpus() < 2)
 		SKIP(return, "needs two CPUs");
 	for (i = 0; i < 5; i++) {
-		ASSERT_EQ(0, CONCLUSIVE(thefts(self->fd, 10, &stolen)));
+		ret = CONCLUSIVE(thefts(self->fd, 10, &stolen));
+		if (ret == AGAIN)
+			SKIP(return, "too slow for a window of 10 ms");
+		ASSERT_EQ(0, ret);
 		EXPECT_EQ(0, stolen);
 	}
 }
