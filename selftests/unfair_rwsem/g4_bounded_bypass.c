@@ -285,8 +285,11 @@ TEST_F_TIMEOUT(g4_bounded_bypass, running_reader_has_its_turn, 60)
 	EXPECT_EQ(0, status);
 	TH_LOG("%d times, %d times late", seen, late);
 	EXPECT_GT(seen, 10);
-	/* a virtual CPU may itself be off its CPU */
-	EXPECT_LE(late, seen / 200);
+	/*
+	 * A virtual CPU may itself be off its CPU: one in sixty on a machine that did
+	 * something else as well. Without turns it is one in twenty.
+	 */
+	EXPECT_LE(late, seen / 35);
 }
 
 /* Many overdue readers: each of them comes in, nobody is forgotten. */
