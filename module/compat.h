@@ -41,4 +41,40 @@
 # define compat_on_cpu(task)	((void)(task), false)
 #endif
 
+/* 6.12 is the first supported kernel on which sched_setattr_nocheck() never sleeps. */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 12, 0)
+# define compat_settle_begin()	preempt_disable()
+# define compat_settle_end()	preempt_enable()
+#else
+# define compat_settle_begin()	do { } while (0)
+# define compat_settle_end()	do { } while (0)
+#endif
+
+/* 6.12: sched_setattr() sets a task's slice, too; 0: the default one. */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 12, 0)
+# define compat_custom_slice(task)	((task)->se.custom_slice ? (task)->se.slice : 0)
+#else
+# define compat_custom_slice(task)	0
+#endif
+
+/*
+ * 6.12 is the first supported kernel that exports stack_trace_save_tsk(). User-Mode
+ * Linux cannot walk the stack of a task that is asleep.
+ */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 12, 0) && defined(CONFIG_STACKTRACE) && \
+	!defined(CONFIG_UML)
+# include <linux/stacktrace.h>
+# define compat_pr_stack(task)						\
+do {									\
+	unsigned long _entries[8];					\
+	unsigned int _i, _nr = stack_trace_save_tsk(task, _entries,	\
+						    ARRAY_SIZE(_entries), 0); \
+									\
+	for (_i = 0; _i < _nr; _i++)					\
+		pr_warn("fscommit:     %pS\n", (void *)_entries[_i]);	\
+} while (0)
+#else
+# define compat_pr_stack(task)	do { } while (0)
+#endif
+
 #endif /* _FSCOMMIT_COMPAT_H */

@@ -2,16 +2,42 @@
 /*
  * fscommit: commit-path primitives for filesystems.
  */
+#include <linux/debugfs.h>
 #include <linux/init.h>
 #include <linux/module.h>
 
+#include "lend.h"
+#include "report.h"
+#include "stats.h"
+#include "visible_readers.h"
+
+static struct dentry *debugfs_dir;
+
 static int __init fscommit_init(void)
 {
+	int ret = init_reader_slots();
+
+	if (ret)
+		return ret;
+	ret = init_lending();
+	if (ret) {
+		exit_reader_slots();
+		return ret;
+	}
+	/* without debugfs it works as well */
+	debugfs_dir = debugfs_create_dir("fscommit", NULL);
+	init_stats(debugfs_dir);
+	init_reports(debugfs_dir);
 	return 0;
 }
 
 static void __exit fscommit_exit(void)
 {
+	debugfs_remove_recursive(debugfs_dir);
+	/* which may still count */
+	exit_lending();
+	exit_stats();
+	exit_reader_slots();
 }
 
 module_init(fscommit_init);

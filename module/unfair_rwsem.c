@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Reader-unfair, writer-preferring read/write semaphore.
+ * Reader-unfair, writer-preferring read/write semaphore: who is let in, and what a
+ * release does. Who waits is in unfair_rwsem_queue.h, how in unfair_rwsem_wait.h, who
+ * holds it for reading in visible_readers.c, what waiters lend to holders in lend.c.
  *
  * Everything but the fast paths happens under wait_lock: who waits, who is let in,
  * who is woken. A fast path succeeds only if nobody is to be told: readers leave by
@@ -42,27 +44,13 @@
  * keeps new readers out until their bound has passed; and a priority is looked at
  * when a task queues, not when it changes.
  */
-#include <linux/hrtimer.h>
-#include <linux/jiffies.h>
-#include <linux/sched/signal.h>
-#include <linux/string.h>
-
 #include "unfair_rwsem_queue.h"
+#include "unfair_rwsem_wait.h"
 
 /* How many times in a row writers may pass the first one that waits. */
 #define MAX_STEALS	250
 /* A writer that is passed in its absence gets up to 2^6 as much time to come. */
 #define MAX_MISSED	6
-#define POLL_PAUSE	16
-/* How long to spin on what shows no owner, in nanoseconds. */
-#define BLIND_SPIN_NS	20000
-/* After that, a waiter is left to the hung task detector. */
-#define LAST_RECHECK	(30 * HZ)
-
-static struct ranged_param recheck_ms = { 10, 0, 10000 };
-module_param_cb(recheck_ms, &ranged_param_ops, &recheck_ms, 0644);
-MODULE_PARM_DESC(recheck_ms,
-		 "a sleeping waiter looks for itself after this time, then after twice as long and so on, in case those woken before it are not scheduled; milliseconds, 0 (never) to 10000, default 10");
 
 /* --- letting in ---------------------------------------------------------- */
 
@@ -93,6 +81,7 @@ static bool try_read(struct unfair_rwsem *sem, struct waiter *w, struct wakes *w
 			return false;
 	} while (!atomic_long_try_cmpxchg_acquire(&sem->word, &word, word + READER));
 
+	publish_reader(sem);
 	unqueue_reader(sem, w);
 	sem->writes = 0;
 	window = window_goes_on(sem, w);
@@ -143,6 +132,7 @@ static bool try_write(struct unfair_rwsem *sem, struct waiter *w, u64 now, u64 *
 	long word, new;
 
 	*nap = window_left(sem, now);
+	revoke_bias(sem);
 	word = atomic_long_read(&sem->word);
 	if (is_held(word)) {
 		*nap = 0;
@@ -152,7 +142,7 @@ static bool try_write(struct unfair_rwsem *sem, struct waiter *w, u64 now, u64 *
 	    (word & SPIN && !may_pass_spinner(sem, w)))
 		return false;
 
-	new = (long)current | WRITER | (word & (RWAIT | SPIN));
+	new = (long)current | WRITER | (word & (RWAIT | SPIN | LENT));
 	if (passes || (w->queued && rb_next(&w->node)))
 		new |= WWAIT;
 	/* fails only for a reader on the fast path, or one that spins: then it has it */
@@ -195,189 +185,32 @@ static void leave_write(struct unfair_rwsem *sem, struct waiter *w, struct wakes
 	sync_flags(sem, word & WINDOW);
 }
 
-/* --- waiting ------------------------------------------------------------- */
+/* --- the slow paths ------------------------------------------------------ */
 
-struct wait {
-	unsigned int		state;
-	bool			timed;
-	unsigned long		deadline;	/* jiffies, if timed */
-	unsigned long		recheck;	/* jiffies */
-};
-
-static int wait_over(const struct wait *wait)
+static void count_waited(struct unfair_rwsem *sem, const struct waiter *w, bool write)
 {
-	if (signal_pending_state(wait->state, current))
-		return -EINTR;
-	if (wait->timed && time_after_eq(jiffies, wait->deadline))
-		return -ETIME;
-	return 0;
-}
-
-static struct task_struct *owner_of(long word)
-{
-	return (struct task_struct *)(word & ~FLAGS);
-}
-
-/* Is there something to be had, or to be queued for again? */
-static bool worth_a_look(struct unfair_rwsem *sem, struct waiter *w, long word, bool write)
-{
-	if (write)
-		return !is_held(word) && !(word & WINDOW) &&
-		       READ_ONCE(sem->writers.rb_leftmost) == &w->node;
-	return !READ_ONCE(w->queued) || !(word & (WRITER | WWAIT | SPIN));
-}
-
-static bool can_spin(void)
-{
-	return !IS_ENABLED(CONFIG_PREEMPT_RT) && num_online_cpus() > 1;
-}
-
-static void poll_pause(void)
-{
-	int i;
-
-	for (i = 0; i < POLL_PAUSE; i++)
-		cpu_relax();
+	if (static_branch_unlikely(&unfair_rwsem_stats))
+		count_wait(sem, write, ktime_get_ns() - w->since);
 }
 
 /*
- * Spins outside of the queue, while the writer that owns the lock runs and nobody is
- * queued: then two that take it in turns need no wait_lock. SPIN keeps others out
- * meanwhile, so that it waits for nobody that comes later. Returns whether it has the
- * lock now; if not, it has to queue.
+ * A writer that has slept looks at what its holders do, and names them, once, when it
+ * has waited for long. Gives wait_lock away for that.
  */
-static bool spin_for_owner(struct unfair_rwsem *sem, const struct waiter *w,
-			   const struct wait *wait)
+static void look_for_holdup(struct unfair_rwsem *sem, struct waiter *w, struct wait *wait,
+			    unsigned long *irqflags)
 {
-	long word;
+	u64 now = ktime_get_ns(), after = holdup_after_ns(sem);
 
-	if (!can_spin())
-		return false;
-	/* see spin() */
-	preempt_disable();
-	word = atomic_long_read(&sem->word);
-	do {
-		if (!(word & WRITER) || word & (WWAIT | SPIN) || !compat_on_cpu(owner_of(word))) {
-			preempt_enable();
-			return false;
-		}
-	} while (!atomic_long_try_cmpxchg_relaxed(&sem->word, &word, word | SPIN));
-
-	WRITE_ONCE(sem->spin_prio, w->prio);
-	while (!need_resched() && !wait_over(wait)) {
-		word = atomic_long_read(&sem->word);
-		if (word & (WWAIT | WINDOW))
-			break;
-		if (word & WRITER) {
-			if (!compat_on_cpu(owner_of(word)))
-				break;
-			poll_pause();
-			continue;
-		}
-		if (is_held(word))
-			break;
-		WRITE_ONCE(sem->spin_prio, 0);
-		if (atomic_long_try_cmpxchg_acquire(&sem->word, &word,
-						    (long)current | WRITER | (word & RWAIT))) {
-			preempt_enable();
-			return true;
-		}
-	}
-	WRITE_ONCE(sem->spin_prio, 0);
-	atomic_long_andnot(SPIN, &sem->word);
-	preempt_enable();
-	return false;
-}
-
-/*
- * Spins while the writer that owns the lock runs. Returns false if it does not, or
- * if spinning is over for another reason: then it is time to sleep.
- */
-static bool spin(struct unfair_rwsem *sem, struct waiter *w, const struct wait *wait, bool write)
-{
-	bool look = false;
-	u64 blind = 0;
-
-	if (!can_spin())
-		return false;
-	/*
-	 * So that who is to run here does (need_resched), and so that the owner's
-	 * task_struct stays: it owned the lock after this point, and RCU frees it.
-	 */
-	preempt_disable();
-	while (!need_resched() && !wait_over(wait)) {
-		long word = atomic_long_read(&sem->word);
-
-		if (worth_a_look(sem, w, word, write)) {
-			look = true;
-			break;
-		}
-		if (word & WRITER) {
-			if (!compat_on_cpu(owner_of(word)))
-				break;
-			blind = 0;
-		} else if (!blind) {
-			blind = ktime_get_ns() + BLIND_SPIN_NS;
-		} else if (ktime_get_ns() > blind) {
-			break;
-		}
-		poll_pause();
-	}
-	preempt_enable();
-	return look;
-}
-
-/* Sleeps until woken, or for @nap ns if not 0. Gives wait_lock away meanwhile. */
-static void wait_asleep(struct unfair_rwsem *sem, struct waiter *w, struct wait *wait,
-		  unsigned long *irqflags, struct wakes *wakes, u64 now, u64 nap)
-{
-	unsigned long left = wait->recheck, start = jiffies;
-
-	if (wait->timed)
-		left = time_before(start, wait->deadline) ?
-			min(left, wait->deadline - start) : 0;
-	w->asleep = true;
-	set_current_state(wait->state);
-	unlock_and_wake(sem, *irqflags, wakes);
-	wakes->nr = 0;
-	if (nap && nap <= jiffies_to_nsecs(left)) {
-		ktime_t end = ns_to_ktime(now + nap);
-
-		/* here, and now: not where a real-time task keeps softirqs off the CPU */
-		schedule_hrtimeout_range(&end, NSEC_PER_USEC, HRTIMER_MODE_ABS_PINNED_HARD);
-	} else if (!schedule_timeout(left) && left == wait->recheck) {
-		wait->recheck = wait->recheck < LAST_RECHECK ? wait->recheck * 2 :
-							       MAX_SCHEDULE_TIMEOUT;
-	}
-	__set_current_state(TASK_RUNNING);
+	if (!after || !is_held(atomic_long_read(&sem->word)))
+		return;
+	split_wait(sem, &wait->split, now);
+	if (wait->reported || now - w->since < after)
+		return;
+	wait->reported = true;
+	raw_spin_unlock_irqrestore(&sem->wait_lock, *irqflags);
+	report_holdup(sem, &wait->split, now - w->since);
 	raw_spin_lock_irqsave(&sem->wait_lock, *irqflags);
-	w->asleep = false;
-}
-
-static int start_wait(struct unfair_rwsem *sem, struct waiter *w, struct wait *wait,
-		      unsigned int state, long timeout, u64 bound)
-{
-	unsigned int recheck = READ_ONCE(recheck_ms.value);
-
-	if (WARN_ONCE(timeout < 0, "fscommit: timeout of %ld jiffies: must be 0 to %ld\n",
-		      timeout, MAX_SCHEDULE_TIMEOUT))
-		return -EINVAL;
-	*w = (struct waiter) {
-		.task = current,
-		.since = ktime_get_ns(),
-		.prio = current_prio(),
-	};
-	*wait = (struct wait) {
-		.state = state,
-		.timed = timeout != MAX_SCHEDULE_TIMEOUT,
-		.deadline = jiffies + timeout,
-		.recheck = MAX_SCHEDULE_TIMEOUT,
-	};
-	if (recheck)
-		wait->recheck = msecs_to_jiffies(recheck) + 1;
-	if (recheck && bound)
-		wait->recheck = min(wait->recheck, nsecs_to_jiffies(bound) + 1);
-	return 0;
 }
 
 /**
@@ -403,6 +236,7 @@ int __unfair_down_read_slow(struct unfair_rwsem *sem, unsigned int state, long t
 	ret = start_wait(sem, &w, &wait, state, timeout, bound_of(sem));
 	if (ret)
 		return ret;
+	count_event(sem, EV_READ_SLOW);
 	lock_contended(&sem->dep_map, _RET_IP_);
 	trace_contention_begin(sem, LCB_F_READ);
 	raw_spin_lock_irqsave(&sem->wait_lock, irqflags);
@@ -430,10 +264,20 @@ int __unfair_down_read_slow(struct unfair_rwsem *sem, unsigned int state, long t
 			raw_spin_lock_irqsave(&sem->wait_lock, irqflags);
 			continue;
 		}
-		wait_asleep(sem, &w, &wait, &irqflags, &wakes, now, 0);
 		may_spin = true;
+		if (wait.lend_due && lend_to_holders(sem, &w, false, &wakes, &irqflags)) {
+			wait.lend_due = false;
+			wait.lend_nap = 0;
+			continue;
+		}
+		wait_asleep(sem, &w, &wait, false, &irqflags, &wakes, now,
+			    lend_nap(sem, &w, &wait));
+		wait.lend_due = true;
 	}
 	unlock_and_wake(sem, irqflags, &wakes);
+	if (ret && lends(w.lent))
+		__unfair_rwsem_lenders_changed(sem);
+	count_waited(sem, &w, false);
 	trace_contention_end(sem, ret);
 	return ret;
 }
@@ -462,12 +306,11 @@ int __unfair_down_write_slow(struct unfair_rwsem *sem, unsigned int state, long 
 	ret = start_wait(sem, &w, &wait, state, timeout, 0);
 	if (ret)
 		return ret;
+	count_event(sem, EV_WRITE_SLOW);
 	lock_contended(&sem->dep_map, _RET_IP_);
 	trace_contention_begin(sem, LCB_F_WRITE);
-	if (spin_for_owner(sem, &w, &wait)) {
-		trace_contention_end(sem, 0);
-		return 0;
-	}
+	if (spin_for_owner(sem, &w, &wait))
+		goto out;
 	raw_spin_lock_irqsave(&sem->wait_lock, irqflags);
 	for (;;) {
 		now = ktime_get_ns();
@@ -493,10 +336,25 @@ int __unfair_down_write_slow(struct unfair_rwsem *sem, unsigned int state, long 
 			raw_spin_lock_irqsave(&sem->wait_lock, irqflags);
 			continue;
 		}
-		wait_asleep(sem, &w, &wait, &irqflags, &wakes, now, nap);
 		may_spin = true;
+		if (!nap && wait.lend_due && lend_to_holders(sem, &w, true, &wakes, &irqflags)) {
+			wait.lend_due = false;
+			wait.lend_nap = 0;
+			continue;
+		}
+		if (!nap)
+			nap = lend_nap(sem, &w, &wait);
+		if (!nap && !wait.reported)
+			nap = holdup_after_ns(sem);
+		wait_asleep(sem, &w, &wait, true, &irqflags, &wakes, now, nap);
+		wait.lend_due = true;
+		look_for_holdup(sem, &w, &wait, &irqflags);
 	}
 	unlock_and_wake(sem, irqflags, &wakes);
+	if (ret && lends(w.lent))
+		__unfair_rwsem_lenders_changed(sem);
+out:
+	count_waited(sem, &w, true);
 	trace_contention_end(sem, ret);
 	return ret;
 }
@@ -517,7 +375,7 @@ bool __unfair_down_write_trylock_slow(struct unfair_rwsem *sem)
 	bool taken;
 	u64 nap;
 
-	if (is_held(word) || word & (WWAIT | SPIN))
+	if ((is_held(word) && !is_biased(word)) || word & (WWAIT | SPIN))
 		return false;
 	raw_spin_lock_irqsave(&sem->wait_lock, irqflags);
 	taken = !first_writer(sem) && try_write(sem, &w, ktime_get_ns(), &nap);
@@ -528,45 +386,73 @@ EXPORT_SYMBOL_FSCOMMIT(__unfair_down_write_trylock_slow);
 
 /* --- releasing ----------------------------------------------------------- */
 
-/**
- * __unfair_up_read_unheld() - say that the caller does not hold it for reading
- * @sem: the semaphore
- *
- * Context: any.
- */
-void __unfair_up_read_unheld(struct unfair_rwsem *sem)
+static void warn_not_read_held(long word)
 {
 	WARN_ONCE(1, "fscommit: unfair_up_read() by %s[%d] of a semaphore that nobody holds for reading (word %#lx)\n",
-		  current->comm, task_pid_nr(current), atomic_long_read(&sem->word));
+		  current->comm, task_pid_nr(current), word);
 }
-EXPORT_SYMBOL_FSCOMMIT(__unfair_up_read_unheld);
 
-/**
- * __unfair_up_read_slow() - release for reading, with somebody waiting
- * @sem: the semaphore, held for reading by the caller
- *
- * Context: process context; does not sleep.
- */
-void __unfair_up_read_slow(struct unfair_rwsem *sem)
+/* Somebody waits, or has lent. Enables preemption. */
+static void up_read_locked(struct unfair_rwsem *sem)
 {
+	struct settlement todo = { };
 	struct wakes wakes = { };
 	unsigned long irqflags;
-	bool window;
+	long word;
 
 	raw_spin_lock_irqsave(&sem->wait_lock, irqflags);
-	/* A: pairs with the acquire of whoever finds it free */
-	if (!is_held(atomic_long_sub_return_release(READER, &sem->word))) {
-		compat_trace_contended_release(sem);
+	if (atomic_long_read(&sem->word) & LENT)
+		give_back(sem, current, &todo);
+	/* F: pairs with the acquire of whoever finds it free */
+	word = atomic_long_sub_return_release(READER, &sem->word);
+	if (!is_held(word)) {
+		bool window;
+
+		if (word & (WWAIT | RWAIT))
+			compat_trace_contended_release(sem);
 		window = choose_next(sem, &wakes);
+		if (!sem->expedited)
+			atomic_long_andnot(LENT, &sem->word);
 		sync_flags(sem, window);
 	}
 	unlock_and_wake(sem, irqflags, &wakes);
+	preempt_enable();
+	settle_loans(&todo);
 }
-EXPORT_SYMBOL_FSCOMMIT(__unfair_up_read_slow);
+
+/**
+ * __unfair_up_read_counted() - release for reading by the word
+ * @sem: the semaphore, held for reading by the caller, who has given up its slot
+ *
+ * Context: preemption disabled; enables it.
+ */
+void __unfair_up_read_counted(struct unfair_rwsem *sem)
+{
+	long word = atomic_long_read(&sem->word);
+
+	do {
+		if (unlikely(word & WRITER || !counted_readers(word))) {
+			preempt_enable();
+			warn_not_read_held(word);
+			return;
+		}
+		/*
+		 * The last one out, and somebody waits: that is done under wait_lock,
+		 * so that nobody can be preempted between leaving and waking.
+		 */
+		if (word & LENT || (word & FLAGS && counted_readers(word) == 1)) {
+			up_read_locked(sem);
+			return;
+		}
+	} while (!atomic_long_try_cmpxchg_release(&sem->word, &word, word - READER));
+	preempt_enable();
+}
+EXPORT_SYMBOL_FSCOMMIT(__unfair_up_read_counted);
 
 /* Gives up write ownership for @instead: 0, or READER. */
 static void give_up_write(struct unfair_rwsem *sem, long instead, const char *caller)
 {
+	struct settlement todo = { };
 	struct wakes wakes = { };
 	unsigned long irqflags;
 	long word;
@@ -581,6 +467,10 @@ static void give_up_write(struct unfair_rwsem *sem, long instead, const char *ca
 	}
 	if (word & (WWAIT | RWAIT))
 		compat_trace_contended_release(sem);
+	if (word & LENT)
+		give_back(sem, current, &todo);
+	if (instead)
+		publish_reader(sem);
 	sem->window_used = 0;
 	if (sem->writes < READERS_TURN && !RB_EMPTY_ROOT(&sem->readers))
 		sem->writes++;
@@ -590,14 +480,17 @@ static void give_up_write(struct unfair_rwsem *sem, long instead, const char *ca
 		instead |= WWAIT;
 	if (!RB_EMPTY_ROOT(&sem->readers))
 		instead |= RWAIT;
+	if (sem->expedited)
+		instead |= LENT;
 	/*
-	 * B: pairs with the acquire of whoever finds it free. Of the word, nothing but
+	 * G: pairs with the acquire of whoever finds it free. Of the word, nothing but
 	 * SPIN may change before that.
 	 */
 	do {
 		instead = (instead & ~SPIN) | (word & SPIN);
 	} while (!atomic_long_try_cmpxchg_release(&sem->word, &word, instead));
 	unlock_and_wake(sem, irqflags, &wakes);
+	settle_loans(&todo);
 }
 
 /**
@@ -639,39 +532,6 @@ EXPORT_SYMBOL_FSCOMMIT(unfair_downgrade_write);
 
 /* --- setting up ---------------------------------------------------------- */
 
-#ifdef CONFIG_DEBUG_LOCK_ALLOC
-/*
- * Lockdep warns, once, where a key comes with two names, by their addresses. So a
- * name of our own for each key is enough for it to report a class that is used for
- * a lock of ours and for another, whichever came first. No allocation: a lock may
- * be initialised anywhere.
- */
-static const char *own_class_name(const char *name, struct lock_class_key *key)
-{
-	static struct {
-		struct lock_class_key	*key;
-		char			name[56];
-	} own[256];
-	static DEFINE_RAW_SPINLOCK(lock);
-	unsigned long irqflags;
-	unsigned int i;
-
-	raw_spin_lock_irqsave(&lock, irqflags);
-	for (i = 0; i < ARRAY_SIZE(own); i++) {
-		if (!own[i].key) {
-			own[i].key = key;
-			strscpy(own[i].name, name, sizeof(own[i].name));
-		}
-		if (own[i].key == key && !strncmp(own[i].name, name, sizeof(own[i].name) - 1)) {
-			name = own[i].name;
-			break;
-		}
-	}
-	raw_spin_unlock_irqrestore(&lock, irqflags);
-	return name;
-}
-#endif
-
 /**
  * __init_unfair_rwsem() - initialise a reader-unfair semaphore of a given class
  * @sem: the semaphore; must not be held
@@ -684,27 +544,35 @@ static const char *own_class_name(const char *name, struct lock_class_key *key)
  */
 void __init_unfair_rwsem(struct unfair_rwsem *sem, const char *name, struct lock_class_key *key)
 {
+	const char *own_name;
+
 	BUILD_BUG_ON(L1_CACHE_BYTES <= FLAGS);
 	BUILD_BUG_ON(IS_ENABLED(CONFIG_64BIT) && !IS_ENABLED(CONFIG_DEBUG_LOCK_ALLOC) &&
 		     !IS_ENABLED(CONFIG_DEBUG_SPINLOCK) && sizeof(*sem) > 64);
 
+	sem->class = lock_class_of(name, key, &own_name);
 #ifdef CONFIG_DEBUG_LOCK_ALLOC
 	debug_check_no_locks_freed((void *)sem, sizeof(*sem));
-	lockdep_init_map_wait(&sem->dep_map, own_class_name(name, key), key, 0, LD_WAIT_SLEEP);
+	lockdep_init_map_wait(&sem->dep_map, own_name, key, 0, LD_WAIT_SLEEP);
 #endif
 	atomic_long_set(&sem->word, 0);
 	raw_spin_lock_init(&sem->wait_lock);
 	sem->steals = 0;
 	sem->spin_prio = 0;
-	sem->writes = 0;
-	sem->window_seq = 0;
 	sem->window_due = 0;
 	sem->window_used = 0;
+	sem->expedited = 0;
+	sem->writes = 0;
+	sem->window_seq = 0;
+	sem->slots = next_reader_slots();
+	sem->holdup = 0;
+	sem->bias_wait = UNFAIR_RWSEM_BIAS_FIRST;
 	sem->writers = RB_ROOT_CACHED;
 	sem->readers = RB_ROOT;
 	sem->reader_ages = RB_ROOT;
 	sem->window_end = 0;
-	sem->reader_bound = UNFAIR_RWSEM_BOUND_DEFAULT;
+	sem->reader_bound = BOUND_DEFAULT;
+	sem->lend = UNFAIR_LEND_DEFAULT;
 }
 EXPORT_SYMBOL_FSCOMMIT(__init_unfair_rwsem);
 
@@ -721,12 +589,42 @@ EXPORT_SYMBOL_FSCOMMIT(__init_unfair_rwsem);
  */
 int unfair_rwsem_set_reader_bound(struct unfair_rwsem *sem, unsigned int us)
 {
+	unsigned long irqflags;
+
 	if (us > UNFAIR_RWSEM_BOUND_MAX_US && us != UNFAIR_RWSEM_BOUND_DEFAULT) {
 		pr_err("fscommit: reader bound of %u us: must be 0 to %u\n",
 		       us, UNFAIR_RWSEM_BOUND_MAX_US);
 		return -EINVAL;
 	}
-	WRITE_ONCE(sem->reader_bound, us);
+	raw_spin_lock_irqsave(&sem->wait_lock, irqflags);
+	sem->reader_bound = us;
+	raw_spin_unlock_irqrestore(&sem->wait_lock, irqflags);
 	return 0;
 }
 EXPORT_SYMBOL_FSCOMMIT(unfair_rwsem_set_reader_bound);
+
+/**
+ * unfair_rwsem_set_lend() - say what its waiters lend to holders that are not running
+ * @sem: the semaphore; may be in use
+ * @lend: see enum unfair_rwsem_lend
+ *
+ * What is lent already stays until it is given back.
+ *
+ * Context: any.
+ * Return: 0; -EINVAL if @lend is none of them, and nothing has changed.
+ */
+int unfair_rwsem_set_lend(struct unfair_rwsem *sem, enum unfair_rwsem_lend lend)
+{
+	unsigned long irqflags;
+
+	if ((unsigned int)lend > UNFAIR_LEND_FULL) {
+		pr_err("fscommit: lend %d: must be %d to %d\n", lend, UNFAIR_LEND_DEFAULT,
+		       UNFAIR_LEND_FULL);
+		return -EINVAL;
+	}
+	raw_spin_lock_irqsave(&sem->wait_lock, irqflags);
+	sem->lend = lend;
+	raw_spin_unlock_irqrestore(&sem->wait_lock, irqflags);
+	return 0;
+}
+EXPORT_SYMBOL_FSCOMMIT(unfair_rwsem_set_lend);

@@ -14,16 +14,24 @@
 #include <linux/unfair_rwsem.h>
 
 #include "compat.h"
+#include "lend.h"
 #include "ranged_param.h"
+#include "report.h"
+#include "stats.h"
+#include "trace.h"
+#include "visible_readers.h"
 
 #define WRITER	UNFAIR_RWSEM_WRITER
 #define WWAIT	UNFAIR_RWSEM_WWAIT
 #define RWAIT	UNFAIR_RWSEM_RWAIT
 #define WINDOW	UNFAIR_RWSEM_WINDOW
 #define SPIN	UNFAIR_RWSEM_SPIN
+#define LENT	UNFAIR_RWSEM_LENT
 #define READER	UNFAIR_RWSEM_READER
 #define FLAGS	UNFAIR_RWSEM_FLAGS
 
+/* As it stands in a lock. */
+#define BOUND_DEFAULT	(UNFAIR_RWSEM_BOUND_DEFAULT & 0xffffff)
 /* How many are woken at once; never more than there are CPUs. */
 #define MAX_WAKES	16
 /* How many called and absent writers a release looks past. */
@@ -43,6 +51,7 @@ struct waiter {
 	u64			since;
 	u64			called;		/* expected to look since then; 0: it has */
 	u16			window;		/* the one that it was woken for, 0: none */
+	struct lend_level	lent;		/* to whoever holds it */
 	u8			prio;
 	u8			missed;		/* how often it came too late */
 	bool			queued;
@@ -66,14 +75,19 @@ MODULE_PARM_DESC(window_us,
 
 /* --- the queues ---------------------------------------------------------- */
 
-static u8 current_prio(void)
+static u8 prio_of(const struct task_struct *task)
 {
-	int prio = READ_ONCE(current->prio);
+	int prio = READ_ONCE(task->prio);
 
 	/* unless somebody lends it more */
-	if (READ_ONCE(current->policy) == SCHED_IDLE && prio >= MAX_RT_PRIO)
+	if (READ_ONCE(task->policy) == SCHED_IDLE && prio >= MAX_RT_PRIO)
 		return PRIO_IDLE;
 	return prio + 1;
+}
+
+static u8 current_prio(void)
+{
+	return prio_of(current);
 }
 
 #define to_waiter(n)	rb_entry_safe(n, struct waiter, node)
@@ -172,10 +186,13 @@ static void wake_later(struct wakes *wakes, struct waiter *w, u64 now)
 	if (!w->asleep)
 		return;
 	w->asleep = false;
-	wakes->task[wakes->nr++] = get_task_struct(w->task);
+	wakes->task[wakes->nr++] = w->task;
 }
 
-/* Gives wait_lock away and wakes; nobody preempts us before all are awake. */
+/*
+ * Gives wait_lock away and wakes; nobody preempts us before all are awake. They stay
+ * that long: they waited when preemption was disabled already, and RCU frees them.
+ */
 static void unlock_and_wake(struct unfair_rwsem *sem, unsigned long irqflags, struct wakes *wakes)
 {
 	unsigned int i;
@@ -185,8 +202,6 @@ static void unlock_and_wake(struct unfair_rwsem *sem, unsigned long irqflags, st
 	for (i = 0; i < wakes->nr; i++)
 		wake_up_process(wakes->task[i]);
 	preempt_enable();
-	for (i = 0; i < wakes->nr; i++)
-		put_task_struct(wakes->task[i]);
 }
 
 /* How long the others wait for a writer that was called, in nanoseconds. */
@@ -228,9 +243,9 @@ static void wake_readers(struct unfair_rwsem *sem, struct wakes *wakes, unsigned
 /* In nanoseconds; 0: no bound. */
 static u64 bound_of(struct unfair_rwsem *sem)
 {
-	u32 bound = READ_ONCE(sem->reader_bound);
+	u32 bound = sem->reader_bound;
 
-	if (bound == UNFAIR_RWSEM_BOUND_DEFAULT)
+	if (bound == BOUND_DEFAULT)
 		bound = READ_ONCE(reader_bound_us.value);
 	return (u64)bound * NSEC_PER_USEC;
 }
@@ -334,8 +349,11 @@ static bool open_window(struct unfair_rwsem *sem, struct wakes *wakes, u64 now)
 		w->window = sem->window_seq;
 		wake_later(wakes, w, now);
 	}
-	if (due)
-		WRITE_ONCE(sem->window_due, due);
+	if (due) {
+		sem->window_due = due;
+		trace_unfair_window(sem, due);
+		count_event(sem, EV_WINDOW);
+	}
 	return due;
 }
 
@@ -344,8 +362,10 @@ static bool window_goes_on(struct unfair_rwsem *sem, struct waiter *w)
 {
 	bool open = is_window_open(sem);
 
-	if (open && w->window == sem->window_seq && sem->window_due)
+	if (open && w->window == sem->window_seq && sem->window_due) {
 		open = --sem->window_due;
+		count_event(sem, EV_WINDOW_USED);
+	}
 	w->window = 0;
 	return open;
 }

@@ -11,7 +11,12 @@
 #include <linux/cleanup.h>
 #include <linux/compiler.h>
 #include <linux/kernel.h>
+#include <linux/jiffies.h>
+#include <linux/jump_label.h>
+#include <linux/limits.h>
 #include <linux/lockdep.h>
+#include <linux/percpu.h>
+#include <linux/preempt.h>
 #include <linux/rbtree.h>
 #include <linux/sched.h>
 #include <linux/spinlock_types.h>
@@ -40,11 +45,16 @@
  *	scoped_guard(unfair_rwsem_write, &cp_sem)	// the checkpoint
  *		write_checkpoint();
  *
- * Process context only; every function named down or up but the trylocks may
- * sleep. The lock has an owner: the task that took it releases it. Do not free
+ * Process context only, with bottom halves enabled; every function named down or up
+ * but the trylocks may sleep. The lock has an owner: the task that took it releases it. Do not free
  * the lock's memory before each unlock has returned. Readers must not take it
  * recursively: a writer that queues between the two makes that a deadlock, and
  * lockdep reports it.
+ *
+ * A writer that waits sees who holds the lock for reading: it spins while they all run,
+ * and lends its priority to those that do not, until they release it. A reader must
+ * release it by itself, in the task that took it, before it returns to userspace or
+ * exits. On which CPU does not matter.
  *
  * Memory ordering: taking the lock is an ACQUIRE, releasing it a RELEASE. A
  * failed trylock, or a wait that ends with an error, orders nothing.
@@ -59,23 +69,50 @@
  *  bit 2	RWAIT	readers are queued
  *  bit 3	WINDOW	the lock is kept for those that waited too long
  *  bit 4	SPIN	a writer outside of the queue spins for the one that owns it
- *  from bit 5	READER	if not WRITER: how many readers hold it
+ *  bit 5	LENT	holders may have a lent priority, which they give back
+ *  from bit 6	READER	if not WRITER: how many readers are counted here
+ *  top bit	BIAS	if not WRITER: readers come in by their slots alone
  *
  * Who may change what: 0 <-> WRITER and +/- READER anyone, by one compare and
- * exchange; SPIN the writer that spins, while it cannot be preempted; WWAIT, RWAIT
- * and WINDOW only under wait_lock. WINDOW is never set together with WRITER.
+ * exchange; BIAS is set by a reader when no flag is, and taken off under wait_lock;
+ * SPIN belongs to the writer that spins, while it cannot be preempted; WWAIT, RWAIT,
+ * WINDOW and LENT change only under wait_lock. WINDOW and BIAS are never set together
+ * with WRITER.
  */
 #define UNFAIR_RWSEM_WRITER	0x1L
 #define UNFAIR_RWSEM_WWAIT	0x2L
 #define UNFAIR_RWSEM_RWAIT	0x4L
 #define UNFAIR_RWSEM_WINDOW	0x8L
 #define UNFAIR_RWSEM_SPIN	0x10L
-#define UNFAIR_RWSEM_READER	0x20L
+#define UNFAIR_RWSEM_LENT	0x20L
+#define UNFAIR_RWSEM_READER	0x40L
 #define UNFAIR_RWSEM_FLAGS	(UNFAIR_RWSEM_READER - 1)
+#define UNFAIR_RWSEM_BIAS	LONG_MIN
+
+/* So many readers find others in before it is a lock that is worth a BIAS. */
+#define UNFAIR_RWSEM_BIAS_FIRST	16
 
 /* Bounds for unfair_rwsem_set_reader_bound(), in microseconds. */
 #define UNFAIR_RWSEM_BOUND_MAX_US	10000000U
 #define UNFAIR_RWSEM_BOUND_DEFAULT	(~0U)
+
+/* For unfair_rwsem_set_holdup(). */
+#define UNFAIR_HOLDUP_MAX_MS		65534U
+#define UNFAIR_HOLDUP_NEVER		(~0U)
+
+/**
+ * enum unfair_rwsem_lend - what a waiter lends to a holder that is not running
+ * @UNFAIR_LEND_DEFAULT: what the module parameter lend says
+ * @UNFAIR_LEND_OFF: nothing
+ * @UNFAIR_LEND_NICE: its own nice value, and SCHED_NORMAL to a SCHED_IDLE task
+ * @UNFAIR_LEND_FULL: SCHED_FIFO for a time, after that as UNFAIR_LEND_NICE
+ */
+enum unfair_rwsem_lend {
+	UNFAIR_LEND_DEFAULT,
+	UNFAIR_LEND_OFF,
+	UNFAIR_LEND_NICE,
+	UNFAIR_LEND_FULL,
+};
 
 /**
  * struct unfair_rwsem - a reader-unfair read/write semaphore
@@ -88,16 +125,22 @@ struct unfair_rwsem {
 	atomic_long_t		word;
 	raw_spinlock_t		wait_lock;	/* protects all below */
 	u8			steals;		/* how often the first writer was passed */
-	u8			window_due;	/* readers that the window waits for */
 	u8			spin_prio;	/* of the one that spins; 0: nobody passes it */
+	u8			window_due:5;	/* readers that the window waits for */
+	u8			window_used:1;	/* one already since the last writer */
+	u8			expedited:1;	/* between expedite and unexpedite */
 	u8			writes;		/* sections since a queued reader came in */
-	u16			window_seq:15;	/* which window is or was open */
-	u16			window_used:1;	/* one already since the last writer */
+	u16			window_seq;	/* which window is or was open */
+	u16			slots;		/* of its readers, in unfair_reader_slots; fixed */
+	u16			holdup;		/* ms, 0: the default, U16_MAX: never */
+	u8			bias_wait;	/* overlapping readers until BIAS; not protected */
+	u8			class;		/* in the statistics; fixed */
 	struct rb_root_cached	writers;	/* by priority, then arrival */
 	struct rb_root		readers;	/* by priority, then arrival */
 	struct rb_root		reader_ages;	/* the same, by arrival */
 	u32			window_end;	/* in 1,024 ns, wraps */
-	u32			reader_bound;	/* microseconds, 0: off */
+	u32			reader_bound:24; /* microseconds, 0: off, all ones: the default */
+	u32			lend:8;		/* enum unfair_rwsem_lend */
 #ifdef CONFIG_DEBUG_LOCK_ALLOC
 	struct lockdep_map	dep_map;
 #endif
@@ -119,7 +162,8 @@ struct unfair_rwsem {
 	.writers = RB_ROOT_CACHED,					\
 	.readers = RB_ROOT,						\
 	.reader_ages = RB_ROOT,						\
-	.reader_bound = UNFAIR_RWSEM_BOUND_DEFAULT,			\
+	.bias_wait = UNFAIR_RWSEM_BIAS_FIRST,				\
+	.reader_bound = UNFAIR_RWSEM_BOUND_DEFAULT & 0xffffff,		\
 	__UNFAIR_RWSEM_DEP_MAP(_name)					\
 }
 
@@ -153,13 +197,41 @@ do {								\
 } while (0)
 
 int unfair_rwsem_set_reader_bound(struct unfair_rwsem *sem, unsigned int us);
+int unfair_rwsem_set_lend(struct unfair_rwsem *sem, enum unfair_rwsem_lend lend);
+int unfair_rwsem_set_holdup(struct unfair_rwsem *sem, unsigned int ms);
+
+/*
+ * Where a reader is seen. A task claims a slot of the CPU it runs on, with preemption
+ * disabled; it alone gives it up, from wherever it is then.
+ */
+struct unfair_reader_slot {
+	unsigned long		sem;	/* 0: free; with bit 0: not counted in the word */
+	pid_t			pid;	/* in the initial namespace */
+	u32			since;	/* jiffies */
+};
+
+#define UNFAIR_SLOT_BIASED	1UL
+
+extern struct unfair_reader_slot __percpu *unfair_reader_slots;
+
+/* debugfs: fscommit/stats */
+DECLARE_STATIC_KEY_FALSE(unfair_rwsem_stats);
+void __unfair_count_acquired(const struct unfair_rwsem *sem, bool write);
+
+#define __unfair_count(sem, write)					\
+do {									\
+	if (static_branch_unlikely(&unfair_rwsem_stats))		\
+		__unfair_count_acquired(sem, write);			\
+} while (0)
 
 /* Slow paths; @timeout in jiffies, @state of the sleeping task. */
 int __unfair_down_read_slow(struct unfair_rwsem *sem, unsigned int state, long timeout);
 int __unfair_down_write_slow(struct unfair_rwsem *sem, unsigned int state, long timeout);
 bool __unfair_down_write_trylock_slow(struct unfair_rwsem *sem);
-void __unfair_up_read_slow(struct unfair_rwsem *sem);
-void __unfair_up_read_unheld(struct unfair_rwsem *sem);
+bool __unfair_read_contended(struct unfair_rwsem *sem);
+void __unfair_up_read_counted(struct unfair_rwsem *sem);
+void __unfair_up_read_elsewhere(struct unfair_rwsem *sem);
+bool __unfair_has_readers(const struct unfair_rwsem *sem);
 void __unfair_up_write_slow(struct unfair_rwsem *sem);
 
 #ifdef CONFIG_DEBUG_LOCK_ALLOC
@@ -173,20 +245,35 @@ void __unfair_up_write_slow(struct unfair_rwsem *sem);
 # define __unfair_release(sem)				do { } while (0)
 #endif
 
+/* The first one of this lock on this CPU. */
+static __always_inline struct unfair_reader_slot __percpu *
+__unfair_slot(const struct unfair_rwsem *sem)
+{
+	return (void __percpu *)((char __percpu *)unfair_reader_slots + sem->slots);
+}
+
 /*
- * Not an addition that is taken back when it should not have been: a reader that
- * is preempted between the two would hold up a writer without holding the lock.
+ * Nobody holds or waits, and the slot is free: count in, and be seen. All else is out
+ * of line. Preemption is disabled so that no holder is preempted before it is seen.
  */
 static __always_inline bool __unfair_read_fast(struct unfair_rwsem *sem)
 {
+	struct unfair_reader_slot __percpu *slot = __unfair_slot(sem);
 	long word = atomic_long_read(&sem->word);
+	bool taken = true;
 
-	while (likely(!(word & (UNFAIR_RWSEM_WRITER | UNFAIR_RWSEM_WWAIT | UNFAIR_RWSEM_SPIN)))) {
-		if (likely(atomic_long_try_cmpxchg_acquire(&sem->word, &word,
-							   word + UNFAIR_RWSEM_READER)))
-			return true;
+	preempt_disable();
+	if (likely(!word && !raw_cpu_read(slot->sem) &&
+		   atomic_long_try_cmpxchg_acquire(&sem->word, &word, UNFAIR_RWSEM_READER))) {
+		raw_cpu_write(slot->pid, current->pid);
+		raw_cpu_write(slot->since, (u32)jiffies);
+		smp_wmb();	/* A: pairs with slot_task() */
+		raw_cpu_write(slot->sem, (unsigned long)sem);
+	} else {
+		taken = __unfair_read_contended(sem);
 	}
-	return false;
+	preempt_enable();
+	return taken;
 }
 
 static __always_inline bool __unfair_write_fast(struct unfair_rwsem *sem)
@@ -207,10 +294,12 @@ static __always_inline int __unfair_down_read(struct unfair_rwsem *sem, int subc
 	__unfair_acquire(sem, subclass, 0, 1, NULL);
 	if (unlikely(!__unfair_read_fast(sem)))
 		ret = __unfair_down_read_slow(sem, state, timeout);
-	if (unlikely(ret))
+	if (unlikely(ret)) {
 		__unfair_release(sem);
-	else
+	} else {
 		__unfair_acquired(sem);
+		__unfair_count(sem, false);
+	}
 	return ret;
 }
 
@@ -224,10 +313,12 @@ static __always_inline int __unfair_down_write(struct unfair_rwsem *sem, int sub
 	__unfair_acquire(sem, subclass, 0, 0, nest);
 	if (unlikely(!__unfair_write_fast(sem)))
 		ret = __unfair_down_write_slow(sem, state, timeout);
-	if (unlikely(ret))
+	if (unlikely(ret)) {
 		__unfair_release(sem);
-	else
+	} else {
 		__unfair_acquired(sem);
+		__unfair_count(sem, true);
+	}
 	return ret;
 }
 
@@ -310,6 +401,7 @@ static inline bool __must_check unfair_down_read_trylock(struct unfair_rwsem *se
 	if (!__unfair_read_fast(sem))
 		return false;
 	__unfair_acquire(sem, 0, 1, 1, NULL);
+	__unfair_count(sem, false);
 	return true;
 }
 
@@ -317,30 +409,29 @@ static inline bool __must_check unfair_down_read_trylock(struct unfair_rwsem *se
  * unfair_up_read() - release a semaphore that is held for reading
  * @sem: the semaphore
  *
- * Called when nobody holds it for reading, it warns once and does nothing.
+ * Called when nobody holds it for reading, it warns once and does nothing. A priority
+ * that was lent to the caller for the sake of @sem is given back here.
  *
- * Context: process context; does not sleep.
+ * Context: process context; does not sleep, but on 6.1 where it gives back.
  */
 static inline void unfair_up_read(struct unfair_rwsem *sem)
 {
-	long word = atomic_long_read(&sem->word);
+	struct unfair_reader_slot __percpu *slot = __unfair_slot(sem);
+	long word = UNFAIR_RWSEM_READER;
 
 	__unfair_release(sem);
-	do {
-		if (unlikely(word & UNFAIR_RWSEM_WRITER || word < UNFAIR_RWSEM_READER)) {
-			__unfair_up_read_unheld(sem);
-			return;
-		}
-		/*
-		 * The last one out, and somebody waits: that is done under wait_lock,
-		 * so that nobody can be preempted between leaving and waking.
-		 */
-		if (unlikely(word > UNFAIR_RWSEM_READER && word < 2 * UNFAIR_RWSEM_READER)) {
-			__unfair_up_read_slow(sem);
-			return;
-		}
-	} while (unlikely(!atomic_long_try_cmpxchg_release(&sem->word, &word,
-							   word - UNFAIR_RWSEM_READER)));
+	preempt_disable();
+	if (unlikely(raw_cpu_read(slot->sem) != (unsigned long)sem ||
+		     raw_cpu_read(slot->pid) != current->pid)) {
+		__unfair_up_read_elsewhere(sem);	/* enables preemption */
+		return;
+	}
+	raw_cpu_write(slot->sem, 0);
+	if (unlikely(!atomic_long_try_cmpxchg_release(&sem->word, &word, 0))) {
+		__unfair_up_read_counted(sem);		/* enables preemption */
+		return;
+	}
+	preempt_enable();
 }
 
 /**
@@ -440,6 +531,7 @@ static inline bool __must_check unfair_down_write_trylock(struct unfair_rwsem *s
 	if (!__unfair_write_fast(sem) && !__unfair_down_write_trylock_slow(sem))
 		return false;
 	__unfair_acquire(sem, 0, 1, 0, NULL);
+	__unfair_count(sem, true);
 	return true;
 }
 
@@ -463,6 +555,9 @@ static inline void unfair_up_write(struct unfair_rwsem *sem)
 
 void unfair_downgrade_write(struct unfair_rwsem *sem);
 
+void unfair_rwsem_expedite(struct unfair_rwsem *sem);
+void unfair_rwsem_unexpedite(struct unfair_rwsem *sem);
+
 /**
  * unfair_rwsem_is_locked() - does anyone hold it?
  * @sem: the semaphore
@@ -472,7 +567,11 @@ void unfair_downgrade_write(struct unfair_rwsem *sem);
  */
 static inline bool unfair_rwsem_is_locked(const struct unfair_rwsem *sem)
 {
-	return atomic_long_read(&sem->word) & ~(UNFAIR_RWSEM_FLAGS & ~UNFAIR_RWSEM_WRITER);
+	long word = atomic_long_read(&sem->word);
+
+	if (word & UNFAIR_RWSEM_WRITER || word & ~(UNFAIR_RWSEM_FLAGS | UNFAIR_RWSEM_BIAS))
+		return true;
+	return word & UNFAIR_RWSEM_BIAS && __unfair_has_readers(sem);
 }
 
 /**
@@ -557,6 +656,8 @@ DEFINE_LOCK_GUARD_1(unfair_rwsem_read, struct unfair_rwsem,
 		    unfair_down_read(_T->lock), unfair_up_read(_T->lock))
 DEFINE_LOCK_GUARD_1(unfair_rwsem_write, struct unfair_rwsem,
 		    unfair_down_write(_T->lock), unfair_up_write(_T->lock))
+DEFINE_LOCK_GUARD_1(unfair_rwsem_expedite, struct unfair_rwsem,
+		    unfair_rwsem_expedite(_T->lock), unfair_rwsem_unexpedite(_T->lock))
 
 #if defined(DEFINE_LOCK_GUARD_1_COND_4)		/* since 6.17: ACQUIRE_ERR() knows the error */
 # define __UNFAIR_GUARD_COND(_name, _ext, _lock, _cond)			\

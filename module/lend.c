@@ -1,0 +1,640 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Lent priority: a waiter lends its own to whoever holds the lock and is not running.
+ *
+ * A borrower is a task that has a loan, one loan for each lock that it holds and that
+ * somebody waits for. What it gets is the highest of its loans. It gives each back
+ * itself, when it releases that lock; a lender that gives up takes its own back.
+ *
+ *  lender	1) Under wait_lock: set LENT in the word, then look for holders that
+ *		   are not on a CPU, and note a loan for each. Whoever releases after
+ *		   that takes wait_lock and finds its loan, so no loan is noted for a
+ *		   task that has released.
+ *		2) Without a lock: settle.
+ *
+ *  borrower	1) Release under wait_lock, and drop the loan there.
+ *		2) Without a lock, and after the release: settle. Not before it, or it
+ *		   would be preempted with the lock once more.
+ *
+ *  settle	Make the priority what the loans say, until they say nothing new. One
+ *		task at a time does that for a borrower; others change the loans and
+ *		leave it to that one. So it does not matter whether the lender, which
+ *		may be preempted anywhere, sets the priority before the borrower has
+ *		released or after: the last one to look makes it right.
+ *
+ * What was lent is told from what somebody else has set by policy, priority and the
+ * reset-on-fork flag. If they are not as we left them, the task keeps what it has, now
+ * and when the loan ends.
+ *
+ * SCHED_FIFO is lent for lend_fifo_us, then a nice value until the loan ends. The time
+ * does not end while the borrower sleeps.
+ * A kernel thread sees to that; the same one looks at expedited locks.
+ *
+ * Lending to a lock's holders goes back to priority inheritance (Sha, Rajkumar and
+ * Lehoczky, 1990); that it should reach readers of a sleeping lock was asked for by
+ * Peter Zijlstra when a reader-unfair rwsem was proposed in 2022. Expedite is named
+ * after rcu_expedite_gp().
+ */
+#include <linux/hrtimer.h>
+#include <linux/kthread.h>
+#include <linux/ktime.h>
+#include <linux/module.h>
+#include <linux/sched/deadline.h>
+#include <linux/sched/rt.h>
+#include <linux/sched/task.h>
+#include <uapi/linux/sched/types.h>
+
+#include "compat.h"
+#include "lend.h"
+#include "ranged_param.h"
+#include "stats.h"
+#include "trace.h"
+#include "visible_readers.h"
+
+#define MAX_BORROWERS	256
+/* Locks that one borrower holds and others wait for. */
+#define MAX_LOANS	6
+
+/* See enum unfair_rwsem_lend. */
+static struct ranged_param lend = { UNFAIR_LEND_FULL, UNFAIR_LEND_OFF, UNFAIR_LEND_FULL };
+module_param_cb(lend, &ranged_param_ops, &lend, 0644);
+MODULE_PARM_DESC(lend,
+		 "what a waiter lends to a holder that is not running, where its lock does not say: 1 nothing, 2 its nice value, 3 SCHED_FIFO for a time, then its nice value; default 3");
+
+static struct ranged_param lend_fifo_us = { 10000, 100, 1000000 };
+module_param_cb(lend_fifo_us, &ranged_param_ops, &lend_fifo_us, 0644);
+MODULE_PARM_DESC(lend_fifo_us,
+		 "for how long SCHED_FIFO is lent; microseconds, 100 to 1000000, default 10000");
+
+static struct ranged_param lend_period_us = { 300, 50, 100000 };
+module_param_cb(lend_period_us, &ranged_param_ops, &lend_period_us, 0644);
+MODULE_PARM_DESC(lend_period_us,
+		 "how often a waiter, or an expedited section, looks for holders that are not running; microseconds, 50 to 100000, default 300");
+
+struct loan {
+	const struct unfair_rwsem	*sem;
+	struct lend_level		level;
+};
+
+/* What a task has, as far as we change it. */
+struct sched_values {
+	int	policy;
+	int	rt_priority;
+	int	nice;
+	bool	reset_on_fork;
+	u64	slice;			/* 0: not its own */
+};
+
+struct borrower {
+	struct task_struct	*task;		/* NULL: free */
+	struct loan		loan[MAX_LOANS];
+	bool			busy;		/* somebody settles; the rest is its own */
+	bool			left_alone;	/* somebody else has changed it */
+	bool			has_fifo;
+	bool			fifo_spent;
+	u64			fifo_until;
+	struct lend_level	now;		/* what it was lent */
+	struct sched_values	own, lent;
+};
+
+/* Protects borrowers; within any wait_lock. */
+static DEFINE_RAW_SPINLOCK(lend_lock);
+static struct borrower borrowers[MAX_BORROWERS];
+static unsigned int nr_borrowers;	/* none is in use from here on */
+static struct task_struct *watcher;
+static bool watching;
+
+u64 lend_period_ns(void)
+{
+	return (u64)READ_ONCE(lend_period_us.value) * NSEC_PER_USEC;
+}
+
+static u64 fifo_ns(void)
+{
+	return (u64)READ_ONCE(lend_fifo_us.value) * NSEC_PER_USEC;
+}
+
+/* --- levels -------------------------------------------------------------- */
+
+bool lends(struct lend_level level)
+{
+	return level.rt || level.nice <= MAX_NICE;
+}
+
+struct lend_level higher_level(struct lend_level a, struct lend_level b)
+{
+	return (struct lend_level){ .rt = max(a.rt, b.rt), .nice = min(a.nice, b.nice) };
+}
+
+static bool same_level(struct lend_level a, struct lend_level b)
+{
+	return a.rt == b.rt && a.nice == b.nice;
+}
+
+/**
+ * level_to_lend() - what the caller lends to the holders of @sem
+ * @sem: the semaphore
+ *
+ * A real-time task lends its own priority at most. A task of nice 0 or better lends
+ * the lowest one of SCHED_FIFO: nothing less reaches a task in another cgroup, whose
+ * weight or quota is not the lender's. One of worse nice is not to set off SCHED_FIFO.
+ */
+struct lend_level level_to_lend(const struct unfair_rwsem *sem)
+{
+	unsigned int mode = sem->lend ?: READ_ONCE(lend.value);
+	struct lend_level level = { .nice = task_nice(current) };
+
+	if (mode == UNFAIR_LEND_OFF || current->policy == SCHED_IDLE)
+		return LEND_NOTHING;
+	if (mode == UNFAIR_LEND_FULL) {
+		if (current->policy == SCHED_DEADLINE)
+			level.rt = MAX_RT_PRIO - 1;
+		else if (current->rt_priority)
+			level.rt = current->rt_priority;
+		else if (level.nice <= 0)
+			level.rt = 1;
+	}
+	return level;
+}
+
+/* --- setting priorities -------------------------------------------------- */
+
+static struct sched_values values_of(struct task_struct *task)
+{
+	return (struct sched_values) {
+		.policy = READ_ONCE(task->policy),
+		.rt_priority = task->rt_priority,
+		.nice = task_nice(task),
+		.reset_on_fork = task->sched_reset_on_fork,
+		.slice = compat_custom_slice(task),
+	};
+}
+
+static int set_values(struct task_struct *task, const struct sched_values *v)
+{
+	struct sched_attr attr = {
+		.size = sizeof(attr),
+		.sched_policy = v->policy,
+		.sched_flags = v->reset_on_fork ? SCHED_FLAG_RESET_ON_FORK : 0,
+		.sched_nice = v->nice,
+		.sched_priority = v->rt_priority,
+		.sched_runtime = v->slice,
+	};
+
+	int ret = sched_setattr_nocheck(task, &attr);
+
+	/* which leaves the nice value alone for this policy */
+	if (!ret && v->policy == SCHED_IDLE)
+		set_user_nice(task, v->nice);
+	return ret;
+}
+
+static bool is_rt_policy(int policy)
+{
+	return policy == SCHED_FIFO || policy == SCHED_RR;
+}
+
+/* Is it as we left it? A nice value does not count where it has no effect. */
+static bool is_as_lent(const struct borrower *b, const struct sched_values *v)
+{
+	return v->policy == b->lent.policy && v->rt_priority == b->lent.rt_priority &&
+	       v->reset_on_fork && (is_rt_policy(v->policy) || v->nice == b->lent.nice);
+}
+
+static struct sched_values values_at(const struct borrower *b, struct lend_level level)
+{
+	struct sched_values v = b->own;
+
+	if (level.rt > v.rt_priority) {
+		v.policy = SCHED_FIFO;
+		v.rt_priority = level.rt;
+	} else if (!is_rt_policy(v.policy)) {
+		if (v.policy == SCHED_IDLE)
+			v.policy = SCHED_NORMAL;
+		v.nice = min_t(int, v.nice, level.nice);
+	}
+	/* what it forks is not to inherit it */
+	v.reset_on_fork = true;
+	return v;
+}
+
+/* Makes @b's priority what @level says. Its settler calls it, without a lock. */
+static void apply_level(struct borrower *b, struct lend_level level)
+{
+	struct sched_values v = values_of(b->task);
+
+	if (b->left_alone)
+		return;
+	/* somebody has made it one since: not to be changed, which may sleep */
+	if (v.policy == SCHED_DEADLINE) {
+		b->left_alone = true;
+		return;
+	}
+	if (!lends(b->now)) {
+		b->own = v;
+	} else if (!is_as_lent(b, &v)) {
+		b->left_alone = true;
+		count_event(NULL, EV_LEFT_ALONE);
+		return;
+	} else if (is_rt_policy(v.policy) && !is_rt_policy(b->own.policy)) {
+		/* reniced meanwhile: it shows when SCHED_FIFO ends */
+		b->own.nice = v.nice;
+	}
+	v = b->own;
+	if (lends(level))
+		v = values_at(b, level);
+	if (set_values(b->task, &v)) {
+		count_event(NULL, EV_LEND_FAILED);
+		b->left_alone = !lends(b->now);
+		return;
+	}
+	b->lent = v;
+	if (lends(level))
+		trace_unfair_lend(b->task, v.policy, v.rt_priority, v.nice);
+	else
+		trace_unfair_give_back(b->task, v.policy, v.rt_priority, v.nice);
+}
+
+static struct lend_level level_of_loans(struct borrower *b)
+{
+	struct lend_level level = LEND_NOTHING;
+	unsigned int i;
+
+	lockdep_assert_held(&lend_lock);
+	for (i = 0; i < MAX_LOANS; i++)
+		if (b->loan[i].sem)
+			level = higher_level(level, b->loan[i].level);
+	if (b->fifo_spent)
+		level.rt = 0;
+	return level;
+}
+
+/* SCHED_FIFO is lent from now on, to end on time. Returns whether to wake the watcher. */
+static bool start_fifo(struct borrower *b)
+{
+	bool wake = !watching;
+
+	lockdep_assert_held(&lend_lock);
+	b->has_fifo = true;
+	b->fifo_until = ktime_get_ns() + fifo_ns();
+	watching = true;
+	return wake;
+}
+
+/*
+ * Not preempted where the kernel allows that: a lender of nice -20 may well be by
+ * others, and whoever has released by then would wait for it with what it was lent.
+ */
+static void settle(struct borrower *b)
+{
+	struct task_struct *done = NULL;
+	struct lend_level level;
+	unsigned long irqflags;
+	bool wake;
+
+	compat_settle_begin();
+	for (;;) {
+		raw_spin_lock_irqsave(&lend_lock, irqflags);
+		level = level_of_loans(b);
+		if (same_level(level, b->now))
+			break;
+		wake = level.rt && !b->has_fifo && start_fifo(b);
+		raw_spin_unlock_irqrestore(&lend_lock, irqflags);
+		apply_level(b, level);
+		b->now = level;
+		if (wake)
+			wake_up_process(watcher);
+	}
+	b->busy = false;
+	if (!lends(level)) {
+		done = b->task;
+		b->task = NULL;
+		while (nr_borrowers && !borrowers[nr_borrowers - 1].task)
+			nr_borrowers--;
+	}
+	raw_spin_unlock_irqrestore(&lend_lock, irqflags);
+	compat_settle_end();
+	if (done)
+		put_task_struct(done);
+}
+
+/**
+ * settle_loans() - make priorities what the loans say
+ * @todo: of whom; empty afterwards
+ *
+ * Context: process context. On 6.1 it may sleep, for the cpuset lock.
+ */
+void settle_loans(struct settlement *todo)
+{
+	while (todo->nr)
+		settle(todo->who[--todo->nr]);
+}
+
+/* --- loans --------------------------------------------------------------- */
+
+static struct borrower *find_borrower(const struct task_struct *task)
+{
+	unsigned int i;
+
+	for (i = 0; i < nr_borrowers; i++)
+		if (borrowers[i].task == task)
+			return &borrowers[i];
+	return NULL;
+}
+
+static struct borrower *new_borrower(struct task_struct *task)
+{
+	unsigned int i;
+
+	for (i = 0; i < MAX_BORROWERS && borrowers[i].task; i++)
+		;
+	if (i == MAX_BORROWERS)
+		return NULL;
+	nr_borrowers = max(nr_borrowers, i + 1);
+	borrowers[i] = (struct borrower) {
+		.task = get_task_struct(task),
+		.now = LEND_NOTHING,
+	};
+	return &borrowers[i];
+}
+
+static struct loan *find_loan(struct borrower *b, const struct unfair_rwsem *sem)
+{
+	unsigned int i;
+
+	for (i = 0; i < MAX_LOANS; i++)
+		if (b->loan[i].sem == sem)
+			return &b->loan[i];
+	return NULL;
+}
+
+static void settle_later(struct borrower *b, struct settlement *todo)
+{
+	/* who is at it already looks once more */
+	if (b->busy)
+		return;
+	b->busy = true;
+	todo->who[todo->nr++] = b;
+}
+
+static bool would_help(const struct task_struct *task, struct lend_level level)
+{
+	int policy = READ_ONCE(task->policy);
+
+	if (policy == SCHED_DEADLINE || task->exit_state)
+		return false;
+	if (is_rt_policy(policy))
+		return level.rt > task->rt_priority;
+	return level.rt || policy == SCHED_IDLE || level.nice < task_nice(task);
+}
+
+static void note_loan(struct unfair_rwsem *sem, struct task_struct *task,
+		      struct lend_level level, struct settlement *todo)
+{
+	struct borrower *b;
+	struct loan *loan;
+
+	lockdep_assert_held(&sem->wait_lock);
+	raw_spin_lock(&lend_lock);
+	b = find_borrower(task);
+	if (!b && would_help(task, level))
+		b = new_borrower(task);
+	if (!b)
+		goto out;
+	loan = find_loan(b, sem);
+	if (!loan) {
+		loan = find_loan(b, NULL);
+		if (!loan)
+			goto out;
+		*loan = (struct loan){ .sem = sem, .level = LEND_NOTHING };
+		count_event(sem, EV_LENT);
+	}
+	loan->level = higher_level(loan->level, level);
+	if (!same_level(level_of_loans(b), b->now))
+		settle_later(b, todo);
+out:
+	raw_spin_unlock(&lend_lock);
+}
+
+struct lending {
+	struct unfair_rwsem	*sem;
+	struct lend_level	level;
+	struct settlement	*todo;
+};
+
+static bool lend_to_reader(struct task_struct *task, u32 since, void *arg)
+{
+	struct lending *l = arg;
+
+	if (!compat_on_cpu(task))
+		note_loan(l->sem, task, l->level, l->todo);
+	return l->todo->nr < MAX_LENT_AT_ONCE;
+}
+
+/* From here on, who releases comes to wait_lock and gives back. */
+void expect_returns(struct unfair_rwsem *sem)
+{
+	atomic_long_or(UNFAIR_RWSEM_LENT, &sem->word);
+	/* E: then look at slots; pairs with the release of a reader, slot before word */
+	smp_mb__after_atomic();
+}
+
+/**
+ * lend_to_readers() - lend to those that hold it for reading and are off their CPU
+ * @sem: the semaphore; its bias is revoked, and it is held for reading or expedited
+ * @level: what to lend
+ * @todo: to be settled by the caller
+ *
+ * Context: under wait_lock.
+ */
+void lend_to_readers(struct unfair_rwsem *sem, struct lend_level level,
+		     struct settlement *todo)
+{
+	struct lending l = { sem, level, todo };
+
+	if (!lends(level))
+		return;
+	expect_returns(sem);
+	for_each_reader(sem, lend_to_reader, &l);
+}
+
+/**
+ * lend_to_owner() - lend to the writer that holds it, if that is off its CPU
+ * @sem: the semaphore, with somebody queued
+ * @owner: the writer that holds it
+ * @level: what to lend
+ * @todo: to be settled by the caller
+ *
+ * Context: under wait_lock.
+ */
+void lend_to_owner(struct unfair_rwsem *sem, struct task_struct *owner,
+		   struct lend_level level, struct settlement *todo)
+{
+	if (!lends(level) || compat_on_cpu(owner))
+		return;
+	expect_returns(sem);
+	note_loan(sem, owner, level, todo);
+}
+
+/**
+ * give_back() - the loan for @sem ends, as @task releases it
+ * @sem: the semaphore
+ * @task: who has it
+ * @todo: to be settled by the caller, after the release
+ *
+ * Context: under wait_lock.
+ */
+void give_back(struct unfair_rwsem *sem, struct task_struct *task, struct settlement *todo)
+{
+	struct borrower *b;
+	struct loan *loan;
+
+	raw_spin_lock(&lend_lock);
+	b = find_borrower(task);
+	loan = b ? find_loan(b, sem) : NULL;
+	if (loan) {
+		loan->sem = NULL;
+		count_event(sem, EV_RETURNED);
+		settle_later(b, todo);
+	}
+	raw_spin_unlock(&lend_lock);
+}
+
+/**
+ * relevel_loans() - lenders have gone: the loans for @sem are worth less now
+ * @sem: the semaphore
+ * @level: the highest of those that are left; LEND_NOTHING if none is
+ * @todo: to be settled by the caller
+ *
+ * Context: under wait_lock.
+ * Return: true if there are more than @todo takes; then call it again.
+ */
+bool relevel_loans(struct unfair_rwsem *sem, struct lend_level level, struct settlement *todo)
+{
+	bool more = false;
+	unsigned int i;
+
+	raw_spin_lock(&lend_lock);
+	for (i = 0; i < nr_borrowers; i++) {
+		struct borrower *b = &borrowers[i];
+		struct loan *loan = b->task ? find_loan(b, sem) : NULL;
+
+		if (!loan || same_level(loan->level, level))
+			continue;
+		if (todo->nr == MAX_LENT_AT_ONCE) {
+			more = true;
+			break;
+		}
+		loan->level = level;
+		if (!lends(level)) {
+			loan->sem = NULL;
+			count_event(sem, EV_RETURNED);
+		}
+		settle_later(b, todo);
+	}
+	raw_spin_unlock(&lend_lock);
+	return more;
+}
+
+/* --- the watcher --------------------------------------------------------- */
+
+/* Ends SCHED_FIFO where it has lasted long enough. Returns when to look next, or 0. */
+static u64 watch_fifo(u64 now)
+{
+	struct settlement todo = { };
+	unsigned long irqflags;
+	unsigned int i;
+	u64 next = 0;
+
+	raw_spin_lock_irqsave(&lend_lock, irqflags);
+	for (i = 0; i < nr_borrowers && todo.nr < MAX_LENT_AT_ONCE; i++) {
+		struct borrower *b = &borrowers[i];
+
+		if (!b->task || !b->has_fifo || b->fifo_spent)
+			continue;
+		/* asleep it uses none of its time, and needs it when it is woken */
+		if (b->fifo_until <= now && !task_is_running(b->task))
+			b->fifo_until = now + fifo_ns();
+		if (b->fifo_until <= now) {
+			b->fifo_spent = true;
+			count_event(NULL, EV_FIFO_ENDED);
+			settle_later(b, &todo);
+		} else if (!next || b->fifo_until < next) {
+			next = b->fifo_until;
+		}
+	}
+	if (todo.nr == MAX_LENT_AT_ONCE)
+		next = now;
+	raw_spin_unlock_irqrestore(&lend_lock, irqflags);
+	settle_loans(&todo);
+	return next;
+}
+
+static bool any_to_watch(void)
+{
+	unsigned int i;
+
+	lockdep_assert_held(&lend_lock);
+	for (i = 0; i < nr_borrowers; i++)
+		if (borrowers[i].task && borrowers[i].has_fifo && !borrowers[i].fifo_spent)
+			return true;
+	return false;
+}
+
+/* There is something to look at from now on. */
+void wake_watcher(void)
+{
+	unsigned long irqflags;
+
+	raw_spin_lock_irqsave(&lend_lock, irqflags);
+	watching = true;
+	raw_spin_unlock_irqrestore(&lend_lock, irqflags);
+	wake_up_process(watcher);
+}
+
+static int watch(void *unused)
+{
+	while (!kthread_should_stop()) {
+		u64 now = ktime_get_ns(), next;
+		bool expedited = watch_expedites();
+
+		next = watch_fifo(now);
+		if (expedited && (!next || next > now + lend_period_ns()))
+			next = now + lend_period_ns();
+		set_current_state(TASK_IDLE);
+		if (next) {
+			ktime_t end = ns_to_ktime(next);
+
+			/* a section that has begun after the look at them: look again */
+			if (!kthread_should_stop() && (expedited || !any_expedites()))
+				schedule_hrtimeout_range(&end, 0, HRTIMER_MODE_ABS);
+			__set_current_state(TASK_RUNNING);
+			continue;
+		}
+		/* who lends after this finds that nobody watches, and wakes us */
+		raw_spin_lock_irq(&lend_lock);
+		watching = any_to_watch() || any_expedites();
+		raw_spin_unlock_irq(&lend_lock);
+		if (!watching && !kthread_should_stop())
+			schedule();
+		__set_current_state(TASK_RUNNING);
+	}
+	return 0;
+}
+
+int __init init_lending(void)
+{
+	/* above all that is lent, or it could not take that back */
+	static const struct sched_values top = { SCHED_FIFO, MAX_RT_PRIO - 1 };
+
+	watcher = kthread_run(watch, NULL, "fscommit_lend");
+	if (IS_ERR(watcher))
+		return PTR_ERR(watcher);
+	set_values(watcher, &top);
+	return 0;
+}
+
+void exit_lending(void)
+{
+	kthread_stop(watcher);
+}

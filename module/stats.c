@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Lock classes, one for each place that initialises a lock, and what is counted for
+ * them in debugfs. Off, it costs a lock a branch that is patched out; on, a counter of
+ * this CPU.
+ */
+#include <linux/debugfs.h>
+#include <linux/log2.h>
+#include <linux/math64.h>
+#include <linux/module.h>
+#include <linux/mutex.h>
+#include <linux/seq_file.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+
+#include "compat.h"
+#include "stats.h"
+
+/* Waits of up to 2^n us; the last one takes what is longer. */
+#define NR_BUCKETS	26
+#define NR_CLASSES	256
+
+static const char *const stat_names[NR_LOCK_EVENTS] = {
+	[EV_READ] = "reads",
+	[EV_WRITE] = "writes",
+	[EV_READ_SLOW] = "reads_slow",
+	[EV_WRITE_SLOW] = "writes_slow",
+	[EV_SPIN_WON] = "spins_won",
+	[EV_SPIN_LOST] = "spins_lost",
+	[EV_SLEPT] = "sleeps",
+	[EV_WINDOW] = "windows",
+	[EV_WINDOW_USED] = "windows_used",
+	[EV_UNSEEN] = "unseen_readers",
+	[EV_BIASED] = "bias_set",
+	[EV_REVOKED] = "bias_revoked",
+	[EV_LENT] = "lent",
+	[EV_RETURNED] = "returned",
+	[EV_FIFO_ENDED] = "fifo_ended",
+	[EV_LEFT_ALONE] = "left_alone",
+	[EV_LEND_FAILED] = "lend_failed",
+	[EV_EXPEDITED] = "expedited",
+};
+
+struct class_stats {
+	u64	nr[NR_LOCK_EVENTS];
+	u64	waits[2][NR_BUCKETS];	/* readers', writers' */
+};
+
+DEFINE_STATIC_KEY_FALSE(unfair_rwsem_stats);
+EXPORT_SYMBOL_FSCOMMIT(unfair_rwsem_stats);
+
+/* By CPU and class; allocated when the statistics are switched on first. */
+static struct class_stats **stats;
+static DEFINE_MUTEX(stats_mutex);
+
+/* --- classes ------------------------------------------------------------- */
+
+static struct {
+	struct lock_class_key	*key;
+	char			name[56];
+} classes[NR_CLASSES] = { { NULL, "(static, or one too many)" } };
+
+/**
+ * lock_class_of() - the class of a lock that is initialised
+ * @name: its name
+ * @key: its key
+ * @own_name: set to a copy of the name that is this class's alone
+ *
+ * Lockdep warns, once, where a key comes with two names, by their addresses. So a name
+ * of our own for each key is enough for it to report a class that is used for a lock of
+ * ours and for another, whichever came first. No allocation: a lock may be initialised
+ * anywhere.
+ *
+ * Context: any.
+ * Return: a number from 1 on; 0 if there are too many classes: then *@own_name is @name.
+ */
+u8 lock_class_of(const char *name, struct lock_class_key *key, const char **own_name)
+{
+	static DEFINE_RAW_SPINLOCK(lock);
+	unsigned long irqflags;
+	unsigned int i, found = 0;
+
+	*own_name = name;
+	raw_spin_lock_irqsave(&lock, irqflags);
+	for (i = 1; i < NR_CLASSES && !found; i++) {
+		if (!classes[i].key) {
+			strscpy(classes[i].name, name, sizeof(classes[i].name));
+			classes[i].key = key;
+		}
+		if (classes[i].key == key &&
+		    !strncmp(classes[i].name, name, sizeof(classes[i].name) - 1)) {
+			*own_name = classes[i].name;
+			found = i;
+		}
+	}
+	raw_spin_unlock_irqrestore(&lock, irqflags);
+	return found;
+}
+
+const char *lock_class_name(u8 class)
+{
+	return classes[class].name;
+}
+
+/* --- counting ------------------------------------------------------------ */
+
+static struct class_stats *here(const struct unfair_rwsem *sem)
+{
+	/* set before the key is, and never taken away while it is */
+	return &stats[raw_smp_processor_id()][sem ? sem->class : 0];
+}
+
+/*
+ * A counter that is changed by two tasks at once, one preempted by the other, loses
+ * one: not worth a lock.
+ */
+void __count_event(const struct unfair_rwsem *sem, enum lock_event event)
+{
+	here(sem)->nr[event]++;
+}
+EXPORT_SYMBOL_FSCOMMIT(__count_event);
+
+void __count_wait(const struct unfair_rwsem *sem, bool write, u64 ns)
+{
+	u64 us = div_u64(ns, 1000);
+	unsigned int bucket = us ? ilog2(us) + 1 : 0;
+
+	here(sem)->waits[write][min(bucket, NR_BUCKETS - 1U)]++;
+}
+
+/**
+ * __unfair_count_acquired() - count an acquisition, with the statistics on
+ * @sem: the semaphore
+ * @write: for writing
+ *
+ * Context: process context.
+ */
+void __unfair_count_acquired(const struct unfair_rwsem *sem, bool write)
+{
+	__count_event(sem, write ? EV_WRITE : EV_READ);
+}
+EXPORT_SYMBOL_FSCOMMIT(__unfair_count_acquired);
+
+/* --- debugfs ------------------------------------------------------------- */
+
+static void sum_class(struct class_stats *sum, unsigned int class)
+{
+	unsigned int i;
+	int cpu;
+
+	memset(sum, 0, sizeof(*sum));
+	for_each_possible_cpu(cpu)
+		for (i = 0; i < sizeof(*sum) / sizeof(u64); i++)
+			((u64 *)sum)[i] += ((u64 *)&stats[cpu][class])[i];
+}
+
+static void show_waits(struct seq_file *m, const char *who, const u64 *waits)
+{
+	unsigned int i;
+
+	seq_printf(m, "  %s_wait_us", who);
+	for (i = 0; i < NR_BUCKETS; i++)
+		if (waits[i])
+			seq_printf(m, " %s%lu:%llu", i == NR_BUCKETS - 1 ? ">=" : "<",
+				   1UL << min(i, NR_BUCKETS - 2U), waits[i]);
+	seq_putc(m, '\n');
+}
+
+static int stats_show(struct seq_file *m, void *unused)
+{
+	struct class_stats *sum = kmalloc(sizeof(*sum), GFP_KERNEL);
+	unsigned int class, i;
+
+	if (!sum)
+		return -ENOMEM;
+	mutex_lock(&stats_mutex);
+	seq_printf(m, "%s\n", static_key_enabled(&unfair_rwsem_stats) ? "on" : "off");
+	for (class = 0; stats && class < NR_CLASSES; class++) {
+		sum_class(sum, class);
+		if (!memchr_inv(sum, 0, sizeof(*sum)))
+			continue;
+		seq_printf(m, "%s\n", lock_class_name(class));
+		for (i = 0; i < NR_LOCK_EVENTS; i++)
+			if (sum->nr[i])
+				seq_printf(m, "  %s %llu\n", stat_names[i], sum->nr[i]);
+		show_waits(m, "reader", sum->waits[false]);
+		show_waits(m, "writer", sum->waits[true]);
+	}
+	mutex_unlock(&stats_mutex);
+	kfree(sum);
+	return 0;
+}
+
+static void free_stats(void)
+{
+	int cpu;
+
+	if (!stats)
+		return;
+	for_each_possible_cpu(cpu)
+		kvfree(stats[cpu]);
+	kfree(stats);
+	stats = NULL;
+}
+
+static int alloc_stats(void)
+{
+	int cpu;
+
+	stats = kcalloc(nr_cpu_ids, sizeof(*stats), GFP_KERNEL);
+	if (!stats)
+		return -ENOMEM;
+	for_each_possible_cpu(cpu) {
+		stats[cpu] = kvcalloc(NR_CLASSES, sizeof(**stats), GFP_KERNEL);
+		if (!stats[cpu]) {
+			free_stats();
+			return -ENOMEM;
+		}
+	}
+	return 0;
+}
+
+static int switch_stats(const char *to)
+{
+	int cpu, ret = 0;
+
+	if (sysfs_streq(to, "on")) {
+		if (!stats)
+			ret = alloc_stats();
+		if (!ret)
+			static_branch_enable(&unfair_rwsem_stats);
+	} else if (sysfs_streq(to, "off")) {
+		static_branch_disable(&unfair_rwsem_stats);
+	} else if (sysfs_streq(to, "reset")) {
+		for_each_possible_cpu(cpu)
+			if (stats)
+				memset(stats[cpu], 0, NR_CLASSES * sizeof(**stats));
+	} else {
+		pr_err("fscommit: stats: '%s': must be on, off or reset\n", to);
+		ret = -EINVAL;
+	}
+	return ret;
+}
+
+static ssize_t stats_write(struct file *file, const char __user *from, size_t len, loff_t *pos)
+{
+	char to[16] = "";
+	int ret;
+
+	if (copy_from_user(to, from, min(len, sizeof(to) - 1)))
+		return -EFAULT;
+	mutex_lock(&stats_mutex);
+	ret = switch_stats(to);
+	mutex_unlock(&stats_mutex);
+	return ret ?: len;
+}
+
+static int stats_open(struct inode *inode, struct file *file)
+{
+	return single_open(file, stats_show, NULL);
+}
+
+static const struct file_operations stats_fops = {
+	.owner = THIS_MODULE,
+	.open = stats_open,
+	.read = seq_read,
+	.write = stats_write,
+	.llseek = seq_lseek,
+	.release = single_release,
+};
+
+void __init init_stats(struct dentry *dir)
+{
+	debugfs_create_file("stats", 0600, dir, NULL, &stats_fops);
+}
+
+void exit_stats(void)
+{
+	static_branch_disable(&unfair_rwsem_stats);
+	free_stats();
+}

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Trace events of fscommit. Waits as such are in the kernel's own lock:contention_begin
+ * and contention_end.
+ */
+#undef TRACE_SYSTEM
+#define TRACE_SYSTEM fscommit
+
+#if !defined(_FSCOMMIT_TRACE_H) || defined(TRACE_HEADER_MULTI_READ)
+#define _FSCOMMIT_TRACE_H
+
+#include <linux/sched.h>
+#include <linux/tracepoint.h>
+
+/* What a borrower has from now on: SCHED_FIFO of priority @rt; or, with 0, @nice. */
+DECLARE_EVENT_CLASS(unfair_priority,
+	TP_PROTO(struct task_struct *task, int policy, int rt, int nice),
+	TP_ARGS(task, policy, rt, nice),
+	TP_STRUCT__entry(
+		__array(char, comm, TASK_COMM_LEN)
+		__field(pid_t, pid)
+		__field(int, policy)
+		__field(int, rt)
+		__field(int, nice)
+	),
+	TP_fast_assign(
+		memcpy(__entry->comm, task->comm, TASK_COMM_LEN);
+		__entry->pid = task->pid;
+		__entry->policy = policy;
+		__entry->rt = rt;
+		__entry->nice = nice;
+	),
+	TP_printk("comm=%s pid=%d policy=%d rt_priority=%d nice=%d", __entry->comm,
+		  __entry->pid, __entry->policy, __entry->rt, __entry->nice)
+);
+
+DEFINE_EVENT(unfair_priority, unfair_lend,
+	TP_PROTO(struct task_struct *task, int policy, int rt, int nice),
+	TP_ARGS(task, policy, rt, nice));
+
+DEFINE_EVENT(unfair_priority, unfair_give_back,
+	TP_PROTO(struct task_struct *task, int policy, int rt, int nice),
+	TP_ARGS(task, policy, rt, nice));
+
+/* One for each holder that is seen, when a writer has waited past the threshold. */
+TRACE_EVENT(unfair_holdup,
+	TP_PROTO(const void *lock, u64 waited_ns, struct task_struct *holder, bool write,
+		 char state, u64 held_ns),
+	TP_ARGS(lock, waited_ns, holder, write, state, held_ns),
+	TP_STRUCT__entry(
+		__field(const void *, lock)
+		__field(u64, waited_ns)
+		__array(char, comm, TASK_COMM_LEN)
+		__field(pid_t, pid)
+		__field(bool, write)
+		__field(char, state)
+		__field(u64, held_ns)
+	),
+	TP_fast_assign(
+		__entry->lock = lock;
+		__entry->waited_ns = waited_ns;
+		memcpy(__entry->comm, holder->comm, TASK_COMM_LEN);
+		__entry->pid = holder->pid;
+		__entry->write = write;
+		__entry->state = state;
+		__entry->held_ns = held_ns;
+	),
+	TP_printk("lock=%p waited_ns=%llu holder=%s pid=%d mode=%s state=%c held_ns=%llu",
+		  __entry->lock, __entry->waited_ns, __entry->comm, __entry->pid,
+		  __entry->write ? "write" : "read", __entry->state, __entry->held_ns)
+);
+
+/* A window opens for @due readers that waited too long. */
+TRACE_EVENT(unfair_window,
+	TP_PROTO(const void *lock, unsigned int due),
+	TP_ARGS(lock, due),
+	TP_STRUCT__entry(
+		__field(const void *, lock)
+		__field(unsigned int, due)
+	),
+	TP_fast_assign(
+		__entry->lock = lock;
+		__entry->due = due;
+	),
+	TP_printk("lock=%p due=%u", __entry->lock, __entry->due)
+);
+
+#endif /* _FSCOMMIT_TRACE_H */
+
+#undef TRACE_INCLUDE_PATH
+#define TRACE_INCLUDE_PATH .
+#undef TRACE_INCLUDE_FILE
+#define TRACE_INCLUDE_FILE trace
+#include <trace/define_trace.h>
