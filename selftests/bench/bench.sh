@@ -96,6 +96,7 @@ run()
 	plan uml <<-END
 		nice19 200 $ckptlat --title='readers at nice 19'
 		idle 200 $ckptlat --reader-policy=idle --title='SCHED_IDLE readers'
+		holders 200 $ckptlat --reader-policy=idle --reader-section=2000 --reader-interval=5000 --title='SCHED_IDLE readers that hold it for 2 ms'
 		pairs 60 lockbench pairs -r $pairs_rounds
 		scaling 120 lockbench scaling $scaling
 		mix 200 lockbench mix -r $R -D $D
@@ -105,6 +106,7 @@ run()
 	plan 6.12 <<-END
 		nice19 250 $ckptlat --title='readers at nice 19'
 		throttled 250 $ckptlat --reader-nice=0 --reader-cpu-max=20 --title='readers in a cgroup with 20 % of a CPU'
+		holders 250 $ckptlat --reader-policy=idle --reader-section=2000 --reader-interval=5000 --title='SCHED_IDLE readers that hold it for 2 ms'
 		mix 250 lockbench mix -r $R -D $D
 	END
 	# rounds that are shorter than a tick: the minimum has none in it

@@ -29,7 +29,9 @@ done
 programs=$("$HARNESS/programs.sh") || die "cannot build the test programs"
 
 tests='g1_exclusion g2_no_grant g3_writer_first g4_bounded_bypass g6_spin_on_owner
-	g7_clean_retreat g8_lockdep clone_bugs interface contention_events fuzz_device'
+	g7_clean_retreat g8_lockdep clone_bugs interface contention_events'
+# with lending, as it is by default; what comes before is without
+lending_tests='visible_readers g5_lent_priority g9_expedite observability fuzz_device'
 
 # run_kernel NAME
 run_kernel()
@@ -40,10 +42,14 @@ run_kernel()
 	mkdir -p "$out"
 	torture=$(matrix_field "$name" torture)
 	{
-		# no second look: a lost wakeup must not be made good by it
-		echo "load fscommit recheck_ms=0"
+		# no second look, and none at holders: that would make good a lost wakeup
+		echo "load fscommit recheck_ms=0 lend=1 holdup_ms=0"
 		echo "load fscommit_test"
 		for t in $tests; do
+			[ -e "$programs/unfair_rwsem/$t" ] && echo "test $t 150 $t"
+		done
+		echo "test lend_on 5 echo 3 >/sys/module/fscommit/parameters/lend"
+		for t in $lending_tests; do
 			[ -e "$programs/unfair_rwsem/$t" ] && echo "test $t 150 $t"
 		done
 		echo "unload fscommit_test"

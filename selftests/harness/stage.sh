@@ -29,8 +29,8 @@ stage()
 		--exclude Module.symvers --exclude modules.order --exclude '*.a' \
 		"$TOP/selftests/test_modules" "$tree/selftests/"
 	if [ -n "$edit" ]; then
-		local before after lock=("$tree/module/unfair_rwsem.c" \
-			"$tree/module/unfair_rwsem_queue.h" \
+		local before after lock=("$tree"/module/unfair_rwsem{.c,_queue.h,_wait.h} \
+			"$tree"/module/{visible_readers,lend,expedite}.c \
 			"$tree/module/include/linux/unfair_rwsem.h")
 		before=$(cat "${lock[@]}" | cksum)
 		sed -E -i -f "$edit" "${lock[@]}"

@@ -60,7 +60,7 @@ mutant()
 	out=$LOGS/mutant-$name
 	read -r program test < <(sed -n 's/^# fails: //p' "$file")
 	broken=$("$HARNESS/stage.sh" uml "$file") || { verdict "mutant:$name" "$start" 1; return; }
-	printf 'load fscommit recheck_ms=0\nload fscommit_test\ntest %s 40 %s -t %s\n' \
+	printf 'load fscommit recheck_ms=0 lend=1 holdup_ms=0\nload fscommit_test\ntest %s 40 %s -t %s\n' \
 		"$program" "$program" "$test" >"$out.plan"
 	"$HARNESS/boot.sh" --out "$out" --timeout 60 --no-panic uml "$out.plan" \
 		"$broken/module/fscommit.ko" "$broken/selftests/test_modules/fscommit_test.ko" \

@@ -45,7 +45,9 @@ enum fct_hold {
 
 #define FCT_DOWNGRADE	0x1	/* after the hold: downgrade, and hold once more: */
 				/* FCT_UNTIL_GO with id + 1, the others as long again */
-#define FCT_FLAGS	(FCT_DOWNGRADE)
+#define FCT_OUTER_READ	0x2	/* all of it with the lock of the file outer held for reading */
+#define FCT_OUTER_EXPEDITE 0x4	/* ... or expedited */
+#define FCT_FLAGS	(FCT_DOWNGRADE | FCT_OUTER_READ | FCT_OUTER_EXPEDITE)
 
 #define FCT_MAX_HOLD_US		10000000U
 #define FCT_MAX_TIMEOUT_MS	60000U
@@ -66,7 +68,8 @@ struct fct_op {
 	/* filled in, also where the ioctl fails with EINTR, ETIME or EAGAIN */
 	__u64 wait_ns;		/* from the call until it was held, or given up */
 	__u64 order;		/* the how-manieth taking of this lock it was; from 1 */
-	__u64 pad[2];
+	__u32 outer;		/* file descriptor of another lock; filled in by the caller */
+	__u32 pad[3];
 };
 
 /* FCT_LOOP: take, hold busy, release, pause, again and again; in the kernel. */
@@ -101,6 +104,8 @@ struct fct_state {
 	__u32 queued_readers;	/* ours only: in its queue */
 	__u32 queued_writers;
 	__u32 window;		/* ours only: a window is open */
+	__u32 biased;		/* ours only: readers are in their slots alone */
+	__u32 seen;		/* ours only: readers that have a slot */
 	__u64 taken;		/* how often it was taken so far */
 	__u64 violations;	/* of exclusion */
 };
@@ -119,5 +124,7 @@ struct fct_misuse {
 };
 
 #define FCT_MISUSE	_IOW('F', 8, struct fct_misuse)
+#define FCT_SET_LEND	_IOW('F', 9, __u32)
+#define FCT_SET_HOLDUP	_IOW('F', 10, __u32)
 
 #endif /* FSCOMMIT_TEST_H */

@@ -4,6 +4,7 @@
  */
 #include <linux/capability.h>
 #include <linux/delay.h>
+#include <linux/file.h>
 #include <linux/fs.h>
 #include <linux/hrtimer.h>
 #include <linux/miscdevice.h>
@@ -14,10 +15,14 @@
 #include "misuse.h"
 #include "test_locks.h"
 
+/* For lockdep: not one that the lock inside has. */
+#define FCT_OUTER_SUBCLASS	7
+
 struct fct_file {
 	struct mutex		setup;		/* FCT_CREATE against itself */
 	const struct test_lock_ops *ops;	/* NULL until created */
 	u32			type;
+	u32			nr;		/* in the order in which they were made */
 	union test_lock		lock;
 	wait_queue_head_t	go_queue;
 	DECLARE_BITMAP(go, FCT_MAX_IDS);
@@ -93,6 +98,8 @@ static int check_op(const struct fct_file *f, const struct fct_op *op)
 		if (!f->ops->downgrade)
 			return -EOPNOTSUPP;
 	}
+	if (op->flags & FCT_OUTER_READ && op->flags & FCT_OUTER_EXPEDITE)
+		return -EINVAL;
 	if (op->how == FCT_GUARD || op->how == FCT_GUARD_TRY)
 		return f->type == FCT_UNFAIR && !op->flags ? 0 : -EOPNOTSUPP;
 	return 0;
@@ -165,6 +172,39 @@ static int do_lock(struct fct_file *f, struct fct_op *op)
 		f->ops->unlock(&f->lock, write);
 	}
 	return 0;
+}
+
+static const struct file_operations fct_fops;
+
+/* With another lock held, or expedited. */
+static int do_lock_within(struct fct_file *f, struct fct_op *op)
+{
+	struct file *file = fget(op->outer);
+	struct fct_file *outer;
+	int ret = -EINVAL;
+
+	if (!file)
+		return -EBADF;
+	if (file->f_op != &fct_fops)
+		goto out;
+	outer = file->private_data;
+	/* the older one outside, always, or two programs could lock each other out */
+	if (!smp_load_acquire(&outer->ops) || outer->type != FCT_UNFAIR || outer->nr >= f->nr ||
+	    op->subclass == FCT_OUTER_SUBCLASS)
+		goto out;
+	if (op->flags & FCT_OUTER_EXPEDITE) {
+		scoped_guard(unfair_rwsem_expedite, &outer->lock.unfair)
+			ret = do_lock(f, op);
+		goto out;
+	}
+	unfair_down_read_nested(&outer->lock.unfair, FCT_OUTER_SUBCLASS);
+	check_in(outer, false);
+	ret = do_lock(f, op);
+	check_out(outer, false);
+	unfair_up_read(&outer->lock.unfair);
+out:
+	fput(file);
+	return ret;
 }
 
 static int do_loop(struct fct_file *f, struct fct_loop *l)
@@ -254,6 +294,19 @@ static int do_pairs(struct fct_file *f, struct fct_pairs *p)
 	return 0;
 }
 
+static unsigned int count_slots(const struct unfair_rwsem *sem)
+{
+	unsigned int i, nr = 0;
+	int cpu;
+
+	/* those of other locks of its region count for nothing */
+	for_each_possible_cpu(cpu)
+		for (i = 0; i < 8; i++)
+			nr += (per_cpu_ptr(__unfair_slot(sem), cpu)[i].sem & ~UNFAIR_SLOT_BIASED) ==
+			      (unsigned long)sem;
+	return nr;
+}
+
 static unsigned int count_nodes(const struct rb_root *root)
 {
 	const struct rb_node *n;
@@ -282,6 +335,8 @@ static void get_state(struct fct_file *f, struct fct_state *s)
 		s->is_write_locked = unfair_rwsem_is_write_locked(sem);
 		s->is_contended = unfair_rwsem_is_contended(sem);
 		s->window = !!(atomic_long_read(&sem->word) & UNFAIR_RWSEM_WINDOW);
+		s->biased = !s->is_write_locked && atomic_long_read(&sem->word) < 0;
+		s->seen = count_slots(sem);
 		raw_spin_lock_irqsave(&sem->wait_lock, flags);
 		s->queued_readers = count_nodes(&sem->readers);
 		s->queued_writers = count_nodes(&sem->writers.rb_root);
@@ -294,6 +349,7 @@ static void get_state(struct fct_file *f, struct fct_state *s)
 
 static int create(struct fct_file *f, u32 type)
 {
+	static atomic_t nr;
 	int ret = -EBUSY;
 
 	if (type >= FCT_NR_TYPES)
@@ -302,6 +358,7 @@ static int create(struct fct_file *f, u32 type)
 	if (!f->ops) {
 		ret = test_lock_init(&f->lock, type);
 		f->type = type;
+		f->nr = atomic_inc_return(&nr);
 		/* whoever sees ops sees the lock initialised: pairs with fct_ioctl() */
 		if (!ret)
 			smp_store_release(&f->ops, &test_locks[type]);
@@ -331,8 +388,8 @@ static int fct_release(struct inode *inode, struct file *file)
 
 	if (f->ops) {
 		if (f->type == FCT_UNFAIR)
-			WARN_ON_ONCE(atomic_long_read(&f->lock.unfair.word) &
-				     ~UNFAIR_RWSEM_WINDOW);
+			WARN_ON_ONCE(unfair_rwsem_is_locked(&f->lock.unfair) ||
+				     unfair_rwsem_is_contended(&f->lock.unfair));
 		test_lock_destroy(&f->lock, f->type);
 	}
 	kfree(f);
@@ -370,7 +427,8 @@ static long fct_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 	case FCT_LOCK:
 		u.op.wait_ns = 0;
 		u.op.order = 0;
-		ret = do_lock(f, &u.op);
+		ret = u.op.flags & (FCT_OUTER_READ | FCT_OUTER_EXPEDITE) ?
+			do_lock_within(f, &u.op) : do_lock(f, &u.op);
 		break;
 	case FCT_GO:
 		if (u.v >= FCT_MAX_IDS)
@@ -385,6 +443,12 @@ static long fct_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 	case FCT_SET_BOUND:
 		return f->type == FCT_UNFAIR ?
 			unfair_rwsem_set_reader_bound(&f->lock.unfair, u.v) : -EOPNOTSUPP;
+	case FCT_SET_LEND:
+		return f->type == FCT_UNFAIR ?
+			unfair_rwsem_set_lend(&f->lock.unfair, u.v) : -EOPNOTSUPP;
+	case FCT_SET_HOLDUP:
+		return f->type == FCT_UNFAIR ?
+			unfair_rwsem_set_holdup(&f->lock.unfair, u.v) : -EOPNOTSUPP;
 	case FCT_PAIRS:
 		ret = do_pairs(f, &u.pairs);
 		break;

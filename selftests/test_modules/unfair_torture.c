@@ -453,7 +453,8 @@ static void check_at_rest(void)
 	if (type == FCT_UNFAIR) {
 		long word = atomic_long_read(&lock.unfair.word);
 
-		if (word & ~UNFAIR_RWSEM_WINDOW || lock.unfair.writers.rb_root.rb_node ||
+		if (word & ~(UNFAIR_RWSEM_WINDOW | UNFAIR_RWSEM_BIAS) ||
+		    unfair_rwsem_is_locked(&lock.unfair) || lock.unfair.writers.rb_root.rb_node ||
 		    lock.unfair.readers.rb_node || lock.unfair.reader_ages.rb_node)
 			fail(UNCLEAN, "sees waiters or their bits in a lock at rest", word);
 		windows_left += !!(word & UNFAIR_RWSEM_WINDOW);

@@ -34,7 +34,7 @@
 
 /* One lock operation, and who does it. */
 struct job {
-	__u32 mode, how, hold, hold_us, timeout_ms, id, flags;
+	__u32 mode, how, hold, hold_us, timeout_ms, id, flags, outer;
 	int policy, prio, nice;		/* SCHED_OTHER, -, 0 */
 	int cpu;			/* from 1: pinned to CPU cpu - 1; 0: anywhere */
 	const char *cgroup;		/* a folder */
@@ -123,6 +123,19 @@ static inline struct fct_state state(int fd)
 	return s;
 }
 
+static inline bool set_param(const char *name, const char *value)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), "/sys/module/fscommit/parameters/%s", name);
+	return put(path, value);
+}
+
+static inline void set_lend(int fd, __u32 lend)
+{
+	ioctl(fd, FCT_SET_LEND, &lend);
+}
+
 static inline int lock(int fd, __u32 mode, __u32 how)
 {
 	struct fct_op op = { .mode = mode, .how = how };
@@ -202,6 +215,7 @@ static inline struct task *start(int fd, struct job j)
 		struct fct_op op = {
 			.mode = j.mode, .how = j.how, .hold = j.hold, .hold_us = j.hold_us,
 			.timeout_ms = j.timeout_ms, .id = j.id, .flags = j.flags,
+			.outer = j.outer,
 		};
 
 		struct rusage before, after;
@@ -360,14 +374,32 @@ static inline void hog_stop(struct hog *h)
 /* A window so long that a woken reader is there in time on any machine. */
 static inline void set_window(const char *us)
 {
-	put("/sys/module/fscommit/parameters/window_us", us);
+	set_param("window_us", us);
+}
+
+static char lend_before[16];
+
+/* @value: for the parameter lend while a test runs, or NULL. */
+static inline void setup_lending(const char *value)
+{
+	get_line("/sys/module/fscommit/parameters/lend", lend_before, sizeof(lend_before));
+	if (value)
+		set_param("lend", value);
+}
+
+static inline void restore_lending(void)
+{
+	set_param("lend", lend_before);
 }
 
 /* Every test starts with a lock of ours, and leaves it as it was made. */
-#define LOCK_FIXTURE(name)						\
+#define LOCK_FIXTURE(name)	LENDING_LOCK_FIXTURE(name, NULL)
+
+#define LENDING_LOCK_FIXTURE(name, lend)				\
 FIXTURE(name) { int fd; };						\
 FIXTURE_SETUP(name)							\
 {									\
+	setup_lending(lend);						\
 	if (access("/dev/fscommit_test", F_OK))				\
 		SKIP(return, "no /dev/fscommit_test: insmod fscommit_test.ko"); \
 	if (geteuid())							\
@@ -387,6 +419,7 @@ FIXTURE_TEARDOWN(name)							\
 	EXPECT_EQ(0, lock(self->fd, FCT_WRITE, FCT_TRYLOCK));		\
 	EXPECT_EQ(0, lock(self->fd, FCT_READ, FCT_TRYLOCK));		\
 	set_window("200");						\
+	restore_lending();						\
 	close(self->fd);						\
 }
 

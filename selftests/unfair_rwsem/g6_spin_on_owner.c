@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * G6, towards a writer that owns: a waiter spins while the owner runs, and stops at
- * once when it does not, when it must reschedule, or when spinning cannot help.
+ * G6: a waiter spins while what it waits for runs, the writer that owns the lock or all
+ * the readers that hold it, and stops at once when one does not, when it must
+ * reschedule, or when spinning cannot help.
  *
  * Counted by voluntary context switches: a waiter that spins has none, one that
  * sleeps has one at least.
  *
- * Seen failing: the mutants g6-never-spins, g6-spins-on-sleeper (it hangs).
+ * Seen failing: the mutants g6-never-spins, g6-spins-on-sleeper (it hangs),
+ * g6-blind-to-readers, g6-spins-on-sleeping-reader.
  */
 #include "common.h"
 
@@ -17,12 +19,11 @@ static struct task wait_behind(int fd, struct job holder_job, __u32 mode)
 {
 	struct task *holder, *w;
 
-	holder_job.mode = FCT_WRITE;
 	holder_job.repeat = 100000;
 	holder_job.cpu = 2;
 	set_bound(fd, 1000);
 	holder = start(fd, holder_job);
-	reached(state(fd).writers == 1);
+	reached(state(fd).is_locked);
 	w = start(fd, (struct job){ .mode = mode, .cpu = 1, .repeat = 100000,
 				      .until_waits = 20 });
 	finish(w);
@@ -31,8 +32,11 @@ static struct task wait_behind(int fd, struct job holder_job, __u32 mode)
 	return *w;
 }
 
-static const struct job running = { .hold = FCT_BUSY, .hold_us = 1500 };
-static const struct job asleep = { .hold = FCT_SLEEP, .hold_us = 1500 };
+static const struct job running = { .mode = FCT_WRITE, .hold = FCT_BUSY, .hold_us = 1500 };
+static const struct job asleep = { .mode = FCT_WRITE, .hold = FCT_SLEEP, .hold_us = 1500 };
+
+static const struct job reader_running = { .mode = FCT_READ, .hold = FCT_BUSY, .hold_us = 1500 };
+static const struct job reader_asleep = { .mode = FCT_READ, .hold = FCT_SLEEP, .hold_us = 1500 };
 
 static bool cannot_spin(void)
 {
@@ -71,6 +75,26 @@ TEST_F_TIMEOUT(g6_spin_on_owner, nobody_spins_on_a_sleeping_owner, 60)
 	EXPECT_EQ(20, w.waits);
 	EXPECT_LE(w.spun, 5);
 	w = wait_behind(self->fd, asleep, FCT_READ);
+	EXPECT_EQ(20, w.waits);
+	EXPECT_LE(w.spun, 5);
+}
+
+TEST_F_TIMEOUT(g6_spin_on_owner, writer_spins_while_readers_run, 60)
+{
+	struct task w;
+
+	if (cannot_spin())
+		SKIP(return, "no spinning: one CPU, or PREEMPT_RT");
+	w = wait_behind(self->fd, reader_running, FCT_WRITE);
+	EXPECT_EQ(20, w.waits);
+	EXPECT_GE(w.spun, 3);
+}
+
+TEST_F_TIMEOUT(g6_spin_on_owner, nobody_spins_on_a_sleeping_reader, 60)
+{
+	struct task w;
+
+	w = wait_behind(self->fd, reader_asleep, FCT_WRITE);
 	EXPECT_EQ(20, w.waits);
 	EXPECT_LE(w.spun, 5);
 }

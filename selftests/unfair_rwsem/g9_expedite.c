@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * G9: between unfair_rwsem_expedite() and unfair_rwsem_unexpedite(), each reader that
+ * is off its CPU is lent the caller's priority, though the caller waits for something
+ * else.
+ *
+ * A committer waits for a mutex. Its owner is a reader of the expedited lock and is
+ * kept off its CPU by a real-time task.
+ *
+ * Seen failing: the mutants g9-looks-once, g9-never-ends, g5-never-lends.
+ */
+#include "common.h"
+
+#include <linux/sched.h>
+
+FIXTURE(g9_expedite) { int fd, mutex; };
+
+FIXTURE_SETUP(g9_expedite)
+{
+	if (access("/dev/fscommit_test", F_OK))
+		SKIP(return, "no /dev/fscommit_test: insmod fscommit_test.ko");
+	if (geteuid())
+		SKIP(return, "needs root");
+	setup_lending("3");
+	self->fd = lock_open(FCT_UNFAIR);
+	ASSERT_GE(self->fd, 0);
+	/* held for writing, an rw_semaphore is a mutex */
+	self->mutex = lock_open(FCT_RWSEM);
+	ASSERT_GE(self->mutex, 0);
+}
+
+FIXTURE_TEARDOWN(g9_expedite)
+{
+	EXPECT_EQ(0, state(self->fd).is_locked);
+	EXPECT_EQ(0, state(self->fd).is_contended);
+	EXPECT_EQ(0, lock(self->fd, FCT_WRITE, FCT_TRYLOCK));
+	close(self->fd);
+	close(self->mutex);
+	restore_lending();
+}
+
+static bool has_fifo(const struct task *t, int prio)
+{
+	struct sched_param p = { };
+
+	return (sched_getscheduler(t->pid) & ~SCHED_RESET_ON_FORK) == SCHED_FIFO &&
+	       !sched_getparam(t->pid, &p) && p.sched_priority == prio;
+}
+
+static bool has_own(const struct task *t)
+{
+	return sched_getscheduler(t->pid) == SCHED_OTHER;
+}
+
+static struct task *reader_with_mutex(int fd, int mutex, struct job j)
+{
+	struct task *t;
+
+	j.mode = FCT_WRITE;
+	j.hold = FCT_UNTIL_GO;
+	j.flags = FCT_OUTER_READ;
+	j.outer = fd;
+	t = start(mutex, j);
+	return reached(state(mutex).writers == 1 && state(fd).readers == 1 && is_asleep(t)) ?
+	       t : NULL;
+}
+
+static struct task *committer(int fd, int mutex, int prio, bool expedite)
+{
+	return start(mutex, (struct job){
+		.mode = FCT_WRITE, .how = FCT_KILLABLE, .policy = SCHED_FIFO, .prio = prio,
+		.cpu = 1, .flags = expedite ? FCT_OUTER_EXPEDITE : 0, .outer = fd });
+}
+
+/* Does the committer get the mutex while a real-time task has its owner's CPU? */
+static int stuck_on_a_mutex(int fd, int mutex, bool expedite)
+{
+	struct task *reader, *c;
+	struct hog hog;
+	bool got_it;
+	double end;
+
+	reader = reader_with_mutex(fd, mutex, (struct job){ .policy = SCHED_RR, .prio = 5,
+							    .cpu = 2 });
+	CHECK(reader);
+	hog = hog_start(1);
+	/* asleep when the section begins, woken and preempted in it */
+	c = committer(fd, mutex, 60, expedite);
+	CHECK(reached(state(mutex).acquiring_writers == 1 && is_asleep(c)));
+	go(mutex, 0);
+	end = seconds() + 0.4;
+	while (!atomic_load(&c->done) && seconds() < end)
+		sched_yield();
+	got_it = atomic_load(&c->done);
+	hog_stop(&hog);
+	CHECK(!finish(c));
+	CHECK(!finish(reader));
+	return got_it;
+}
+
+TEST_F_TIMEOUT(g9_expedite, committer_on_a_mutex, 60)
+{
+	if (cpus() < 2)
+		SKIP(return, "needs two CPUs");
+	EXPECT_EQ(1, stuck_on_a_mutex(self->fd, self->mutex, true));
+	/* where an rw_semaphore inherits priority, it does without */
+	if (!kernel_is_rt())
+		EXPECT_EQ(0, stuck_on_a_mutex(self->fd, self->mutex, false));
+}
+
+/* One that comes in later is lent to as well; one that leaves has given back. */
+TEST_F_TIMEOUT(g9_expedite, readers_that_come_later, 60)
+{
+	struct task *owner, *c, *r;
+
+	ASSERT_TRUE(set_param("lend_fifo_us", "1000000"));
+	owner = start(self->mutex, (struct job){ .mode = FCT_WRITE, .hold = FCT_UNTIL_GO });
+	ASSERT_REACHED(state(self->mutex).writers == 1);
+	c = committer(self->fd, self->mutex, 33, true);
+	ASSERT_REACHED(is_asleep(c) && state(self->mutex).acquiring_writers == 1);
+	r = start(self->fd, (struct job){ .mode = FCT_READ, .hold = FCT_UNTIL_GO, .nice = 19 });
+	ASSERT_REACHED(has_fifo(r, 33));
+	go(self->mutex, 0);
+	EXPECT_EQ(0, finish(c));
+	/* the section has ended, the reader is still in */
+	EXPECT_TRUE(has_own(r));
+	EXPECT_EQ(19, getpriority(PRIO_PROCESS, r->pid));
+	go(self->fd, 0);
+	EXPECT_EQ(0, finish(r));
+	EXPECT_EQ(0, finish(owner));
+	set_param("lend_fifo_us", "10000");
+}
+
+/* Two callers: the higher one counts, and each takes back its own. */
+TEST_F_TIMEOUT(g9_expedite, several_callers, 60)
+{
+	struct task *owner, *c1, *c2, *r;
+
+	ASSERT_TRUE(set_param("lend_fifo_us", "1000000"));
+	owner = start(self->mutex, (struct job){ .mode = FCT_WRITE, .hold = FCT_UNTIL_GO });
+	ASSERT_REACHED(state(self->mutex).writers == 1);
+	r = start(self->fd, (struct job){ .mode = FCT_READ, .hold = FCT_UNTIL_GO, .nice = 19 });
+	ASSERT_REACHED(state(self->fd).readers == 1 && is_asleep(r));
+	c1 = committer(self->fd, self->mutex, 20, true);
+	ASSERT_REACHED(has_fifo(r, 20));
+	c2 = committer(self->fd, self->mutex, 40, true);
+	ASSERT_REACHED(has_fifo(r, 40));
+	kill(c2->pid, SIGKILL);
+	EXPECT_EQ(-SIGKILL, finish(c2));
+	ASSERT_REACHED(has_fifo(r, 20));
+	kill(c1->pid, SIGKILL);
+	EXPECT_EQ(-SIGKILL, finish(c1));
+	EXPECT_TRUE(has_own(r));
+	go(self->fd, 0);
+	EXPECT_EQ(0, finish(r));
+	go(self->mutex, 0);
+	EXPECT_EQ(0, finish(owner));
+	set_param("lend_fifo_us", "10000");
+}
+
+/* A writer takes and leaves the expedited lock; the readers after it are seen. */
+TEST_F_TIMEOUT(g9_expedite, writers_of_the_expedited_lock, 60)
+{
+	struct task *owner, *c, *w, *r;
+
+	ASSERT_TRUE(set_param("lend_fifo_us", "1000000"));
+	owner = start(self->mutex, (struct job){ .mode = FCT_WRITE, .hold = FCT_UNTIL_GO });
+	ASSERT_REACHED(state(self->mutex).writers == 1);
+	c = committer(self->fd, self->mutex, 33, true);
+	ASSERT_REACHED(is_asleep(c) && state(self->mutex).acquiring_writers == 1);
+	w = start(self->fd, (struct job){ .mode = FCT_WRITE, .repeat = 1000 });
+	EXPECT_EQ(0, finish(w));
+	r = start(self->fd, (struct job){ .mode = FCT_READ, .hold = FCT_UNTIL_GO, .nice = 19 });
+	ASSERT_REACHED(has_fifo(r, 33));
+	go(self->fd, 0);
+	EXPECT_EQ(0, finish(r));
+	go(self->mutex, 0);
+	EXPECT_EQ(0, finish(c));
+	EXPECT_EQ(0, finish(owner));
+	set_param("lend_fifo_us", "10000");
+}
+
+TEST_HARNESS_MAIN
