@@ -56,12 +56,12 @@ awk '
 	FNR == 1 { run++ }
 	run < 3 && /^rw_semaphore|^percpu_rw/ { if ($4 + 0 > peer) peer = $4 + 0 }
 	run < 3 && /^unfair_rwsem/ { if ($3 + 0 > p99) p99 = $3 + 0 }
-	run == 3 && /^f2fs-style/ { f2fs = $5 + 0 }
+	run == 3 && /^rw_sem|^percpu|^f2fs/ { m = $(NF - 5) + 0; if (m > held) held = m }
 	run == 3 && /^unfair_rwsem/ { max = $4 + 0 }
 	END {
 		printf "Under rw_semaphore and percpu_rw_semaphore a reader that had only been woken stalled the\n"
 		printf "checkpoint for up to %.0f ms; under unfair_rwsem 99 of 100 checkpoints waited for at most %.3f ms.\n", peer, p99
-		printf "Readers that were preempted with the lock stalled it for up to %.0f ms under the f2fs-style lock;\n", f2fs
+		printf "SCHED_IDLE readers that held the lock for 2 ms stalled it for up to %.0f ms under the others;\n", held
 		printf "unfair_rwsem lent them the writer'"'"'s priority, and the slowest checkpoint waited for %.1f ms.\n", max
 	}' <(table nice19) <(table throttled) <(table holders)
 echo
