@@ -23,8 +23,8 @@
  *		released or after: the last one to look makes it right.
  *
  * What was lent is told from what somebody else has set by policy, priority and the
- * reset-on-fork flag. If they are not as we left them, the task keeps what it has, now
- * and when the loan ends.
+ * reset-on-fork flag. What is not as we left it stays, now and when the loan ends; what
+ * is still as we left it comes off.
  *
  * SCHED_FIFO is lent for lend_fifo_us, then a nice value until the loan ends. The time
  * does not end while the borrower sleeps.
@@ -194,11 +194,17 @@ static bool is_rt_policy(int policy)
 	return policy == SCHED_FIFO || policy == SCHED_RR;
 }
 
-/* Is it as we left it? A nice value does not count where it has no effect. */
-static bool is_as_lent(const struct borrower *b, const struct sched_values *v)
+/* Is that as we left it? */
+static bool has_lent_policy(const struct borrower *b, const struct sched_values *v)
 {
 	return v->policy == b->lent.policy && v->rt_priority == b->lent.rt_priority &&
-	       v->reset_on_fork && (is_rt_policy(v->policy) || v->nice == b->lent.nice);
+	       v->reset_on_fork;
+}
+
+/* The nice value does not count where it has no effect. */
+static bool is_as_lent(const struct borrower *b, const struct sched_values *v)
+{
+	return has_lent_policy(b, v) && (is_rt_policy(v->policy) || v->nice == b->lent.nice);
 }
 
 static struct sched_values values_at(const struct borrower *b, struct lend_level level)
@@ -218,6 +224,23 @@ static struct sched_values values_at(const struct borrower *b, struct lend_level
 	return v;
 }
 
+/*
+ * Somebody else has changed @b to @v. renice leaves our policy and flag where they are,
+ * and chrt our nice value.
+ */
+static int take_back_the_rest(struct borrower *b, const struct sched_values *v)
+{
+	struct sched_values own = b->own;
+
+	if (has_lent_policy(b, v)) {
+		own.nice = v->nice;
+		return set_values(b->task, &own);
+	}
+	if (v->nice == b->lent.nice && v->nice != own.nice)
+		set_user_nice(b->task, own.nice);
+	return 0;
+}
+
 /* Makes @b's priority what @level says. Its settler calls it, without a lock. */
 static void apply_level(struct borrower *b, struct lend_level level)
 {
@@ -225,16 +248,17 @@ static void apply_level(struct borrower *b, struct lend_level level)
 
 	if (b->left_alone)
 		return;
-	/* somebody has made it one since: not to be changed, which may sleep */
-	if (v.policy == SCHED_DEADLINE) {
-		b->left_alone = true;
-		return;
-	}
 	if (!lends(b->now)) {
+		/* it has become one since: not to be changed */
+		b->left_alone = v.policy == SCHED_DEADLINE;
+		if (b->left_alone)
+			return;
 		b->own = v;
 	} else if (!is_as_lent(b, &v)) {
 		b->left_alone = true;
 		count_event(NULL, EV_LEFT_ALONE);
+		if (take_back_the_rest(b, &v))
+			count_event(NULL, EV_LEND_FAILED);
 		return;
 	} else if (is_rt_policy(v.policy) && !is_rt_policy(b->own.policy)) {
 		/* reniced meanwhile: it shows when SCHED_FIFO ends */
@@ -397,15 +421,18 @@ static void note_loan(struct unfair_rwsem *sem, struct task_struct *task,
 	lockdep_assert_held(&sem->wait_lock);
 	raw_spin_lock(&lend_lock);
 	b = find_borrower(task);
-	if (!b && would_help(task, level))
-		b = new_borrower(task);
-	if (!b)
-		goto out;
-	loan = find_loan(b, sem);
-	if (!loan) {
-		loan = find_loan(b, NULL);
-		if (!loan)
+	if (!b) {
+		if (!would_help(task, level))
 			goto out;
+		b = new_borrower(task);
+	}
+	loan = b ? find_loan(b, sem) : NULL;
+	if (!loan) {
+		loan = b ? find_loan(b, NULL) : NULL;
+		if (!loan) {
+			count_event(sem, EV_LEND_FAILED);
+			goto out;
+		}
 		*loan = (struct loan){ .sem = sem, .level = LEND_NOTHING };
 		count_event(sem, EV_LENT);
 	}

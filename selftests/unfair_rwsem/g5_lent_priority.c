@@ -39,6 +39,24 @@ static bool is(pid_t pid, int policy, int rt, int nice)
 	return p.policy == policy && p.rt == rt && p.nice == nice;
 }
 
+/* It has what it is given there, and nothing that is lent. */
+static bool has_own(pid_t pid, struct priority own)
+{
+	return is(pid, own.policy, own.rt, own.nice) &&
+	       !(sched_getscheduler(pid) & SCHED_RESET_ON_FORK);
+}
+
+static int say_left(pid_t pid)
+{
+	struct priority p = priority_of(pid);
+
+	fprintf(stderr, "# left with policy %d, rt %d, nice %d%s\n", p.policy, p.rt, p.nice,
+		sched_getscheduler(pid) & SCHED_RESET_ON_FORK ? ", reset on fork" : "");
+	return -__LINE__;
+}
+
+#define P(...)	(struct priority){ __VA_ARGS__ }
+
 #define ASSERT_PRIORITY(pid, ...)						\
 	ASSERT_TRUE(is(pid, __VA_ARGS__)) {					\
 		struct priority _p = priority_of(pid);				\
@@ -156,12 +174,8 @@ static int lent_to(int fd, struct job holder_job, struct job writer_job, __u32 m
 	/* its second time: it has given back before */
 	CHECK(reached(atomic_load(&holder->done) == 1 && state(fd).readers == 1 &&
 		      is_asleep(holder)));
-	if (!is(holder->pid, own.policy, own.rt, own.nice)) {
-		own = priority_of(holder->pid);
-		fprintf(stderr, "# left with policy %d, rt %d, nice %d\n", own.policy, own.rt,
-			own.nice);
-		return -__LINE__;
-	}
+	if (!has_own(holder->pid, own))
+		return say_left(holder->pid);
 	go(fd, 0);
 	CHECK(!finish(holder));
 	CHECK(!finish(w));
@@ -180,7 +194,6 @@ TEST_F_TIMEOUT(g5_lent_priority, lent_and_given_back, 60)
 
 	/* so long that it does not end meanwhile */
 	ASSERT_TRUE(set_param("lend_fifo_us", "1000000"));
-#define P(...)	(struct priority){ __VA_ARGS__ }
 	EXPECT_EQ(0, lent_to(fd, nice19, nice_20, LEND_FULL, P(SCHED_FIFO, 1, 19), P(0, 0, 19)));
 	EXPECT_EQ(0, lent_to(fd, nice19, fifo60, LEND_FULL, P(SCHED_FIFO, 60, 19), P(0, 0, 19)));
 	EXPECT_EQ(0, lent_to(fd, idle, nice_20, LEND_FULL, P(SCHED_FIFO, 1, 5),
@@ -204,26 +217,32 @@ TEST_F_TIMEOUT(g5_lent_priority, lent_and_given_back, 60)
 	set_param("lend_fifo_us", "10000");
 }
 
-/* What somebody else sets while it is lent stays. */
-static int changed_meanwhile(int fd, __u32 mode, int policy, int rt, int nice)
+/* Neither a policy nor a nice value. */
+#define KEEP	100
+
+/* What somebody else sets while it is lent stays, and the rest is as before. */
+static int changed_meanwhile(int fd, __u32 mode, struct job holder_job, int policy, int rt,
+			     int nice, struct priority own)
 {
 	struct sched_param param = { .sched_priority = rt };
 	struct task *holder, *w;
 
 	set_lend(fd, mode);
-	holder = hold_until_go(fd, FCT_READ, (struct job){ .nice = 19, .repeat = 2 });
+	holder_job.repeat = 2;
+	holder = hold_until_go(fd, FCT_READ, holder_job);
 	CHECK(holder);
 	w = start(fd, (struct job){ .mode = FCT_WRITE, .nice = -20 });
-	CHECK(reached(mode == LEND_FULL ? is(holder->pid, SCHED_FIFO, 1, 19) :
+	CHECK(reached(mode == LEND_FULL ? is(holder->pid, SCHED_FIFO, 1, holder_job.nice) :
 					  is(holder->pid, SCHED_OTHER, 0, -20)));
-	if (nice != 19)
+	if (nice != KEEP)
 		CHECK(!setpriority(PRIO_PROCESS, holder->pid, nice));
-	if (policy >= 0)
+	if (policy != KEEP)
 		CHECK(!sched_setscheduler(holder->pid, policy, &param));
 	go(fd, 0);
 	CHECK(reached(atomic_load(&holder->done) == 1 && state(fd).readers == 1 &&
 		      is_asleep(holder)));
-	CHECK(is(holder->pid, policy < 0 ? SCHED_OTHER : policy, rt, nice));
+	if (!has_own(holder->pid, own))
+		return say_left(holder->pid);
 	go(fd, 0);
 	CHECK(!finish(holder));
 	CHECK(!finish(w));
@@ -233,13 +252,26 @@ static int changed_meanwhile(int fd, __u32 mode, int policy, int rt, int nice)
 
 TEST_F_TIMEOUT(g5_lent_priority, what_others_set_wins, 60)
 {
+	const struct job nice19 = { .nice = 19 }, idle = { .policy = SCHED_IDLE, .nice = 5 };
+	int fd = self->fd;
+
 	ASSERT_TRUE(set_param("lend_fifo_us", "1000000"));
-	EXPECT_EQ(0, changed_meanwhile(self->fd, LEND_FULL, -1, 0, 7));
-	EXPECT_EQ(0, changed_meanwhile(self->fd, LEND_FULL, SCHED_RR, 5, 19));
-	EXPECT_EQ(0, changed_meanwhile(self->fd, LEND_FULL, SCHED_FIFO, 2, 19));
-	EXPECT_EQ(0, changed_meanwhile(self->fd, LEND_FULL, SCHED_IDLE, 0, 19));
-	EXPECT_EQ(0, changed_meanwhile(self->fd, LEND_NICE, -1, 0, 7));
-	EXPECT_EQ(0, changed_meanwhile(self->fd, LEND_NICE, SCHED_BATCH, 0, 3));
+	EXPECT_EQ(0, changed_meanwhile(fd, LEND_FULL, nice19, KEEP, 0, 7, P(SCHED_OTHER, 0, 7)));
+	EXPECT_EQ(0, changed_meanwhile(fd, LEND_FULL, nice19, SCHED_RR, 5, KEEP,
+				       P(SCHED_RR, 5, 19)));
+	EXPECT_EQ(0, changed_meanwhile(fd, LEND_FULL, nice19, SCHED_FIFO, 2, KEEP,
+				       P(SCHED_FIFO, 2, 19)));
+	EXPECT_EQ(0, changed_meanwhile(fd, LEND_FULL, nice19, SCHED_IDLE, 0, KEEP,
+				       P(SCHED_IDLE, 0, 19)));
+	EXPECT_EQ(0, changed_meanwhile(fd, LEND_FULL, idle, KEEP, 0, 7, P(SCHED_IDLE, 0, 7)));
+	EXPECT_EQ(0, changed_meanwhile(fd, LEND_NICE, nice19, KEEP, 0, 7, P(SCHED_OTHER, 0, 7)));
+	EXPECT_EQ(0, changed_meanwhile(fd, LEND_NICE, idle, KEEP, 0, 7, P(SCHED_IDLE, 0, 7)));
+	EXPECT_EQ(0, changed_meanwhile(fd, LEND_NICE, nice19, SCHED_BATCH, 0, 3,
+				       P(SCHED_BATCH, 0, 3)));
+	EXPECT_EQ(0, changed_meanwhile(fd, LEND_NICE, nice19, SCHED_BATCH, 0, KEEP,
+				       P(SCHED_BATCH, 0, 19)));
+	EXPECT_EQ(0, changed_meanwhile(fd, LEND_NICE, nice19, SCHED_RR, 3, KEEP,
+				       P(SCHED_RR, 3, 19)));
 	set_param("lend_fifo_us", "10000");
 }
 
