@@ -57,6 +57,17 @@
 # define compat_custom_slice(task)	0
 #endif
 
+/* 6.13: a timer is set up with its function. */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 13, 0)
+# define compat_hrtimer_setup(timer, fn, clock, mode)	hrtimer_setup(timer, fn, clock, mode)
+#else
+# define compat_hrtimer_setup(timer, fn, clock, mode)			\
+do {									\
+	hrtimer_init(timer, clock, mode);				\
+	(timer)->function = fn;						\
+} while (0)
+#endif
+
 /*
  * 6.12 is the first supported kernel that exports stack_trace_save_tsk(). User-Mode
  * Linux cannot walk the stack of a task that is asleep.

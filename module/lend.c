@@ -28,7 +28,7 @@
  *
  * SCHED_FIFO is lent for lend_fifo_us, then a nice value until the loan ends. The time
  * does not end while the borrower sleeps.
- * A kernel thread sees to that; the same one looks at expedited locks.
+ * A kernel thread, woken by a timer, sees to that; the same one looks at expedited locks.
  *
  * Lending to a lock's holders goes back to priority inheritance (Sha, Rajkumar and
  * Lehoczky, 1990); that it should reach readers of a sleeping lock was asked for by
@@ -102,7 +102,9 @@ static DEFINE_RAW_SPINLOCK(lend_lock);
 static struct borrower borrowers[MAX_BORROWERS];
 static unsigned int nr_borrowers;	/* none is in use from here on */
 static struct task_struct *watcher;
-static bool watching;
+/* Wakes the watcher when SCHED_FIFO is to end; it is armed, or the watcher up, if: */
+static struct hrtimer fifo_timer;
+static bool fifo_timed;
 
 u64 lend_period_ns(void)
 {
@@ -293,16 +295,59 @@ static struct lend_level level_of_loans(struct borrower *b)
 	return level;
 }
 
-/* SCHED_FIFO is lent from now on, to end on time. Returns whether to wake the watcher. */
-static bool start_fifo(struct borrower *b)
+/* When the SCHED_FIFO of a borrower is to end next; 0: nobody has it. */
+static u64 next_end(void)
 {
-	bool wake = !watching;
+	unsigned int i;
+	u64 next = 0;
 
+	lockdep_assert_held(&lend_lock);
+	for (i = 0; i < nr_borrowers; i++) {
+		const struct borrower *b = &borrowers[i];
+
+		if (b->task && b->has_fifo && !b->fifo_spent && (!next || b->fifo_until < next))
+			next = b->fifo_until;
+	}
+	return next;
+}
+
+static void start_fifo_timer(u64 end)
+{
+	lockdep_assert_held(&lend_lock);
+	fifo_timed = end;
+	if (end)
+		hrtimer_start(&fifo_timer, ns_to_ktime(end), HRTIMER_MODE_ABS_HARD);
+}
+
+/* Most loans end long before their time: nobody is woken for these. */
+static enum hrtimer_restart fifo_timeout(struct hrtimer *timer)
+{
+	enum hrtimer_restart restart = HRTIMER_NORESTART;
+	unsigned long irqflags;
+	u64 next;
+
+	raw_spin_lock_irqsave(&lend_lock, irqflags);
+	next = next_end();
+	if (!next) {
+		fifo_timed = false;
+	} else if (next <= ktime_get_ns()) {
+		wake_up_process(watcher);
+	} else {
+		hrtimer_set_expires(timer, ns_to_ktime(next));
+		restart = HRTIMER_RESTART;
+	}
+	raw_spin_unlock_irqrestore(&lend_lock, irqflags);
+	return restart;
+}
+
+/* SCHED_FIFO is lent from now on, to end on time. */
+static void start_fifo(struct borrower *b)
+{
 	lockdep_assert_held(&lend_lock);
 	b->has_fifo = true;
 	b->fifo_until = ktime_get_ns() + fifo_ns();
-	watching = true;
-	return wake;
+	if (!fifo_timed)
+		start_fifo_timer(b->fifo_until);
 }
 
 /*
@@ -314,7 +359,6 @@ static void settle(struct borrower *b)
 	struct task_struct *done = NULL;
 	struct lend_level level;
 	unsigned long irqflags;
-	bool wake;
 
 	compat_settle_begin();
 	for (;;) {
@@ -322,12 +366,11 @@ static void settle(struct borrower *b)
 		level = level_of_loans(b);
 		if (same_level(level, b->now))
 			break;
-		wake = level.rt && !b->has_fifo && start_fifo(b);
+		if (level.rt && !b->has_fifo)
+			start_fifo(b);
 		raw_spin_unlock_irqrestore(&lend_lock, irqflags);
 		apply_level(b, level);
 		b->now = level;
-		if (wake)
-			wake_up_process(watcher);
 	}
 	b->busy = false;
 	if (!lends(level)) {
@@ -401,6 +444,13 @@ static void settle_later(struct borrower *b, struct settlement *todo)
 	todo->who[todo->nr++] = b;
 }
 
+/* A preempted holder on another CPU gets that as soon as it is lent to. */
+static void expect_to_run(const struct task_struct *task, struct settlement *todo)
+{
+	if (todo->nr && task_is_running(task) && task_cpu(task) != raw_smp_processor_id())
+		todo->soon = true;
+}
+
 static bool would_help(const struct task_struct *task, struct lend_level level)
 {
 	int policy = READ_ONCE(task->policy);
@@ -437,8 +487,10 @@ static void note_loan(struct unfair_rwsem *sem, struct task_struct *task,
 		count_event(sem, EV_LENT);
 	}
 	loan->level = higher_level(loan->level, level);
-	if (!same_level(level_of_loans(b), b->now))
+	if (!same_level(level_of_loans(b), b->now)) {
 		settle_later(b, todo);
+		expect_to_run(task, todo);
+	}
 out:
 	raw_spin_unlock(&lend_lock);
 }
@@ -565,84 +617,55 @@ bool relevel_loans(struct unfair_rwsem *sem, struct lend_level level, struct set
 
 /* --- the watcher --------------------------------------------------------- */
 
-/* Ends SCHED_FIFO where it has lasted long enough. Returns when to look next, or 0. */
-static u64 watch_fifo(u64 now)
+/* Ends SCHED_FIFO where it has lasted long enough. */
+static void end_fifo(void)
 {
 	struct settlement todo = { };
-	unsigned long irqflags;
 	unsigned int i;
-	u64 next = 0;
+	u64 now;
 
-	raw_spin_lock_irqsave(&lend_lock, irqflags);
+	raw_spin_lock_irq(&lend_lock);
+	now = ktime_get_ns();
 	for (i = 0; i < nr_borrowers && todo.nr < MAX_LENT_AT_ONCE; i++) {
 		struct borrower *b = &borrowers[i];
 
-		if (!b->task || !b->has_fifo || b->fifo_spent)
+		if (!b->task || !b->has_fifo || b->fifo_spent || b->fifo_until > now)
 			continue;
 		/* asleep it uses none of its time, and needs it when it is woken */
-		if (b->fifo_until <= now && !task_is_running(b->task))
+		if (!task_is_running(b->task)) {
 			b->fifo_until = now + fifo_ns();
-		if (b->fifo_until <= now) {
-			b->fifo_spent = true;
-			count_event(NULL, EV_FIFO_ENDED);
-			settle_later(b, &todo);
-		} else if (!next || b->fifo_until < next) {
-			next = b->fifo_until;
+			continue;
 		}
+		b->fifo_spent = true;
+		count_event(NULL, EV_FIFO_ENDED);
+		settle_later(b, &todo);
 	}
-	if (todo.nr == MAX_LENT_AT_ONCE)
-		next = now;
-	raw_spin_unlock_irqrestore(&lend_lock, irqflags);
+	raw_spin_unlock_irq(&lend_lock);
 	settle_loans(&todo);
-	return next;
 }
 
-static bool any_to_watch(void)
-{
-	unsigned int i;
-
-	lockdep_assert_held(&lend_lock);
-	for (i = 0; i < nr_borrowers; i++)
-		if (borrowers[i].task && borrowers[i].has_fifo && !borrowers[i].fifo_spent)
-			return true;
-	return false;
-}
-
-/* There is something to look at from now on. */
+/* There are expedited sections from now on. */
 void wake_watcher(void)
 {
-	unsigned long irqflags;
-
-	raw_spin_lock_irqsave(&lend_lock, irqflags);
-	watching = true;
-	raw_spin_unlock_irqrestore(&lend_lock, irqflags);
 	wake_up_process(watcher);
 }
 
 static int watch(void *unused)
 {
 	while (!kthread_should_stop()) {
-		u64 now = ktime_get_ns(), next;
 		bool expedited = watch_expedites();
+		ktime_t period = ns_to_ktime(lend_period_ns());
 
-		next = watch_fifo(now);
-		if (expedited && (!next || next > now + lend_period_ns()))
-			next = now + lend_period_ns();
+		end_fifo();
 		set_current_state(TASK_IDLE);
-		if (next) {
-			ktime_t end = ns_to_ktime(next);
-
-			/* a section that has begun after the look at them: look again */
-			if (!kthread_should_stop() && (expedited || !any_expedites()))
-				schedule_hrtimeout_range(&end, 0, HRTIMER_MODE_ABS);
-			__set_current_state(TASK_RUNNING);
-			continue;
-		}
-		/* who lends after this finds that nobody watches, and wakes us */
 		raw_spin_lock_irq(&lend_lock);
-		watching = any_to_watch() || any_expedites();
+		if (fifo_timed)
+			start_fifo_timer(next_end());
 		raw_spin_unlock_irq(&lend_lock);
-		if (!watching && !kthread_should_stop())
+		if (expedited && !kthread_should_stop())
+			schedule_hrtimeout_range(&period, 0, HRTIMER_MODE_REL);
+		/* one that begins after this look wakes us */
+		else if (!any_expedites() && !kthread_should_stop())
 			schedule();
 		__set_current_state(TASK_RUNNING);
 	}
@@ -654,6 +677,8 @@ int __init init_lending(void)
 	/* above all that is lent, or it could not take that back */
 	static const struct sched_values top = { SCHED_FIFO, MAX_RT_PRIO - 1 };
 
+	compat_hrtimer_setup(&fifo_timer, fifo_timeout, CLOCK_MONOTONIC,
+			     HRTIMER_MODE_ABS_HARD);
 	watcher = kthread_run(watch, NULL, "fscommit_lend");
 	if (IS_ERR(watcher))
 		return PTR_ERR(watcher);
@@ -663,5 +688,7 @@ int __init init_lending(void)
 
 void exit_lending(void)
 {
+	/* nobody borrows any more, so it is not armed again */
+	hrtimer_cancel(&fifo_timer);
 	kthread_stop(watcher);
 }

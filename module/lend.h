@@ -23,6 +23,7 @@ struct borrower;
 /* Borrowers to see to, once no lock is held. */
 struct settlement {
 	unsigned int	nr;
+	bool		soon;		/* one of them can run, on another CPU */
 	struct borrower	*who[MAX_LENT_AT_ONCE];
 };
 

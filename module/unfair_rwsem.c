@@ -265,7 +265,7 @@ int __unfair_down_read_slow(struct unfair_rwsem *sem, unsigned int state, long t
 			continue;
 		}
 		may_spin = true;
-		if (wait.lend_due && lend_to_holders(sem, &w, false, &wakes, &irqflags)) {
+		if (wait.lend_due && lend_to_holders(sem, &w, &wait, false, &wakes, &irqflags)) {
 			wait.lend_due = false;
 			wait.lend_nap = 0;
 			continue;
@@ -337,7 +337,7 @@ int __unfair_down_write_slow(struct unfair_rwsem *sem, unsigned int state, long 
 			continue;
 		}
 		may_spin = true;
-		if (!nap && wait.lend_due && lend_to_holders(sem, &w, true, &wakes, &irqflags)) {
+		if (!nap && wait.lend_due && lend_to_holders(sem, &w, &wait, true, &wakes, &irqflags)) {
 			wait.lend_due = false;
 			wait.lend_nap = 0;
 			continue;

@@ -14,6 +14,8 @@
 
 /* cpu_relax() between two looks at the word: what polls it slows down who writes it. */
 #define POLL_PAUSE	16
+/* How long to spin until a holder that was lent to runs, in nanoseconds. */
+#define LENT_SPIN_NS	200000
 /* How long to spin on what shows no owner, in nanoseconds. */
 #define BLIND_SPIN_NS	20000
 /* A waiter looks at holders that it has lent to after so many periods, at last. */
@@ -31,6 +33,7 @@ MODULE_PARM_DESC(recheck_ms,
 struct wait {
 	u64			lend_nap;	/* ns until the next look at holders */
 	bool			lend_due;
+	u64			spin_until;	/* a holder will run soon */
 	bool			reported;	/* who holds it up */
 	struct wait_split	split;
 	unsigned int		state;
@@ -127,13 +130,24 @@ static bool spin_for_owner(struct unfair_rwsem *sem, const struct waiter *w,
 	return false;
 }
 
+static enum holders_seen see_holders(struct unfair_rwsem *sem, long word, bool write)
+{
+	if (word & WRITER)
+		return compat_on_cpu(owner_of(word)) ? HOLDERS_RUN : HOLDERS_OFF_CPU;
+	/* a reader waits for the writer that was called, not for readers */
+	if (write && is_held(word))
+		return see_readers(sem, counted_readers(word));
+	return HOLDERS_UNSEEN;
+}
+
 /*
  * Spins while the writer that owns the lock runs, or, for a writer, while all readers
- * that hold it do. Returns false if one does not, or if spinning is over for another
- * reason: then it is time to sleep.
+ * that hold it do, and for a moment where one was lent what makes it run. Returns false
+ * if one does not, or if spinning is over for another reason: then it is time to sleep.
  */
 static bool spin(struct unfair_rwsem *sem, struct waiter *w, const struct wait *wait, bool write)
 {
+	enum holders_seen seen;
 	bool look = false;
 	u64 blind = 0;
 
@@ -151,23 +165,13 @@ static bool spin(struct unfair_rwsem *sem, struct waiter *w, const struct wait *
 			look = true;
 			break;
 		}
-		if (word & WRITER) {
-			if (!compat_on_cpu(owner_of(word)))
-				break;
+		seen = see_holders(sem, word, write);
+		if (seen == HOLDERS_OFF_CPU && ktime_get_ns() >= wait->spin_until)
+			break;
+		if (seen != HOLDERS_UNSEEN) {
 			blind = 0;
 			poll_pause();
 			continue;
-		}
-		if (write && is_held(word)) {
-			enum readers_seen seen = see_readers(sem, counted_readers(word));
-
-			if (seen == READERS_OFF_CPU)
-				break;
-			if (seen == READERS_RUN) {
-				blind = 0;
-				poll_pause();
-				continue;
-			}
 		}
 		if (!blind)
 			blind = ktime_get_ns() + BLIND_SPIN_NS;
@@ -186,8 +190,8 @@ static bool spin(struct unfair_rwsem *sem, struct waiter *w, const struct wait *
  * Lends to those that hold the lock and do not run, and gives wait_lock away for that.
  * Returns whether there was something to do: then they may run now.
  */
-static bool lend_to_holders(struct unfair_rwsem *sem, struct waiter *w, bool write,
-			    struct wakes *wakes, unsigned long *irqflags)
+static bool lend_to_holders(struct unfair_rwsem *sem, struct waiter *w, struct wait *wait,
+			    bool write, struct wakes *wakes, unsigned long *irqflags)
 {
 	struct lend_level level = level_to_lend(sem);
 	long word = atomic_long_read(&sem->word);
@@ -207,6 +211,8 @@ static bool lend_to_holders(struct unfair_rwsem *sem, struct waiter *w, bool wri
 	unlock_and_wake(sem, *irqflags, wakes);
 	wakes->nr = 0;
 	settle_loans(&todo);
+	if (todo.soon)
+		wait->spin_until = ktime_get_ns() + LENT_SPIN_NS;
 	raw_spin_lock_irqsave(&sem->wait_lock, *irqflags);
 	return true;
 }

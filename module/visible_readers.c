@@ -328,14 +328,14 @@ static bool see_reader(struct task_struct *task, u32 since, void *arg)
  *
  * Context: any but hard interrupts.
  */
-enum readers_seen see_readers(const struct unfair_rwsem *sem, unsigned long counted)
+enum holders_seen see_readers(const struct unfair_rwsem *sem, unsigned long counted)
 {
 	struct seen seen = { .all_run = true };
 
 	for_each_reader(sem, see_reader, &seen);
 	if (!seen.all_run)
-		return READERS_OFF_CPU;
-	return seen.nr < counted ? READERS_UNSEEN : READERS_RUN;
+		return HOLDERS_OFF_CPU;
+	return seen.nr < counted ? HOLDERS_UNSEEN : HOLDERS_RUN;
 }
 
 /**

@@ -9,10 +9,10 @@
 #include <linux/pid_namespace.h>
 #include <linux/unfair_rwsem.h>
 
-enum readers_seen {
-	READERS_RUN,		/* all of them, each on a CPU */
-	READERS_OFF_CPU,	/* one of them is not on a CPU */
-	READERS_UNSEEN,		/* some have no slot, the others run */
+enum holders_seen {
+	HOLDERS_RUN,		/* all of them, each on a CPU */
+	HOLDERS_OFF_CPU,	/* one of them is not on a CPU */
+	HOLDERS_UNSEEN,		/* some have no slot, the others run */
 };
 
 int init_reader_slots(void);
@@ -20,7 +20,7 @@ void exit_reader_slots(void);
 u16 next_reader_slots(void);
 
 void publish_reader(struct unfair_rwsem *sem);
-enum readers_seen see_readers(const struct unfair_rwsem *sem, unsigned long counted);
+enum holders_seen see_readers(const struct unfair_rwsem *sem, unsigned long counted);
 void revoke_bias(struct unfair_rwsem *sem);
 
 /*
