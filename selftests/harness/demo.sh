@@ -55,7 +55,7 @@ echo
 awk '
 	FNR == 1 { run++ }
 	run < 3 && /^rw_semaphore|^percpu_rw/ { if ($4 + 0 > peer) peer = $4 + 0 }
-	run < 3 && /^unfair_rwsem/ { if ($3 + 0 > p99) p99 = $3 + 0 }
+	run < 3 && /^unfair_rwsem/ { if ($2 + 0 > p99) p99 = $2 + 0 }
 	run == 3 && /^rw_sem|^percpu|^f2fs/ { m = $(NF - 5) + 0; if (m > held) held = m }
 	run == 3 && /^unfair_rwsem/ { max = $4 + 0 }
 	END {
