@@ -371,12 +371,38 @@ TEST_F_TIMEOUT(g5_lent_priority, two_locks, 60)
 }
 
 /*
- * Readers and writers of all priorities, while somebody renices, moves and kills them:
- * in the end each one has what it was given last.
+ * Readers and writers of all priorities, while somebody renices and kills them, moves
+ * them to other CPUs and cgroups, and takes a CPU away: in the end each one has what it
+ * was given last, and what they fork in between has nothing that was lent.
  */
 #define CROWD	12
 #define SECONDS	6
 
+#define CROWD_GROUP	"/sys/fs/cgroup/g5"
+#define CROWD_CPU	"/sys/devices/system/cpu/cpu1/online"
+
+static void fork_one(atomic_int *heirs)
+{
+	pid_t pid = fork();
+
+	if (!pid) {
+		if (sched_getscheduler(0) & SCHED_RESET_ON_FORK || priority_of(0).rt)
+			atomic_fetch_add(heirs, 1);
+		_exit(0);
+	}
+	waitpid(pid, NULL, 0);
+}
+
+static void move_to_group(pid_t pid, const char *group)
+{
+	char path[64], id[16];
+
+	snprintf(path, sizeof(path), "%s/cgroup.procs", group);
+	snprintf(id, sizeof(id), "%d", pid);
+	put(path, id);
+}
+
+/* stop: that, then how many have inherited something */
 static pid_t start_crowd(int fd, int i, atomic_int *stop)
 {
 	pid_t pid;
@@ -399,6 +425,8 @@ static pid_t start_crowd(int fd, int i, atomic_int *stop)
 		ioctl(fd, FCT_LOCK, &op);
 		if (op.mode == FCT_WRITE)
 			usleep(random() % 2000);
+		if (!(random() % 16))
+			fork_one(stop + 1);
 	}
 	for (;;)
 		pause();
@@ -408,11 +436,14 @@ TEST_F_TIMEOUT(g5_lent_priority, nobody_is_left_with_it, 100)
 {
 	static const int policies[] = { SCHED_OTHER, SCHED_BATCH, SCHED_IDLE };
 	struct { pid_t pid; int policy, nice; } who[CROWD];
-	atomic_int *stop = share(sizeof(*stop));
+	atomic_int *stop = share(2 * sizeof(*stop));
 	double end = seconds() + SECONDS;
-	int i, changes = 0, kills = 0, raced = 0;
+	int i, changes = 0, kills = 0, moves = 0, offline = 0, raced = 0;
+	bool groups;
 
 	ASSERT_TRUE(set_param("lend_fifo_us", "2000"));
+	put("/sys/fs/cgroup/cgroup.subtree_control", "+cpu");
+	groups = !mkdir(CROWD_GROUP, 0755) && put(CROWD_GROUP "/cpu.weight", "1");
 	for (i = 0; i < CROWD; i++) {
 		who[i].pid = start_crowd(self->fd, i, stop);
 		who[i].policy = SCHED_OTHER;
@@ -422,7 +453,16 @@ TEST_F_TIMEOUT(g5_lent_priority, nobody_is_left_with_it, 100)
 		struct sched_param param = { };
 
 		i = random() % CROWD;
-		switch (random() % 8) {
+		switch (random() % 10) {
+		case 8:
+			if (groups)
+				move_to_group(who[i].pid, moves++ % 2 ? "/sys/fs/cgroup" : CROWD_GROUP);
+			break;
+		case 9:
+			/* slow on an emulator: seldom */
+			if (!(random() % 64))
+				offline += put(CROWD_CPU, "0") && put(CROWD_CPU, "1");
+			break;
 		case 0:
 			kill(who[i].pid, SIGKILL);
 			waitpid(who[i].pid, NULL, 0);
@@ -460,11 +500,19 @@ TEST_F_TIMEOUT(g5_lent_priority, nobody_is_left_with_it, 100)
 		/* what is lent has the flag, and comes off with it */
 		EXPECT_EQ(0, sched_getscheduler(who[i].pid) & SCHED_RESET_ON_FORK);
 		EXPECT_EQ(0, priority_of(who[i].pid).rt);
-		raced += !is(who[i].pid, who[i].policy, 0, who[i].nice);
+		if (!is(who[i].pid, who[i].policy, 0, who[i].nice)) {
+			TH_LOG("set to policy %d, nice %d:", who[i].policy, who[i].nice);
+			say_left(who[i].pid);
+			raced++;
+		}
 		kill(who[i].pid, SIGKILL);
 		waitpid(who[i].pid, NULL, 0);
 	}
-	TH_LOG("%d changes, %d kills, %d overwritten", changes, kills, raced);
+	EXPECT_EQ(0, atomic_load(stop + 1));
+	if (groups)
+		rmdir(CROWD_GROUP);
+	TH_LOG("%d changes, %d kills, %d moves, %d times offline, %d overwritten", changes, kills,
+	       moves, offline, raced);
 	/* a change between the look and the setting is lost: see lent_priority.rst */
 	EXPECT_LE(raced, CROWD / 4);
 	set_param("lend_fifo_us", "10000");
