@@ -52,19 +52,27 @@ counted()
 	fi
 }
 
-# mutant FILE: the test that it names must fail on it
+# mutant FILE: each test that it names must fail on it
 mutant()
 {
-	local file=$1 name start=$SECONDS out program test broken
+	local file=$1 name broken program test
 	name=$(basename "$file" .sed)
-	out=$LOGS/mutant-$name
-	read -r program test < <(sed -n 's/^# fails: //p' "$file")
-	broken=$("$HARNESS/stage.sh" uml "$file") || { verdict "mutant:$name" "$start" 1; return; }
+	broken=$("$HARNESS/stage.sh" uml "$file") || { verdict "mutant:$name" "$SECONDS" 1; return; }
+	while read -r program test; do
+		fails_on "$name" "$broken" "$program" "$test"
+	done < <(sed -n 's/^# fails: //p' "$file")
+	rm -rf "$broken"
+}
+
+# fails_on MUTANT TREE PROGRAM TEST
+fails_on()
+{
+	local name=$1 broken=$2 program=$3 test=$4 start=$SECONDS out=$LOGS/mutant-$1-$4
 	printf 'load fscommit recheck_ms=0 lend=1 holdup_ms=0\nload fscommit_test\ntest %s 40 %s -t %s\n' \
 		"$program" "$program" "$test" >"$out.plan"
 	"$HARNESS/boot.sh" --out "$out" --timeout 60 --no-panic uml "$out.plan" \
 		"$broken/module/fscommit.ko" "$broken/selftests/test_modules/fscommit_test.ko" \
-		"$programs/unfair_rwsem/$program" >"$out.log" 2>&1 || true
+		"$programs/unfair_rwsem/$program" </dev/null >"$out.log" 2>&1 || true
 	# failed, or did not live to say so; but it must have begun
 	if grep -q "^TEST $program" "$out/result.txt" && ! grep -q '^TAP ok ' "$out/result.txt" &&
 	   ! grep -q "^DONE $program 0 " "$out/result.txt"; then
@@ -73,7 +81,6 @@ mutant()
 		say "  mutant $name was not caught by $program $test; see $out"
 		verdict "mutant:$name" "$start" 1
 	fi
-	rm -rf "$broken"
 }
 
 quick()

@@ -2,3 +2,4 @@
 # fails: g6_spin_on_owner nobody_spins_on_a_sleeping_owner
 # Spinning does not ask whether the owner runs.
 s/if \(!compat_on_cpu\(owner_of\(word\)\)\)/if (false)/
+s/return compat_on_cpu\(owner_of\(word\)\) \?/return true ?/
