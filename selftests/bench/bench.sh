@@ -4,8 +4,8 @@
 # two CPUs) and stock 6.12 in QEMU (real distribution kernel), one after the other, then
 # draws the plots and writes the report.
 #
-#   bench.sh            about 9 minutes with a warm cache
-#   QUICK=1 bench.sh    about 2: short rounds, to see that everything works
+#   bench.sh            about 20 minutes with a warm cache
+#   QUICK=1 bench.sh    about 3: short rounds, to see that everything works
 #
 # Results: out/bench/report.html, the SVG plots beside it, and in a folder per boot the
 # JSON, the text of each program and the guest's log.
@@ -20,12 +20,13 @@ out=$TOP/out/bench
 # D: seconds of a ckptlat or mix round; R: rounds
 if [ "${QUICK:-0}" != 0 ]; then
 	D=1s R=1 pairs_rounds=10 scaling='-r 2 -D 0.2s' bound='-r 2 -D 0.5s'
-	usually_uml='40 s' usually_612='40 s'
+	usually_uml='50 s' usually_612='60 s' usually_full='30 s'
 else
-	D=3s R=5 pairs_rounds=100 scaling='-r 7 -D 0.5s' bound='-r 5 -D 3s'
-	usually_uml='6 min' usually_612='4 min'
+	D=2s R=5 pairs_rounds=100 scaling='-r 7 -D 0.5s' bound='-r 5 -D 3s'
+	usually_uml='8 min' usually_612='7 min' usually_full='3 min'
 fi
 ckptlat="ckptlat -r $R -D $D"
+holders="--reader-policy=idle --reader-section=2000 --reader-interval=5000 --title='SCHED_IDLE readers that hold it for 2 ms'"
 
 # plan NAME: its tests from stdin, lines `NAME SECONDS COMMAND`
 plan()
@@ -96,30 +97,45 @@ run()
 	plan uml <<-END
 		nice19 200 $ckptlat --title='readers at nice 19'
 		idle 200 $ckptlat --reader-policy=idle --title='SCHED_IDLE readers'
-		holders 200 $ckptlat --reader-policy=idle --reader-section=2000 --reader-interval=5000 --title='SCHED_IDLE readers that hold it for 2 ms'
+		weight 200 $ckptlat --reader-nice=0 --reader-cpu-weight=1 --title='readers in a cgroup of cpu.weight 1'
+		holders 200 $ckptlat $holders
+		fifo 200 $ckptlat -p 1 --title='readers at nice 19, the writer SCHED_FIFO'
 		pairs 60 lockbench pairs -r $pairs_rounds
 		scaling 120 lockbench scaling $scaling
 		mix 200 lockbench mix -r $R -D $D
 		bound 200 lockbench bound $bound
 		bound-apart 200 lockbench bound $bound --apart --title='a reader on a CPU of its own under back-to-back writers'
 	END
+	sections=$(
+		echo "nice19 250 $ckptlat --title='readers at nice 19'"
+		echo "section200 250 $ckptlat --reader-section=200 --title='readers at nice 19, sections of 200 us'"
+		echo "section2000 250 $ckptlat --reader-section=2000 --title='readers at nice 19, sections of 2 ms'"
+	)
 	plan 6.12 <<-END
-		nice19 250 $ckptlat --title='readers at nice 19'
+		$sections
+		idle 250 $ckptlat --reader-policy=idle --title='SCHED_IDLE readers'
+		weight 250 $ckptlat --reader-nice=0 --reader-cpu-weight=1 --title='readers in a cgroup of cpu.weight 1'
 		throttled 250 $ckptlat --reader-nice=0 --reader-cpu-max=20 --title='readers in a cgroup with 20 % of a CPU'
-		holders 250 $ckptlat --reader-policy=idle --reader-section=2000 --reader-interval=5000 --title='SCHED_IDLE readers that hold it for 2 ms'
+		holders 250 $ckptlat $holders
 		mix 250 lockbench mix -r $R -D $D
+	END
+	plan 6.12-full <<-END
+		$sections
 	END
 	# rounds that are shorter than a tick: the minimum has none in it
 	plan 6.12-icount <<-END
 		pairs 200 lockbench pairs -r 20 -n 10000 --unit=instructions
 	END
-	say "make bench: three guests, one after the other; leave the machine alone meanwhile"
+	say "make bench: four guests, one after the other; leave the machine alone meanwhile"
 	boot 6.12-icount 6.12 300 '20 s' --icount
 	boot uml uml 900 "$usually_uml"
-	boot 6.12 6.12 900 "$usually_612"
+	boot 6.12 6.12 1200 "$usually_612"
+	boot 6.12-full 6.12 600 "$usually_full" --append preempt=full
 
 	/usr/bin/python3 "$bench/report.py" --out "$out" \
-		"$out"/uml/{nice19,idle}.json "$out"/6.12/{nice19,throttled}.json \
+		"$out"/uml/{nice19,idle,weight,holders,fifo}.json \
+		"$out"/6.12/{nice19,section200,section2000,idle,weight,throttled,holders}.json \
+		"$out"/6.12-full/{nice19,section200,section2000}.json \
 		"$out"/uml/mix.json "$out"/6.12/mix.json \
 		"$out"/uml/{bound,bound-apart,pairs,scaling}.json "$out/6.12-icount/pairs.json"
 }

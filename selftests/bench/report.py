@@ -401,17 +401,46 @@ SECTIONS = {"ckptlat": section_ckptlat, "mix": section_mix, "bound": section_bou
             "pairs": section_pairs, "scaling": section_scaling}
 
 
+def longest(run, name):
+    """0 where that lock did not run."""
+    return run["locks"].get(name, {}).get("writer_wait", {}).get("max", 0)
+
+
 def target_waits(run):
-    """What must be shown, for readers at nice 19."""
-    if "--reader-" in run["cmdline"]:
-        return
+    """What must be shown: p99 for readers at nice 19, the maximum for all."""
     ours, f2fs, rwsem = (p99(run, n) for n in ("unfair", "f2fs", "rwsem"))
-    if ours and f2fs:
+    peers = [n for n in PEERS if n in run["locks"]]
+    if not ours or not f2fs or not rwsem:
+        return
+    plain = "--reader-" not in run["cmdline"] and "-p " not in run["cmdline"]
+    if plain:
         yield "writer's p99 no worse than f2fs-style", "%s to %s" % (
             time_text(ours), time_text(f2fs)), ours <= f2fs
-    if ours and rwsem:
         yield "writer's p99 100 times better than rw_semaphore", \
             ratio_text(rwsem, ours), rwsem >= 100 * ours
+    ours, f2fs, best = longest(run, "unfair"), longest(run, "f2fs"), \
+        min(longest(run, n) for n in peers)
+    if plain and run["boot"] == "uml":
+        yield "longest wait of a writer below 1 ms", time_text(ours), ours < 1000000
+        yield "and 500 times below the best peer's", ratio_text(best, ours), best >= 500 * ours
+    elif "--reader-section=2000" in run["cmdline"]:
+        yield "longest wait 50 times below f2fs-style", "%s (%s to %s)" % (
+            ratio_text(f2fs, ours), time_text(ours), time_text(f2fs)), f2fs >= 50 * ours
+    else:
+        yield "longest wait no worse than f2fs-style", "%s to %s" % (
+            time_text(ours), time_text(f2fs)), ours <= f2fs
+    for what in ("writes", "reads"):
+        ours, best = run["locks"]["unfair"][what], max(run["locks"][n][what] for n in peers)
+        yield "%s at least the best peer's" % what, "%s to %s" % (
+            count_text(ours), count_text(best)), ours >= best
+
+
+def target_scaling(run):
+    """Two CPUs that read."""
+    ratio = run["locks"].get("unfair", {}).get("ratio")
+    if ratio:
+        yield "two CPUs read 1.8 times as much as one", "%.2f" % ratio["median"], \
+            ratio["median"] >= 1.8
 
 
 def target_mix(run):
@@ -446,7 +475,7 @@ def target_pairs(run):
 
 
 TARGETS = {"ckptlat": target_waits, "mix": target_mix, "bound": target_bound,
-           "pairs": target_pairs}
+           "pairs": target_pairs, "scaling": target_scaling}
 
 
 def page(runs, out, png):
