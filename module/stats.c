@@ -46,6 +46,7 @@ struct class_stats {
 	u64	waits[2][NR_BUCKETS];	/* readers', writers' */
 };
 
+/* Whether events are counted; the fast paths in the header ask it, nobody else may. */
 DEFINE_STATIC_KEY_FALSE(unfair_rwsem_stats);
 EXPORT_SYMBOL_FSCOMMIT(unfair_rwsem_stats);
 
@@ -118,7 +119,6 @@ void __count_event(const struct unfair_rwsem *sem, enum lock_event event)
 {
 	here(sem)->nr[event]++;
 }
-EXPORT_SYMBOL_FSCOMMIT(__count_event);
 
 void __count_wait(const struct unfair_rwsem *sem, bool write, u64 ns)
 {
