@@ -135,12 +135,12 @@ static bool read_biased(struct unfair_rwsem *sem)
 		return false;
 	WRITE_ONCE(s->pid, current->pid);
 	WRITE_ONCE(s->since, (u32)jiffies);
-	smp_store_release(&s->sem, v);	/* A: pairs with slot_task() */
 	/*
-	 * B: pairs with C. Either we see here that BIAS is gone, or the writer that
-	 * takes it off sees the slot. It is also the lock's ACQUIRE.
+	 * A: pairs with slot_task(). B: pairs with C: either we see here that BIAS is
+	 * gone, or the writer that takes it off sees the slot. It is also the lock's
+	 * ACQUIRE. A full barrier with the store in it is the cheapest one.
 	 */
-	smp_mb();
+	xchg(&s->sem, v);
 	if (likely(is_biased(atomic_long_read(&sem->word))))
 		return true;
 	/* revoked; if the writer has counted us meanwhile, we do hold it */
@@ -173,16 +173,14 @@ bool __unfair_read_contended(struct unfair_rwsem *sem)
 {
 	long word = atomic_long_read(&sem->word);
 
+	if (is_biased(word)) {
+		if (likely(read_biased(sem)))
+			return true;
+		word = atomic_long_read(&sem->word);
+	}
 	for (;;) {
 		if (word & (UNFAIR_RWSEM_WRITER | UNFAIR_RWSEM_WWAIT | UNFAIR_RWSEM_SPIN))
 			return false;
-		if (is_biased(word)) {
-			if (read_biased(sem))
-				return true;
-			word = atomic_long_read(&sem->word);
-			if (word & (UNFAIR_RWSEM_WRITER | UNFAIR_RWSEM_WWAIT | UNFAIR_RWSEM_SPIN))
-				return false;
-		}
 		/* with BIAS, too, where no slot is free */
 		if (atomic_long_try_cmpxchg_acquire(&sem->word, &word,
 						    word + UNFAIR_RWSEM_READER))
@@ -203,9 +201,16 @@ EXPORT_SYMBOL_FSCOMMIT(__unfair_read_contended);
  */
 void __unfair_up_read_elsewhere(struct unfair_rwsem *sem)
 {
-	struct unfair_reader_slot *s = own_slot(sem);
+	struct unfair_reader_slot *s = raw_cpu_ptr(__unfair_slot(sem));
 	unsigned long v = biased(sem);
 
+	if (likely(READ_ONCE(s->sem) == v && READ_ONCE(s->pid) == current->pid &&
+		   try_cmpxchg_release(&s->sem, &v, 0UL))) {
+		preempt_enable();
+		return;
+	}
+	s = own_slot(sem);
+	v = biased(sem);
 	/* not the order of the two tests: a revocation may come in between */
 	if (s && READ_ONCE(s->sem) == v && try_cmpxchg_release(&s->sem, &v, 0UL)) {
 		preempt_enable();
