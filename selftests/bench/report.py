@@ -437,7 +437,7 @@ def target_waits(run):
 
 def target_scaling(run):
     """Two CPUs that read."""
-    ratio = run["locks"].get("unfair", {}).get("ratio")
+    ratio = run["locks"].get("unfair", {}).get("speedup")
     if ratio:
         yield "two CPUs read 1.8 times as much as one", "%.2f" % ratio["median"], \
             ratio["median"] >= 1.8
