@@ -6,6 +6,7 @@
 #include <linux/init.h>
 #include <linux/module.h>
 
+#include "commit_roots.h"
 #include "lend.h"
 #include "report.h"
 #include "stats.h"
@@ -26,6 +27,13 @@ static int __init fscommit_init(void)
 	}
 	/* without debugfs it works as well */
 	debugfs_dir = debugfs_create_dir("fscommit", NULL);
+	ret = init_commit_roots(debugfs_dir);
+	if (ret) {
+		debugfs_remove_recursive(debugfs_dir);
+		exit_lending();
+		exit_reader_slots();
+		return ret;
+	}
 	init_stats(debugfs_dir);
 	init_reports(debugfs_dir);
 	return 0;
@@ -34,6 +42,7 @@ static int __init fscommit_init(void)
 static void __exit fscommit_exit(void)
 {
 	debugfs_remove_recursive(debugfs_dir);
+	exit_commit_roots();
 	/* which may still count */
 	exit_lending();
 	exit_stats();
@@ -43,6 +52,6 @@ static void __exit fscommit_exit(void)
 module_init(fscommit_init);
 module_exit(fscommit_exit);
 
-MODULE_DESCRIPTION("Commit-path primitives for filesystems: reader-unfair rwsem");
+MODULE_DESCRIPTION("Commit-path primitives for filesystems: reader-unfair rwsem, commit-root search");
 MODULE_LICENSE("GPL");
 MODULE_VERSION("0.1");

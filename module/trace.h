@@ -10,6 +10,7 @@
 #define _FSCOMMIT_TRACE_H
 
 #include <linux/sched.h>
+#include <linux/string.h>
 #include <linux/tracepoint.h>
 
 /* What a borrower has from now on: SCHED_FIFO of priority @rt; or, with 0, @nice. */
@@ -83,6 +84,84 @@ TRACE_EVENT(unfair_window,
 		__entry->due = due;
 	),
 	TP_printk("lock=%p due=%u", __entry->lock, __entry->due)
+);
+
+#define COMMIT_ROOT_NAME	16	/* of a set; the rest is cut */
+
+DECLARE_EVENT_CLASS(commit_root_generation,
+	TP_PROTO(const char *set, u64 generation),
+	TP_ARGS(set, generation),
+	TP_STRUCT__entry(
+		__array(char, set, COMMIT_ROOT_NAME)
+		__field(u64, generation)
+	),
+	TP_fast_assign(
+		strscpy(__entry->set, set, COMMIT_ROOT_NAME);
+		__entry->generation = generation;
+	),
+	TP_printk("set=%s generation=%llu", __entry->set, __entry->generation)
+);
+
+DEFINE_EVENT(commit_root_generation, commit_root_pin,
+	TP_PROTO(const char *set, u64 generation),
+	TP_ARGS(set, generation));
+
+DEFINE_EVENT(commit_root_generation, commit_root_unpin,
+	TP_PROTO(const char *set, u64 generation),
+	TP_ARGS(set, generation));
+
+/* Freed blocks of up to @reusable may be reused at that moment. */
+TRACE_EVENT(commit_root_switch,
+	TP_PROTO(const char *set, u64 generation, u64 reusable),
+	TP_ARGS(set, generation, reusable),
+	TP_STRUCT__entry(
+		__array(char, set, COMMIT_ROOT_NAME)
+		__field(u64, generation)
+		__field(u64, reusable)
+	),
+	TP_fast_assign(
+		strscpy(__entry->set, set, COMMIT_ROOT_NAME);
+		__entry->generation = generation;
+		__entry->reusable = reusable;
+	),
+	TP_printk("set=%s generation=%llu reusable=%llu", __entry->set,
+		  __entry->generation, __entry->reusable)
+);
+
+/* A request of up to generation @max was not all there in that of @committed. */
+TRACE_EVENT(commit_root_miss,
+	TP_PROTO(const char *set, u64 max, u64 committed),
+	TP_ARGS(set, max, committed),
+	TP_STRUCT__entry(
+		__array(char, set, COMMIT_ROOT_NAME)
+		__field(u64, max)
+		__field(u64, committed)
+	),
+	TP_fast_assign(
+		strscpy(__entry->set, set, COMMIT_ROOT_NAME);
+		__entry->max = max;
+		__entry->committed = committed;
+	),
+	TP_printk("set=%s max=%llu committed=%llu", __entry->set, __entry->max,
+		  __entry->committed)
+);
+
+/* @slot: which tree. @generation: of the commit that brought the root. */
+TRACE_EVENT(commit_root_release,
+	TP_PROTO(const char *set, unsigned int slot, u64 generation),
+	TP_ARGS(set, slot, generation),
+	TP_STRUCT__entry(
+		__array(char, set, COMMIT_ROOT_NAME)
+		__field(unsigned int, slot)
+		__field(u64, generation)
+	),
+	TP_fast_assign(
+		strscpy(__entry->set, set, COMMIT_ROOT_NAME);
+		__entry->slot = slot;
+		__entry->generation = generation;
+	),
+	TP_printk("set=%s slot=%u generation=%llu", __entry->set, __entry->slot,
+		  __entry->generation)
 );
 
 #endif /* _FSCOMMIT_TRACE_H */

@@ -1,0 +1,924 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Commit-root search.
+ *
+ * The committed roots of all trees, as of one commit, are one object, struct
+ * commit_roots. A set points to the newest one; replaced ones stay in its list, oldest
+ * first, as long as they are pinned.
+ *
+ *  reader	pin: in an RCU read section, take the pointer and count up, per CPU.
+ *		unpin: count down, on whichever CPU that is. Nobody looks at a sum, so
+ *		neither writes a line that others do.
+ *
+ *  committer	prepare: allocate.
+ *		switch: fill in the trees that this commit did not change, publish the
+ *		pointer (A), then the generation; kill the count of the roots before.
+ *		From there on all is done by others: when an RCU grace period has passed
+ *		nobody can pin those any more, and their count becomes one shared atomic,
+ *		whose last unpin queues the release. The switch waits for none of it.
+ *
+ *  release	In a workqueue, from the oldest on, while it is unpinned: the roots that
+ *		the next commit has no more go to the filesystem, then the generation up
+ *		to which blocks may be reused moves on. So one old pin keeps all later
+ *		roots, too: they may share blocks with it.
+ *
+ * The count is a percpu_ref (Kent Overstreet, Tejun Heo), which was made for just that: many
+ * get and put until it is killed, and a callback then.
+ *
+ * With track_pins, each pin is in a list of its set, under a lock: for debugging. The
+ * committer never takes that lock, except where it asks for the oldest pin.
+ */
+#include <linux/debugfs.h>
+#include <linux/jiffies.h>
+#include <linux/module.h>
+#include <linux/mutex.h>
+#include <linux/percpu-refcount.h>
+#include <linux/seq_file.h>
+#include <linux/slab.h>
+
+#include <linux/commit_root.h>
+
+#include "commit_roots.h"
+#include "compat.h"
+#include "trace.h"
+
+static bool track_pins;
+module_param(track_pins, bool, 0644);
+MODULE_PARM_DESC(track_pins,
+		 "know the owner of each pin of committed roots; for sets that are made from then on; default off");
+
+static bool commit_root_oracle;
+module_param(commit_root_oracle, bool, 0644);
+MODULE_PARM_DESC(commit_root_oracle,
+		 "repeat live what a search found in a committed tree, and report a difference; default off");
+
+struct tree_root {
+	u64	tree;		/* its number; 0: none */
+	u64	generation;	/* that brought it */
+	void	*root;
+	bool	gone;		/* not in the next commit; under lock */
+};
+
+struct commit_roots {
+	struct percpu_ref	pins;
+	struct commit_root_set	*set;
+	u64			generation;
+	bool			wanted;
+	bool			unpinned;	/* for good; under lock */
+	unsigned long		replaced;	/* jiffies; 0: they are current */
+	struct list_head	node;		/* under lock */
+	unsigned int		capacity;
+	struct tree_root	tree[];
+};
+
+enum root_event {
+	EV_PIN,
+	EV_PIN_REFUSED,
+	EV_SWITCH,
+	EV_SWITCH_SLEPT,	/* the switch gave up its CPU: never */
+	EV_RELEASE,
+	EV_COMMITTED,		/* searches of a committed tree */
+	EV_MISS,		/* of these, with something missing */
+	EV_LIVE,
+	EV_DIFFERENCE,
+	EV_MISUSE,
+	NR_ROOT_EVENTS,
+};
+
+static const char * const event_names[NR_ROOT_EVENTS] = {
+	[EV_PIN] = "pins",
+	[EV_PIN_REFUSED] = "pins_refused",
+	[EV_SWITCH] = "switches",
+	[EV_SWITCH_SLEPT] = "switches_slept",
+	[EV_RELEASE] = "roots_released",
+	[EV_COMMITTED] = "searches_committed",
+	[EV_MISS] = "misses",
+	[EV_LIVE] = "searches_live",
+	[EV_DIFFERENCE] = "differences",
+	[EV_MISUSE] = "misuses",
+};
+
+struct commit_root_counts {
+	unsigned long nr[NR_ROOT_EVENTS];
+};
+
+static struct workqueue_struct *release_wq;
+/* All sets, for debugfs. */
+static DEFINE_MUTEX(sets_mutex);
+static LIST_HEAD(sets);
+
+static void count(const struct commit_root_set *set, enum root_event event)
+{
+	this_cpu_inc(set->counts->nr[event]);
+}
+
+#define misused(set, fmt, ...)							\
+do {										\
+	count(set, EV_MISUSE);							\
+	WARN_ONCE(1, "fscommit: commit roots of %s: " fmt "\n", (set)->name,	\
+		  ##__VA_ARGS__);						\
+} while (0)
+
+static struct commit_roots *current_roots(const struct commit_root_set *set)
+{
+	return rcu_dereference_protected(set->roots, lockdep_is_held(&set->lock));
+}
+
+static struct commit_roots *oldest_roots(struct commit_root_set *set)
+{
+	lockdep_assert_held(&set->lock);
+	return list_first_entry_or_null(&set->all, struct commit_roots, node);
+}
+
+/* --- release ------------------------------------------------------------- */
+
+/* After that, freed blocks up to the generation of the oldest roots may be reused. */
+static void move_reusable(struct commit_root_set *set)
+{
+	struct commit_roots *oldest = oldest_roots(set);
+
+	/* B: pairs with commit_root_reusable() */
+	if (oldest)
+		atomic64_set_release(&set->reusable, oldest->generation);
+}
+
+static bool is_still_in(const struct tree_root *old, unsigned int slot,
+			const struct commit_roots *next)
+{
+	const struct tree_root *t;
+
+	if (!next || slot >= next->capacity)
+		return false;
+	t = &next->tree[slot];
+	return t->tree == old->tree && t->root == old->root && t->generation == old->generation;
+}
+
+static void release_those_replaced(struct commit_roots *roots, const struct commit_roots *next)
+{
+	struct commit_root_set *set = roots->set;
+	unsigned int i;
+
+	for (i = 0; i < roots->capacity; i++) {
+		const struct tree_root *t = &roots->tree[i];
+
+		if (!t->tree || is_still_in(t, i, next))
+			continue;
+		count(set, EV_RELEASE);
+		trace_commit_root_release(set->name, i, t->generation);
+		set->ops->release(set->private, t->root, t->generation);
+	}
+}
+
+static void free_roots(struct commit_roots *roots)
+{
+	percpu_ref_exit(&roots->pins);
+	kfree(roots);
+}
+
+static void release_work(struct work_struct *work)
+{
+	struct commit_root_set *set = container_of(work, struct commit_root_set, work);
+	struct commit_roots *roots, *next;
+
+	for (;;) {
+		raw_spin_lock_irq(&set->lock);
+		roots = oldest_roots(set);
+		if (!roots || !roots->unpinned) {
+			raw_spin_unlock_irq(&set->lock);
+			return;
+		}
+		next = list_is_last(&roots->node, &set->all) ? NULL : list_next_entry(roots, node);
+		raw_spin_unlock_irq(&set->lock);
+
+		/* nobody else takes roots off the list: both stay */
+		release_those_replaced(roots, next);
+
+		raw_spin_lock_irq(&set->lock);
+		list_del(&roots->node);
+		move_reusable(set);
+		raw_spin_unlock_irq(&set->lock);
+		free_roots(roots);
+	}
+}
+
+static void last_unpin(struct percpu_ref *pins)
+{
+	struct commit_roots *roots = container_of(pins, struct commit_roots, pins);
+	struct commit_root_set *set = roots->set;
+	unsigned long irqflags;
+
+	/* as one step: the roots, and the set with them, may go as soon as they are seen so */
+	raw_spin_lock_irqsave(&set->lock, irqflags);
+	roots->unpinned = true;
+	queue_work(release_wq, &set->work);
+	raw_spin_unlock_irqrestore(&set->lock, irqflags);
+}
+
+/* --- pins ---------------------------------------------------------------- */
+
+static void track(struct commit_pin *pin)
+{
+	struct commit_root_set *set = pin->roots->set;
+	unsigned long irqflags;
+
+	pin->since = jiffies;
+	pin->pid = task_pid_nr(current);
+	memcpy(pin->comm, current->comm, sizeof(pin->comm));
+	spin_lock_irqsave(&set->track_lock, irqflags);
+	list_add_tail(&pin->node, &set->pins);
+	spin_unlock_irqrestore(&set->track_lock, irqflags);
+}
+
+static void untrack(struct commit_pin *pin)
+{
+	struct commit_root_set *set = pin->roots->set;
+	unsigned long irqflags;
+
+	spin_lock_irqsave(&set->track_lock, irqflags);
+	list_del(&pin->node);
+	spin_unlock_irqrestore(&set->track_lock, irqflags);
+}
+
+/**
+ * commit_root_pin() - keep the roots of the newest commit
+ * @set: the set
+ * @pin: to be given to commit_root_unpin(), by any task
+ *
+ * The pin may be held across anything that sleeps. It keeps the blocks that were freed
+ * since from being reused: see commit_root_wanted().
+ *
+ * Context: any but NMI; does not sleep. With track_pins not from hard interrupts.
+ * Return: 0; -ENODATA before the first commit; -ESHUTDOWN after
+ * commit_root_set_destroy() began.
+ */
+int commit_root_pin(struct commit_root_set *set, struct commit_pin *pin)
+{
+	struct commit_roots *roots;
+
+	rcu_read_lock();
+	do {
+		/* A: pairs with the release in commit_root_switch() */
+		roots = rcu_dereference(set->roots);
+		if (unlikely(!roots))
+			break;
+		/* fails if they were replaced just now: then there are newer ones */
+	} while (unlikely(!percpu_ref_tryget_live_rcu(&roots->pins)));
+	rcu_read_unlock();
+
+	pin->roots = roots;
+	if (unlikely(!roots)) {
+		count(set, EV_PIN_REFUSED);
+		return READ_ONCE(set->ending) ? -ESHUTDOWN : -ENODATA;
+	}
+	count(set, EV_PIN);
+	trace_commit_root_pin(set->name, roots->generation);
+	if (unlikely(set->tracked))
+		track(pin);
+	return 0;
+}
+EXPORT_SYMBOL_FSCOMMIT(commit_root_pin);
+
+/**
+ * commit_root_pin_again() - a second pin of the same roots
+ * @pin: the new one, to be given up by itself
+ * @held: a pin that is held meanwhile
+ *
+ * For a request that is split: both halves see the same commit.
+ *
+ * Context: as commit_root_pin(). Cannot fail, also where a new pin would.
+ */
+void commit_root_pin_again(struct commit_pin *pin, const struct commit_pin *held)
+{
+	struct commit_roots *roots = held->roots;
+
+	pin->roots = roots;
+	if (WARN_ONCE(!roots, "fscommit: %s() of a pin that is not held\n", __func__))
+		return;
+	percpu_ref_get(&roots->pins);
+	count(roots->set, EV_PIN);
+	trace_commit_root_pin(roots->set->name, roots->generation);
+	if (unlikely(roots->set->tracked))
+		track(pin);
+}
+EXPORT_SYMBOL_FSCOMMIT(commit_root_pin_again);
+
+/**
+ * commit_root_unpin() - give up a pin
+ * @pin: the pin; twice is a bug of the caller, and has no effect
+ *
+ * Context: as commit_root_pin(), and by any task on any CPU.
+ */
+void commit_root_unpin(struct commit_pin *pin)
+{
+	struct commit_roots *roots = pin->roots;
+
+	if (WARN_ONCE(!roots, "fscommit: %s() of a pin that is not held\n", __func__))
+		return;
+	trace_commit_root_unpin(roots->set->name, roots->generation);
+	if (unlikely(roots->set->tracked))
+		untrack(pin);
+	pin->roots = NULL;
+	percpu_ref_put(&roots->pins);
+}
+EXPORT_SYMBOL_FSCOMMIT(commit_root_unpin);
+
+/**
+ * commit_root_generation() - of the commit that is pinned
+ * @pin: the pin
+ *
+ * Context: any.
+ * Return: its generation; 0 for a pin that is not held.
+ */
+u64 commit_root_generation(const struct commit_pin *pin)
+{
+	return pin->roots ? pin->roots->generation : 0;
+}
+EXPORT_SYMBOL_FSCOMMIT(commit_root_generation);
+
+/**
+ * commit_root_of() - the root of a tree in the commit that is pinned
+ * @pin: the pin
+ * @tree: the tree, of the same set
+ * @generation: if not NULL: is set to that of the commit that brought this root
+ *
+ * Context: any.
+ * Return: the root as it was given to commit_root_update(); ERR_PTR(-ENOENT) if that
+ * commit does not have the tree; ERR_PTR(-EINVAL), with a warning, for a tree of another
+ * set or a pin that is not held.
+ */
+void *commit_root_of(const struct commit_pin *pin, const struct commit_tree *tree,
+		     u64 *generation)
+{
+	const struct commit_roots *roots = pin->roots;
+	const struct tree_root *t;
+
+	if (WARN_ONCE(!roots, "fscommit: %s() of a pin that is not held\n", __func__))
+		return ERR_PTR(-EINVAL);
+	if (unlikely(tree->set != roots->set)) {
+		misused(roots->set, "tree %llu is not one of them", tree->number);
+		return ERR_PTR(-EINVAL);
+	}
+	if (tree->slot >= roots->capacity)
+		return ERR_PTR(-ENOENT);
+	t = &roots->tree[tree->slot];
+	if (t->tree != tree->number)
+		return ERR_PTR(-ENOENT);
+	if (generation)
+		*generation = t->generation;
+	return t->root;
+}
+EXPORT_SYMBOL_FSCOMMIT(commit_root_of);
+
+/**
+ * commit_root_wanted() - is the space that a pin keeps wanted?
+ * @pin: the pin
+ *
+ * A reader that holds a pin for long asks from time to time, and if so gives it up and
+ * pins again, where it can.
+ *
+ * Context: any.
+ */
+bool commit_root_wanted(const struct commit_pin *pin)
+{
+	return pin->roots && READ_ONCE(pin->roots->wanted);
+}
+EXPORT_SYMBOL_FSCOMMIT(commit_root_wanted);
+
+/* --- the committer ------------------------------------------------------- */
+
+/**
+ * commit_root_prepare() - get ready for a switch
+ * @set: the set
+ * @gfp: as for kmalloc()
+ *
+ * One at a time, and after all trees that it is to have were added.
+ *
+ * Context: as @gfp says.
+ * Return: what is to be filled in, then given to commit_root_switch() or
+ * commit_root_cancel(); ERR_PTR(-ENOMEM) with nothing changed; ERR_PTR(-EBUSY), with a
+ * warning, if another one is in preparation; ERR_PTR(-ESHUTDOWN) after
+ * commit_root_set_destroy() began.
+ */
+struct commit_roots *commit_root_prepare(struct commit_root_set *set, gfp_t gfp)
+{
+	struct commit_roots *roots;
+	unsigned int capacity;
+	bool ending, busy;
+	int ret;
+
+	raw_spin_lock_irq(&set->lock);
+	ending = set->ending;
+	busy = set->preparing;
+	if (!ending)
+		set->preparing = true;
+	capacity = set->capacity;
+	raw_spin_unlock_irq(&set->lock);
+	if (ending)
+		return ERR_PTR(-ESHUTDOWN);
+	if (busy) {
+		misused(set, "two commits are prepared at once");
+		return ERR_PTR(-EBUSY);
+	}
+	ret = -ENOMEM;
+	roots = kzalloc(struct_size(roots, tree, capacity), gfp);
+	if (!roots)
+		goto fail;
+	roots->capacity = capacity;
+	roots->set = set;
+	ret = percpu_ref_init(&roots->pins, last_unpin, 0, gfp);
+	if (!ret)
+		return roots;
+	kfree(roots);
+fail:
+	WRITE_ONCE(set->preparing, false);
+	return ERR_PTR(ret);
+}
+EXPORT_SYMBOL_FSCOMMIT(commit_root_prepare);
+
+/**
+ * commit_root_update() - what the root of a tree is after the commit
+ * @next: from commit_root_prepare()
+ * @tree: the tree
+ * @root: the filesystem's, not NULL; goes to &commit_root_ops.release in the end
+ *
+ * A tree that is not named keeps the root that it has.
+ *
+ * Context: any.
+ * Return: 0; -EAGAIN if @tree was added after commit_root_prepare(): cancel, and prepare
+ * again; -EINVAL, with a warning, for a tree of another set or no root.
+ */
+int commit_root_update(struct commit_roots *next, const struct commit_tree *tree, void *root)
+{
+	if (tree->set != next->set || !root) {
+		misused(next->set, "%s of tree %llu, which is not one of them",
+			root ? "root" : "no root", tree->number);
+		return -EINVAL;
+	}
+	if (tree->slot >= next->capacity)
+		return -EAGAIN;
+	/* the generation is not known before the switch */
+	next->tree[tree->slot] = (struct tree_root){ .tree = tree->number, .root = root };
+	return 0;
+}
+EXPORT_SYMBOL_FSCOMMIT(commit_root_update);
+
+static void fill_in(struct commit_roots *next, const struct commit_roots *old)
+{
+	unsigned int i;
+
+	for (i = 0; i < next->capacity; i++) {
+		struct tree_root *t = &next->tree[i];
+
+		if (t->tree)
+			t->generation = next->generation;
+		else if (old && i < old->capacity && !old->tree[i].gone)
+			*t = old->tree[i];
+	}
+}
+
+/**
+ * commit_root_switch() - from now on, these are the committed roots
+ * @next: from commit_root_prepare(); belongs to the set afterwards
+ * @generation: of the commit; 1 to ~0 - 1, and above that of the last one
+ *
+ * All trees at once. It waits for no reader: no lock that it takes is held by one. It is
+ * to be called before anybody can see the next generation running.
+ *
+ * Context: any but NMI and hard interrupts; does not sleep.
+ * Return: 0; or -EINVAL, with a warning, for a generation out of range: then nothing has
+ * changed, and @next is still the caller's.
+ */
+int commit_root_switch(struct commit_roots *next, u64 generation)
+{
+	struct commit_root_set *set = next->set;
+	unsigned long slept = current->nvcsw, irqflags;
+	struct commit_roots *old;
+	u64 last;
+
+	raw_spin_lock_irqsave(&set->lock, irqflags);
+	old = current_roots(set);
+	last = old ? old->generation : 0;
+	if (unlikely(generation <= last || generation == ~0ULL || set->ending)) {
+		raw_spin_unlock_irqrestore(&set->lock, irqflags);
+		misused(set, "switch to generation %llu: must be %llu to %llu", generation,
+			last + 1, ~0ULL - 1);
+		return -EINVAL;
+	}
+	next->generation = generation;
+	fill_in(next, old);
+	list_add_tail(&next->node, &set->all);
+	if (!old)
+		move_reusable(set);
+	/* A: pairs with commit_root_pin(): who sees the roots sees what they are */
+	rcu_assign_pointer(set->roots, next);
+	/* and who sees the generation can pin its roots */
+	atomic64_set_release(&set->running, generation + 1);
+	if (old)
+		WRITE_ONCE(old->replaced, jiffies | 1);
+	set->preparing = false;
+	raw_spin_unlock_irqrestore(&set->lock, irqflags);
+
+	/* its release callback comes later, and not from here */
+	if (old)
+		percpu_ref_kill(&old->pins);
+	count(set, EV_SWITCH);
+	if (unlikely(current->nvcsw != slept))
+		count(set, EV_SWITCH_SLEPT);
+	trace_commit_root_switch(set->name, generation, atomic64_read(&set->reusable));
+	return 0;
+}
+EXPORT_SYMBOL_FSCOMMIT(commit_root_switch);
+
+/**
+ * commit_root_cancel() - a commit that is not to be
+ * @next: from commit_root_prepare(); NULL or an error have no effect
+ *
+ * The roots that were given to commit_root_update() stay the caller's.
+ *
+ * Context: process context.
+ */
+void commit_root_cancel(struct commit_roots *next)
+{
+	struct commit_root_set *set;
+
+	if (IS_ERR_OR_NULL(next))
+		return;
+	set = next->set;
+	free_roots(next);
+	WRITE_ONCE(set->preparing, false);
+}
+EXPORT_SYMBOL_FSCOMMIT(commit_root_cancel);
+
+static bool oldest_tracked(struct commit_root_set *set, struct commit_pin_info *info)
+{
+	struct commit_pin *pin;
+
+	spin_lock_irq(&set->track_lock);
+	pin = list_first_entry_or_null(&set->pins, struct commit_pin, node);
+	if (pin) {
+		info->generation = pin->roots->generation;
+		info->age_ms = jiffies_to_msecs(jiffies - pin->since);
+		info->pid = pin->pid;
+		memcpy(info->comm, pin->comm, sizeof(info->comm));
+	}
+	spin_unlock_irq(&set->track_lock);
+	return pin;
+}
+
+/**
+ * commit_root_oldest_pin() - what keeps freed blocks from being reused?
+ * @set: the set
+ * @info: is filled in
+ *
+ * Without track_pins, pins of the newest roots are not known, and of older ones no more than
+ * that there is one, or was until a moment ago.
+ *
+ * Context: process context; does not sleep.
+ * Return: true if there is a pin.
+ */
+bool commit_root_oldest_pin(struct commit_root_set *set, struct commit_pin_info *info)
+{
+	struct commit_roots *oldest;
+	bool found;
+
+	memset(info, 0, sizeof(*info));
+	if (set->tracked)
+		return oldest_tracked(set, info);
+	raw_spin_lock_irq(&set->lock);
+	oldest = oldest_roots(set);
+	found = oldest && oldest->replaced && !oldest->unpinned;
+	if (found) {
+		info->generation = oldest->generation;
+		info->age_ms = jiffies_to_msecs(jiffies - oldest->replaced);
+	}
+	raw_spin_unlock_irq(&set->lock);
+	return found;
+}
+EXPORT_SYMBOL_FSCOMMIT(commit_root_oldest_pin);
+
+/**
+ * commit_root_want_space() - ask long readers to give up old roots
+ * @set: the set
+ *
+ * They see it in commit_root_wanted(), if they ask. Nobody waits.
+ *
+ * Context: any but NMI and hard interrupts; does not sleep.
+ */
+void commit_root_want_space(struct commit_root_set *set)
+{
+	struct commit_roots *roots;
+	unsigned long irqflags;
+
+	raw_spin_lock_irqsave(&set->lock, irqflags);
+	list_for_each_entry(roots, &set->all, node)
+		if (roots->replaced)
+			WRITE_ONCE(roots->wanted, true);
+	raw_spin_unlock_irqrestore(&set->lock, irqflags);
+}
+EXPORT_SYMBOL_FSCOMMIT(commit_root_want_space);
+
+/* --- trees and sets ------------------------------------------------------ */
+
+/**
+ * commit_tree_init() - a new tree
+ * @tree: the tree
+ * @set: the set of its filesystem
+ *
+ * Its first root comes with the next commit that is prepared.
+ *
+ * Context: process context; may sleep.
+ * Return: 0; -ENOMEM; -ENOSPC with 2^31 trees.
+ */
+int commit_tree_init(struct commit_tree *tree, struct commit_root_set *set)
+{
+	int slot = ida_alloc(&set->slots, GFP_KERNEL);
+
+	if (slot < 0)
+		return slot;
+	tree->set = set;
+	tree->slot = slot;
+	raw_spin_lock_irq(&set->lock);
+	tree->number = ++set->last_tree;
+	set->capacity = max(set->capacity, tree->slot + 1);
+	raw_spin_unlock_irq(&set->lock);
+	return 0;
+}
+EXPORT_SYMBOL_FSCOMMIT(commit_tree_init);
+
+/**
+ * commit_tree_destroy() - a tree is deleted
+ * @tree: the tree; not one of a commit that is in preparation
+ *
+ * Pins keep its roots. They are released when the next commit has replaced the newest
+ * roots that have them, and no pin is left.
+ *
+ * Context: process context; may sleep.
+ */
+void commit_tree_destroy(struct commit_tree *tree)
+{
+	struct commit_root_set *set = tree->set;
+	struct commit_roots *roots;
+
+	raw_spin_lock_irq(&set->lock);
+	roots = current_roots(set);
+	if (roots && tree->slot < roots->capacity &&
+	    roots->tree[tree->slot].tree == tree->number)
+		roots->tree[tree->slot].gone = true;
+	raw_spin_unlock_irq(&set->lock);
+	ida_free(&set->slots, tree->slot);
+	tree->set = NULL;
+}
+EXPORT_SYMBOL_FSCOMMIT(commit_tree_destroy);
+
+/**
+ * commit_root_set_init() - the committed roots of a filesystem
+ * @set: the set
+ * @name: for messages and debugfs; is not copied
+ * @ops: what the filesystem does
+ * @private: for @ops
+ *
+ * Context: process context; may sleep.
+ * Return: 0 or -ENOMEM.
+ */
+int commit_root_set_init(struct commit_root_set *set, const char *name,
+			 const struct commit_root_ops *ops, void *private)
+{
+	*set = (struct commit_root_set) {
+		.name = name,
+		.ops = ops,
+		.private = private,
+		.tracked = READ_ONCE(track_pins),
+	};
+	set->counts = alloc_percpu(struct commit_root_counts);
+	if (!set->counts)
+		return -ENOMEM;
+	raw_spin_lock_init(&set->lock);
+	spin_lock_init(&set->track_lock);
+	INIT_LIST_HEAD(&set->all);
+	INIT_LIST_HEAD(&set->pins);
+	INIT_WORK(&set->work, release_work);
+	ida_init(&set->slots);
+	/* nothing is below it: no request is eligible before the first commit */
+	atomic64_set(&set->running, 1);
+	mutex_lock(&sets_mutex);
+	list_add_tail(&set->node, &sets);
+	mutex_unlock(&sets_mutex);
+	return 0;
+}
+EXPORT_SYMBOL_FSCOMMIT(commit_root_set_init);
+
+static void say_who_pins(struct commit_root_set *set, u64 generation)
+{
+	struct commit_pin_info info;
+
+	if (set->tracked && commit_root_oldest_pin(set, &info))
+		pr_err("fscommit: commit roots of %s: generation %llu is still pinned, by %s[%d] for %llu ms\n",
+		       set->name, info.generation, info.comm, info.pid, info.age_ms);
+	else
+		pr_err("fscommit: commit roots of %s: generation %llu is still pinned\n",
+		       set->name, generation);
+}
+
+/**
+ * commit_root_set_destroy() - the filesystem goes
+ * @set: the set
+ *
+ * From the first call on nothing can be pinned or prepared. It waits until what is not
+ * pinned has been released, all of it by &commit_root_ops.release, but for no pin.
+ *
+ * Context: process context; may sleep, for a grace period of RCU.
+ * Return: 0, and the memory may be freed; -EBUSY if something is pinned, which the log
+ * names, or in preparation: to be called again.
+ */
+int commit_root_set_destroy(struct commit_root_set *set)
+{
+	struct commit_roots *roots;
+	bool preparing, pinned;
+	u64 generation;
+
+	raw_spin_lock_irq(&set->lock);
+	roots = current_roots(set);
+	set->ending = true;
+	preparing = set->preparing;
+	rcu_assign_pointer(set->roots, NULL);
+	if (roots)
+		roots->replaced = jiffies | 1;
+	raw_spin_unlock_irq(&set->lock);
+	if (roots)
+		percpu_ref_kill(&roots->pins);
+	/* the counts that were killed have become shared, and those at 0 have gone */
+	rcu_barrier();
+	flush_work(&set->work);
+
+	raw_spin_lock_irq(&set->lock);
+	roots = oldest_roots(set);
+	pinned = roots;
+	generation = roots ? roots->generation : 0;
+	raw_spin_unlock_irq(&set->lock);
+	if (pinned) {
+		say_who_pins(set, generation);
+		return -EBUSY;
+	}
+	if (preparing) {
+		misused(set, "destroyed with a commit in preparation");
+		return -EBUSY;
+	}
+	/* the one that took the last off the list may still look at it */
+	flush_work(&set->work);
+	mutex_lock(&sets_mutex);
+	list_del(&set->node);
+	mutex_unlock(&sets_mutex);
+	ida_destroy(&set->slots);
+	free_percpu(set->counts);
+	set->counts = NULL;
+	return 0;
+}
+EXPORT_SYMBOL_FSCOMMIT(commit_root_set_destroy);
+
+/* --- search -------------------------------------------------------------- */
+
+static void ask_oracle(struct commit_search *s)
+{
+	struct commit_difference diff = { };
+
+	if (!s->ops->compare || s->ops->compare(s, &diff))
+		return;
+	count(s->set, EV_DIFFERENCE);
+	pr_err("fscommit: commit roots of %s: key %llu, generation %llu, committed in %llu: \"%s\" there, \"%s\" live\n",
+	       s->set->name, diff.key, s->gen.max, s->generation, diff.committed, diff.live);
+}
+
+/* Returns -ENOENT if there is something left to search. */
+static int search_committed(struct commit_search *s)
+{
+	bool forced = s->mode == COMMIT_SEARCH_FORCED;
+	struct commit_pin pin;
+	int ret;
+
+	if (!forced && !commit_root_eligible(s->set, &s->gen))
+		return -ENOENT;
+	ret = commit_root_pin(s->set, &pin);
+	if (ret)
+		return forced ? ret : -ENOENT;
+	ret = -ENOENT;
+	s->generation = commit_root_generation(&pin);
+	if (forced || commit_root_covers(&pin, &s->gen)) {
+		s->root = commit_root_of(&pin, s->tree, NULL);
+		if (IS_ERR(s->root)) {
+			ret = PTR_ERR(s->root);
+		} else {
+			s->committed = true;
+			count(s->set, EV_COMMITTED);
+			ret = s->ops->search(s);
+			if (!ret && !forced && READ_ONCE(commit_root_oracle))
+				ask_oracle(s);
+		}
+		if (ret == -ENOENT) {
+			s->missed = true;
+			count(s->set, EV_MISS);
+			trace_commit_root_miss(s->set->name, s->gen.max, s->generation);
+		}
+	}
+	s->root = NULL;
+	commit_root_unpin(&pin);
+	return ret;
+}
+
+/**
+ * commit_root_search() - search the committed tree, and for the remainder the live one
+ * @s: what, where and how
+ *
+ * One pin for the whole: one lookup sees one commit. It is given up before the live
+ * search.
+ *
+ * Context: as the search that the caller supplies.
+ * Return: 0 if all was found; -ENOENT if something is nowhere; what
+ * &commit_search_ops.search returned else. In mode COMMIT_SEARCH_FORCED also the errors
+ * of commit_root_pin().
+ */
+int commit_root_search(struct commit_search *s)
+{
+	int ret;
+
+	s->root = NULL;
+	s->generation = 0;
+	s->committed = s->missed = s->live = false;
+	ret = search_committed(s);
+	if (ret != -ENOENT || s->mode == COMMIT_SEARCH_FORCED)
+		return ret;
+	s->live = true;
+	count(s->set, EV_LIVE);
+	return s->ops->search(s);
+}
+EXPORT_SYMBOL_FSCOMMIT(commit_root_search);
+
+/* --- debugfs ------------------------------------------------------------- */
+
+static void show_set(struct seq_file *m, struct commit_root_set *set)
+{
+	struct commit_roots *roots;
+	unsigned int i, nr = 0;
+	u64 oldest = 0;
+	int cpu;
+
+	raw_spin_lock_irq(&set->lock);
+	list_for_each_entry(roots, &set->all, node)
+		nr++;
+	roots = oldest_roots(set);
+	if (roots)
+		oldest = roots->generation;
+	raw_spin_unlock_irq(&set->lock);
+	seq_printf(m, "%s running=%lld reusable=%lld oldest=%llu kept=%u\n", set->name,
+		   atomic64_read(&set->running), atomic64_read(&set->reusable), oldest, nr);
+	for (i = 0; i < NR_ROOT_EVENTS; i++) {
+		unsigned long sum = 0;
+
+		for_each_possible_cpu(cpu)
+			sum += per_cpu_ptr(set->counts, cpu)->nr[i];
+		seq_printf(m, "  %s %lu\n", event_names[i], sum);
+	}
+}
+
+static void show_pins(struct seq_file *m, struct commit_root_set *set)
+{
+	struct commit_pin *pin;
+
+	spin_lock_irq(&set->track_lock);
+	list_for_each_entry(pin, &set->pins, node)
+		seq_printf(m, "  pin generation=%llu comm=%s pid=%d age_ms=%u\n",
+			   pin->roots->generation, pin->comm, pin->pid,
+			   jiffies_to_msecs(jiffies - pin->since));
+	spin_unlock_irq(&set->track_lock);
+}
+
+static int commit_roots_show(struct seq_file *m, void *unused)
+{
+	struct commit_root_set *set;
+
+	mutex_lock(&sets_mutex);
+	list_for_each_entry(set, &sets, node) {
+		show_set(m, set);
+		if (set->tracked)
+			show_pins(m, set);
+	}
+	mutex_unlock(&sets_mutex);
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(commit_roots);
+
+int __init init_commit_roots(struct dentry *debugfs)
+{
+	/* may be needed to free memory */
+	release_wq = alloc_workqueue("fscommit_release", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
+	if (!release_wq)
+		return -ENOMEM;
+	debugfs_create_file("commit_roots", 0400, debugfs, NULL, &commit_roots_fops);
+	return 0;
+}
+
+void exit_commit_roots(void)
+{
+	/* callbacks of counts that were the last of a set */
+	rcu_barrier();
+	destroy_workqueue(release_wq);
+}
