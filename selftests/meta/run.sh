@@ -83,8 +83,20 @@ fails_on()
 	fi
 }
 
+# The copy-on-write tree that commit-root search is tested on, by itself.
+tree_fuzz()
+{
+	local start=$SECONDS out=$LOGS/meta-tree-fuzz rc=0
+	{ gcc -O1 -g -Wall -fsanitize=address,undefined -fno-sanitize-recover=all -o "$out" \
+		"$TOP/selftests/commit_root/cow_tree_fuzz.c" \
+		"$TOP/selftests/test_modules/cow_tree.c" >"$out.log" 2>&1 &&
+		"$out" >>"$out.log" 2>&1; } || rc=1
+	verdict tree-fuzz "$start" "$rc"
+}
+
 quick()
 {
+	tree_fuzz
 	harness injected-warn '^FAIL' uml 'test w 10 misuse injected_warn\n'
 	harness hung-guest 'FAIL the guest hung' uml 'test hang 1000 sleep 1000\n' --timeout 8
 	harness early-power-off 'FAIL the guest stopped' uml 'test off 10 poweroff -f; sleep 100\n'
