@@ -10,17 +10,48 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "../test_modules/commit_root_test.h"
 #include "../test_modules/fscommit_test.h"
+
+static const char * const of_commit_roots[] = {
+	[CRT_UNPIN_TWICE] = "unpin_twice",
+	[CRT_SWITCH_BACK] = "switch_back",
+	[CRT_PREPARE_TWICE] = "prepare_twice",
+	[CRT_FOREIGN_TREE] = "foreign_tree",
+};
+
+static int misuse_commit_roots(__u32 which)
+{
+	struct crt_setup setup = {
+		.search = CRT_COMMIT_ROOT, .lock_type = FCT_UNFAIR, .extents = 100,
+	};
+	int fd = open("/dev/commit_root_test", O_RDWR);
+
+	if (fd < 0 || ioctl(fd, CRT_SETUP, &setup)) {
+		perror("/dev/commit_root_test");
+		return 1;
+	}
+	/* the call is refused, but for the second unpin, which has no error to return */
+	if (!ioctl(fd, CRT_MISUSE, &which) == (which != CRT_UNPIN_TWICE)) {
+		fprintf(stderr, "misuse %s: not refused\n", of_commit_roots[which]);
+		return 1;
+	}
+	return 0;
+}
 
 int main(int argc, char **argv)
 {
 	struct fct_misuse m = { };
 	int fd = open("/dev/fscommit_test", O_RDWR);
+	__u32 i;
 
 	if (argc != 2 || strlen(argv[1]) >= sizeof(m.name)) {
 		fprintf(stderr, "usage: misuse NAME\n");
 		return 2;
 	}
+	for (i = CRT_UNPIN_TWICE; i < sizeof(of_commit_roots) / sizeof(char *); i++)
+		if (!strcmp(of_commit_roots[i], argv[1]))
+			return misuse_commit_roots(i);
 	if (fd < 0) {
 		perror("/dev/fscommit_test");
 		return 1;

@@ -1,0 +1,652 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Commit-root search: what a pin sees, what a switch waits for, what may be reused.
+ *
+ * Each trap that others fell into has a test that is run twice: with the rule, and with
+ * the rule taken out of the toy filesystem, where it must be noticed.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "kselftest_harness.h"
+
+#include "../test_modules/commit_root_test.h"
+#include "../test_modules/fscommit_test.h"
+
+#define EXTENTS		4000
+#define PARAMETERS	"/sys/module/fscommit/parameters/"
+
+static bool put(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY);
+	bool ok = fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
+
+	if (fd >= 0)
+		close(fd);
+	return ok;
+}
+
+static int open_fs(__u32 search, __u32 broken)
+{
+	struct crt_setup setup = {
+		.search = search, .lock_type = FCT_UNFAIR, .extents = EXTENTS, .rewrite = 10,
+		.broken = broken,
+	};
+	int fd = open("/dev/commit_root_test", O_RDWR);
+
+	if (fd >= 0 && ioctl(fd, CRT_SETUP, &setup)) {
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+static int run_ioctl(int fd, unsigned long cmd, void *arg)
+{
+	return ioctl(fd, cmd, arg) ? errno : 0;
+}
+
+static struct crt_state state(int fd)
+{
+	struct crt_state s = { };
+
+	ioctl(fd, CRT_STATE, &s);
+	return s;
+}
+
+static __u64 commit(int fd)
+{
+	struct crt_commit c = { };
+
+	return ioctl(fd, CRT_COMMIT, &c) ? 0 : c.generation;
+}
+
+static int change(int fd, unsigned long cmd, __u32 extent)
+{
+	return run_ioctl(fd, cmd, &extent);
+}
+
+static int pin(int fd, __u32 id, __u64 *generation)
+{
+	struct crt_pin p = { .id = id };
+	int ret = run_ioctl(fd, CRT_PIN, &p);
+
+	if (generation)
+		*generation = p.generation;
+	return ret;
+}
+
+static int unpin(int fd, __u32 id)
+{
+	struct crt_pin p = { .id = id };
+
+	return run_ioctl(fd, CRT_UNPIN, &p);
+}
+
+static struct crt_request read_some(int fd, __u32 first, __u32 nr)
+{
+	struct crt_request r = { .first = first, .nr = nr };
+
+	if (ioctl(fd, CRT_READ, &r))
+		r.wrong = errno;
+	return r;
+}
+
+static struct crt_where where(int fd, __u32 extent)
+{
+	struct crt_where w = { .extent = extent };
+
+	ioctl(fd, CRT_WHERE, &w);
+	return w;
+}
+
+/* What a pin shows of an extent as it was: 0 if all of it is there. */
+static int look_up(int fd, __u32 id, const struct crt_where *w)
+{
+	struct crt_lookup l = { .id = id, .place = w->place, .version = w->version };
+
+	return ioctl(fd, CRT_LOOKUP, &l) ? errno : (int)(l.wrong + l.lost);
+}
+
+static void sleep_ms(int ms)
+{
+	usleep(ms * 1000);
+}
+
+#define REACHED(cond)							\
+({									\
+	int _i;								\
+	for (_i = 0; _i < 5000 && !(cond); _i++)			\
+		sleep_ms(1);						\
+	_i < 5000;							\
+})
+
+/* A counter of debugfs, of the newest filesystem; -1 if there is no debugfs. */
+static long counter(const char *name)
+{
+	char line[256], have[64];
+	long v = -1, n;
+	FILE *f = fopen("/sys/kernel/debug/fscommit/commit_roots", "r");
+
+	while (f && fgets(line, sizeof(line), f))
+		if (sscanf(line, " %63s %ld", have, &n) == 2 && !strcmp(have, name))
+			v = n;
+	if (f)
+		fclose(f);
+	return v;
+}
+
+FIXTURE(commit_root) {
+	int fd;
+};
+
+FIXTURE_SETUP(commit_root)
+{
+	if (access("/dev/commit_root_test", F_OK))
+		SKIP(return, "no /dev/commit_root_test: load commit_root_test.ko");
+	self->fd = open_fs(CRT_COMMIT_ROOT, 0);
+	ASSERT_GE(self->fd, 0);
+}
+
+FIXTURE_TEARDOWN(commit_root)
+{
+	close(self->fd);
+}
+
+/* --- pins ---------------------------------------------------------------- */
+
+TEST_F(commit_root, pin_sees_one_commit)
+{
+	struct crt_where old = where(self->fd, 5), new;
+	__u64 first, second;
+	int i;
+
+	ASSERT_EQ(0, pin(self->fd, 0, &first));
+	for (i = 0; i < 50; i++) {
+		ASSERT_EQ(0, change(self->fd, CRT_WRITE, 5));
+		ASSERT_NE(0, commit(self->fd));
+	}
+	new = where(self->fd, 5);
+	ASSERT_EQ(0, pin(self->fd, 1, &second));
+	EXPECT_EQ(first + 50, second);
+	EXPECT_EQ(0, look_up(self->fd, 0, &old));
+	EXPECT_EQ(CRT_EXTENT_BLOCKS, look_up(self->fd, 0, &new));
+	EXPECT_EQ(0, look_up(self->fd, 1, &new));
+	EXPECT_EQ(CRT_EXTENT_BLOCKS, look_up(self->fd, 1, &old));
+	EXPECT_EQ(0, unpin(self->fd, 0));
+	EXPECT_EQ(0, unpin(self->fd, 1));
+	EXPECT_EQ(EINVAL, unpin(self->fd, 1));
+	EXPECT_EQ(0, state(self->fd).stale);
+}
+
+/* Break it: wait for the count in commit_root_switch(), and the first commit hangs. */
+TEST_F(commit_root, switch_waits_for_no_pin)
+{
+	unsigned int i;
+
+	for (i = 0; i < CRT_MAX_PINS; i++) {
+		ASSERT_EQ(0, pin(self->fd, i, NULL));
+		ASSERT_EQ(0, change(self->fd, CRT_WRITE, i));
+		ASSERT_NE(0, commit(self->fd));
+	}
+	/* the first one that was replaced is still there, and so are all after it */
+	EXPECT_EQ(0, state(self->fd).released);
+	EXPECT_LE(counter("switches_slept"), 0);
+	for (i = 0; i < CRT_MAX_PINS; i++)
+		EXPECT_EQ(0, unpin(self->fd, i));
+	EXPECT_TRUE(REACHED(state(self->fd).released == CRT_MAX_PINS));
+	EXPECT_EQ(0, state(self->fd).out_of_order);
+}
+
+TEST_F(commit_root, roots_are_released_in_order)
+{
+	__u64 before, first;
+
+	ASSERT_EQ(0, pin(self->fd, 0, &first));
+	ASSERT_EQ(0, change(self->fd, CRT_WRITE, 1));
+	commit(self->fd);
+	ASSERT_EQ(0, pin(self->fd, 1, NULL));
+	ASSERT_EQ(0, change(self->fd, CRT_WRITE, 2));
+	commit(self->fd);
+	before = state(self->fd).released;
+	/* a newer one goes first: it has to wait for the older one */
+	ASSERT_EQ(0, unpin(self->fd, 1));
+	sleep_ms(200);
+	EXPECT_EQ(before, state(self->fd).released);
+	EXPECT_EQ(first, state(self->fd).reusable);
+	ASSERT_EQ(0, unpin(self->fd, 0));
+	EXPECT_TRUE(REACHED(state(self->fd).released == before + 2));
+	EXPECT_TRUE(REACHED(state(self->fd).reusable == state(self->fd).running - 1));
+	EXPECT_EQ(0, state(self->fd).out_of_order);
+}
+
+/* Blocks that a pin reaches are pending; without it, as many are enough for ever. */
+TEST_F_TIMEOUT(commit_root, freed_blocks_wait_for_pins, 60)
+{
+	unsigned int blocks, i;
+	__u64 generation;
+
+	ASSERT_EQ(0, pin(self->fd, 0, &generation));
+	for (i = 0; i < 200; i++) {
+		ASSERT_EQ(0, change(self->fd, CRT_WRITE, i * 16));
+		commit(self->fd);
+	}
+	EXPECT_EQ(generation, state(self->fd).reusable);
+	EXPECT_GE(state(self->fd).pending, 200);
+	ASSERT_EQ(0, unpin(self->fd, 0));
+	EXPECT_TRUE(REACHED(state(self->fd).reusable == state(self->fd).running - 1));
+	blocks = state(self->fd).blocks;
+	for (i = 0; i < 200; i++) {
+		ASSERT_EQ(0, change(self->fd, CRT_WRITE, i * 16));
+		commit(self->fd);
+		if (!(i % 20))
+			sleep_ms(30);
+	}
+	EXPECT_EQ(blocks, state(self->fd).blocks);
+	EXPECT_EQ(0, run_ioctl(self->fd, CRT_CHECK, NULL));
+}
+
+TEST_F(commit_root, unpin_by_another_task)
+{
+	cpu_set_t set;
+	pid_t pid;
+	int status;
+
+	CPU_ZERO(&set);
+	CPU_SET(0, &set);
+	sched_setaffinity(0, sizeof(set), &set);
+	ASSERT_EQ(0, pin(self->fd, 0, NULL));
+	ASSERT_EQ(0, change(self->fd, CRT_WRITE, 1));
+	commit(self->fd);
+	pid = fork();
+	if (!pid) {
+		CPU_ZERO(&set);
+		CPU_SET(sysconf(_SC_NPROCESSORS_ONLN) - 1, &set);
+		sched_setaffinity(0, sizeof(set), &set);
+		_exit(unpin(self->fd, 0));
+	}
+	waitpid(pid, &status, 0);
+	EXPECT_EQ(0, status);
+	EXPECT_TRUE(REACHED(state(self->fd).reusable == state(self->fd).running - 1));
+}
+
+TEST_F(commit_root, space_is_wanted_from_old_pins)
+{
+	struct crt_pin old = { .id = 0 }, new = { .id = 1 };
+
+	ASSERT_EQ(0, pin(self->fd, 0, NULL));
+	commit(self->fd);
+	ASSERT_EQ(0, pin(self->fd, 1, NULL));
+	EXPECT_EQ(ENOENT, run_ioctl(self->fd, CRT_WANTED, &old));
+	EXPECT_EQ(0, run_ioctl(self->fd, CRT_WANT_SPACE, NULL));
+	EXPECT_EQ(0, run_ioctl(self->fd, CRT_WANTED, &old));
+	EXPECT_EQ(ENOENT, run_ioctl(self->fd, CRT_WANTED, &new));
+	unpin(self->fd, 0);
+	unpin(self->fd, 1);
+}
+
+TEST_F(commit_root, oldest_pin_has_a_name)
+{
+	struct crt_state s;
+	__u64 generation;
+	int fd;
+
+	EXPECT_FALSE(state(self->fd).has_pin);
+	ASSERT_TRUE(put(PARAMETERS "track_pins", "1"));
+	fd = open_fs(CRT_COMMIT_ROOT, 0);
+	put(PARAMETERS "track_pins", "0");
+	ASSERT_GE(fd, 0);
+	EXPECT_FALSE(state(fd).has_pin);
+	ASSERT_EQ(0, pin(fd, 3, &generation));
+	commit(fd);
+	ASSERT_EQ(0, pin(fd, 4, NULL));
+	sleep_ms(30);
+	s = state(fd);
+	EXPECT_TRUE(s.has_pin);
+	EXPECT_EQ(generation, s.oldest_generation);
+	EXPECT_EQ(getpid(), s.oldest_pid);
+	EXPECT_GE(s.oldest_age_ms, 20);
+	unpin(fd, 3);
+	EXPECT_EQ(generation + 1, state(fd).oldest_generation);
+	unpin(fd, 4);
+	EXPECT_FALSE(state(fd).has_pin);
+	close(fd);
+	/* without it, at least that there is one */
+	ASSERT_EQ(0, pin(self->fd, 0, &generation));
+	commit(self->fd);
+	EXPECT_TRUE(state(self->fd).has_pin);
+	EXPECT_EQ(generation, state(self->fd).oldest_generation);
+	EXPECT_EQ(0, state(self->fd).oldest_pid);
+	unpin(self->fd, 0);
+}
+
+TEST_F(commit_root, destroy_refuses_what_is_pinned)
+{
+	struct crt_where w = where(self->fd, 1);
+
+	ASSERT_EQ(0, pin(self->fd, 0, NULL));
+	EXPECT_EQ(EBUSY, run_ioctl(self->fd, CRT_DESTROY, NULL));
+	EXPECT_EQ(ESHUTDOWN, pin(self->fd, 1, NULL));
+	EXPECT_EQ(0, commit(self->fd));
+	EXPECT_EQ(ESHUTDOWN, errno);
+	/* what is pinned is as it was */
+	EXPECT_EQ(0, look_up(self->fd, 0, &w));
+	EXPECT_EQ(0, unpin(self->fd, 0));
+	EXPECT_EQ(0, run_ioctl(self->fd, CRT_DESTROY, NULL));
+	EXPECT_EQ(ENXIO, pin(self->fd, 0, NULL));
+}
+
+TEST_F(commit_root, refused_without_a_warning)
+{
+	__u32 early = CRT_EARLY;
+
+	EXPECT_EQ(0, run_ioctl(self->fd, CRT_MISUSE, &early));
+}
+
+/* --- searches, and the traps --------------------------------------------- */
+
+TEST_F(commit_root, old_data_is_found_committed)
+{
+	struct crt_request r = read_some(self->fd, 8, 4);
+
+	EXPECT_EQ(1, r.committed);
+	EXPECT_EQ(0, r.missed + r.live + r.wrong + r.lost);
+	/* what is written in the running generation, is not */
+	ASSERT_EQ(0, change(self->fd, CRT_WRITE, 9));
+	r = read_some(self->fd, 8, 4);
+	EXPECT_EQ(0, r.committed);
+	EXPECT_EQ(1, r.live);
+	EXPECT_EQ(0, r.wrong + r.lost);
+	commit(self->fd);
+	r = read_some(self->fd, 8, 4);
+	EXPECT_EQ(1, r.committed);
+	EXPECT_EQ(0, r.missed + r.live + r.wrong + r.lost);
+}
+
+/* Each returns how often the rule was seen broken. */
+static int by_the_maximum(int fd)
+{
+	struct crt_request r;
+
+	change(fd, CRT_WRITE, 13);
+	r = read_some(fd, 12, 2);
+	return r.missed + r.wrong + r.lost;
+}
+
+static int unknown_is_not_eligible(int fd)
+{
+	struct crt_request r;
+
+	change(fd, CRT_FORGET, 13);
+	r = read_some(fd, 12, 2);
+	return r.committed + r.wrong + r.lost;
+}
+
+static int added_on_success_only(int fd)
+{
+	struct crt_request r;
+
+	change(fd, CRT_WRITE, 11);
+	r = read_some(fd, 12, 2);
+	return r.live + r.wrong + r.lost;
+}
+
+static int split_takes_it_along(int fd)
+{
+	struct crt_request r = { .first = 12, .nr = 4, .split = 1 };
+
+	if (ioctl(fd, CRT_READ, &r))
+		return -errno;
+	return (r.committed != 2) + r.live + r.wrong + r.lost;
+}
+
+static int miss_is_no_answer(int fd)
+{
+	struct crt_request r;
+
+	change(fd, CRT_MOVE, 13);
+	r = read_some(fd, 12, 4);
+	return r.wrong + r.lost;
+}
+
+static int no_reuse_under_a_pin(int fd)
+{
+	struct crt_where w = where(fd, 13);
+	int i, bad = 0;
+
+	pin(fd, 0, NULL);
+	for (i = 0; i < 300 && !bad; i++) {
+		change(fd, CRT_WRITE, 12 + i % 40);
+		commit(fd);
+		bad = look_up(fd, 0, &w);
+	}
+	unpin(fd, 0);
+	return bad + state(fd).stale;
+}
+
+/* @cmd on random extents, and commits, by a child. */
+static pid_t start_changes(int fd, unsigned long cmd, unsigned int extents)
+{
+	pid_t pid = fork();
+
+	if (pid)
+		return pid;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	for (;;) {
+		change(fd, cmd, random() % extents);
+		if (!(random() % 4))
+			commit(fd);
+	}
+}
+
+static void stop(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+static int one_pin_for_one_lookup(int fd)
+{
+	pid_t pid = start_changes(fd, CRT_WRITE, 8);
+	int i, bad = 0;
+
+	for (i = 0; i < 60 && !bad; i++) {
+		struct crt_request r = { .first = 12, .nr = 4, .pause_us = 3000 };
+
+		ioctl(fd, CRT_READ, &r);
+		bad = r.mixed + r.wrong + r.lost;
+	}
+	stop(pid);
+	return bad;
+}
+
+static int extents_stay_while_they_are_read(int fd)
+{
+	pid_t pid = start_changes(fd, CRT_WRITE, 16);
+	int i, bad = 0;
+
+	for (i = 0; i < 100 && !bad; i++) {
+		struct crt_request r = { .first = 12, .nr = 4, .pause_us = 3000 };
+
+		if (ioctl(fd, CRT_READ, &r))
+			r.wrong = 1;
+		bad = r.wrong + r.lost;
+	}
+	stop(pid);
+	return bad;
+}
+
+#define TRAP(name, flag)						\
+TEST_F_TIMEOUT(commit_root, name, 60)					\
+{									\
+	int fd = open_fs(CRT_COMMIT_ROOT, flag);			\
+									\
+	ASSERT_GE(fd, 0);						\
+	EXPECT_EQ(0, name(self->fd));					\
+	/* and without the rule */					\
+	EXPECT_NE(0, name(fd));						\
+	EXPECT_EQ(0, state(self->fd).stale);				\
+	EXPECT_EQ(0, run_ioctl(self->fd, CRT_CHECK, NULL));		\
+	close(fd);							\
+}
+
+TRAP(by_the_maximum, CRT_BREAK_MAXIMUM)
+TRAP(unknown_is_not_eligible, CRT_BREAK_UNKNOWN)
+TRAP(added_on_success_only, CRT_BREAK_ADD)
+TRAP(split_takes_it_along, CRT_BREAK_SPLIT)
+TRAP(miss_is_no_answer, CRT_BREAK_MISS)
+TRAP(no_reuse_under_a_pin, CRT_BREAK_REUSE)
+TRAP(one_pin_for_one_lookup, CRT_BREAK_ONE_PIN)
+TRAP(extents_stay_while_they_are_read, CRT_BREAK_KEEP)
+
+/* What is forced never goes live: what was moved is not found. */
+TEST_F(commit_root, forced_is_never_live)
+{
+	struct crt_request r = { .first = 12, .nr = 4, .forced = 1 };
+
+	ASSERT_EQ(0, change(self->fd, CRT_MOVE, 13));
+	ASSERT_EQ(0, ioctl(self->fd, CRT_READ, &r));
+	EXPECT_EQ(1, r.committed);
+	EXPECT_EQ(0, r.live);
+	EXPECT_EQ(CRT_EXTENT_BLOCKS, r.lost);
+	EXPECT_EQ(0, r.wrong);
+}
+
+/* --- all at once --------------------------------------------------------- */
+
+static atomic_long *sums;
+enum { READS, BAD, COMMITTED, MISSED, LIVE, NR_SUMS };
+
+static void read_for_ever(int fd)
+{
+	for (;;) {
+		struct crt_request r = {
+			.first = random() % (EXTENTS / CRT_GROUP) * CRT_GROUP,
+			.nr = 1 + random() % CRT_GROUP,
+			.split = !(random() % 3),
+			.pause_us = random() % 50 ? 0 : 2000,
+		};
+
+		if (ioctl(fd, CRT_READ, &r))
+			atomic_fetch_add(&sums[BAD], 1);
+		atomic_fetch_add(&sums[READS], 1);
+		atomic_fetch_add(&sums[BAD], r.wrong + r.lost + r.mixed);
+		atomic_fetch_add(&sums[COMMITTED], r.committed);
+		atomic_fetch_add(&sums[MISSED], r.missed);
+		atomic_fetch_add(&sums[LIVE], r.live);
+	}
+}
+
+static void change_for_ever(int fd)
+{
+	for (;;) {
+		change(fd, random() % 4 ? CRT_WRITE : CRT_MOVE, random() % EXTENTS);
+		if (!(random() % 8))
+			usleep(random() % 1000);
+	}
+}
+
+/* Readers, at the lowest priority, against writers, moves, commits and snapshots. */
+static void storm(struct __test_metadata *_metadata, int fd, int seconds, bool committed)
+{
+	pid_t pid[8];
+	int i;
+
+	sums = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	for (i = 0; i < 8; i++) {
+		pid[i] = fork();
+		if (pid[i])
+			continue;
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		srandom(getpid());
+		if (i < 2)
+			change_for_ever(fd);
+		setpriority(PRIO_PROCESS, 0, 19);
+		read_for_ever(fd);
+	}
+	for (i = 0; i < seconds * 50; i++) {
+		sleep_ms(20);
+		if (!(i % 7))
+			ioctl(fd, CRT_SNAPSHOT);
+		if (!commit(fd) && errno != ENOMEM)
+			EXPECT_EQ(0, errno);
+	}
+	for (i = 0; i < 8; i++)
+		stop(pid[i]);
+	TH_LOG("%ld reads: %ld committed, %ld missed, %ld live; %u blocks, %llu copied",
+	       sums[READS], sums[COMMITTED], sums[MISSED], sums[LIVE], state(fd).blocks,
+	       (unsigned long long)state(fd).cowed);
+	EXPECT_GT(sums[READS], 0);
+	EXPECT_EQ(committed, sums[COMMITTED] > 0);
+	EXPECT_EQ(0, sums[BAD]);
+	EXPECT_EQ(0, state(fd).stale);
+	EXPECT_EQ(0, state(fd).out_of_order);
+	EXPECT_EQ(0, run_ioctl(fd, CRT_CHECK, NULL));
+}
+
+TEST_F_TIMEOUT(commit_root, the_oracle_finds_no_difference, 90)
+{
+	ASSERT_TRUE(put(PARAMETERS "commit_root_oracle", "1"));
+	storm(_metadata, self->fd, 4, true);
+	put(PARAMETERS "commit_root_oracle", "0");
+	EXPECT_GT(sums[MISSED], 0);
+	EXPECT_LE(counter("differences"), 0);
+	EXPECT_LE(counter("switches_slept"), 0);
+	EXPECT_LE(counter("misuses"), 0);
+}
+
+/* It is no test if it finds nothing where the caller breaks the third rule. */
+TEST_F_TIMEOUT(commit_root, the_oracle_finds_a_broken_rule, 60)
+{
+	int fd = open_fs(CRT_COMMIT_ROOT, CRT_BREAK_KEEP), i;
+	pid_t pid;
+
+	ASSERT_GE(fd, 0);
+	if (counter("differences") < 0)
+		SKIP(return, "no debugfs");
+	ASSERT_TRUE(put(PARAMETERS "commit_root_oracle", "1"));
+	/* seldom before a search, and so sometimes within one */
+	pid = start_changes(fd, CRT_WRITE, 200);
+	for (i = 0; i < 5000 && counter("differences") <= 0; i++) {
+		struct crt_request r = { .first = 12, .nr = 4, .pause_us = 300 };
+
+		ioctl(fd, CRT_READ, &r);
+	}
+	stop(pid);
+	put(PARAMETERS "commit_root_oracle", "0");
+	EXPECT_GT(counter("differences"), 0);
+	close(fd);
+}
+
+/* The tree under its locks alone, and behind an rwsem as in btrfs. */
+TEST_F_TIMEOUT(commit_root, peers_find_the_same, 90)
+{
+	static const struct { __u32 search; bool committed; } peer[] = {
+		{ CRT_LIVE, false }, { CRT_BEHIND_RWSEM, true },
+	};
+	unsigned int i;
+
+	for (i = 0; i < 2; i++) {
+		int fd = open_fs(peer[i].search, 0);
+
+		ASSERT_GE(fd, 0);
+		storm(_metadata, fd, 2, peer[i].committed);
+		close(fd);
+	}
+}
+
+TEST_HARNESS_MAIN
