@@ -53,6 +53,9 @@ run_kernel()
 			[ -e "$programs/unfair_rwsem/$t" ] && echo "test $t 150 $t"
 		done
 		echo "unload fscommit_test"
+		echo "load commit_root_test"
+		echo "test commit_root 300 commit_root"
+		echo "unload commit_root_test"
 		echo "load unfair_torture torture_type=unfair_rwsem onoff_interval=3 stat_interval=0"
 		echo "test torture $((torture + 20)) torture_watch $torture"
 		echo "unload unfair_torture"
@@ -63,7 +66,8 @@ run_kernel()
 	step "$name: tests in the guest" "1-2 min" "$out.log" \
 		"$HARNESS/boot.sh" --out "$out" --timeout $((900 + torture)) "$name" \
 		"$out.plan" "$tree"/module/fscommit.ko "$tree"/selftests/test_modules/*.ko \
-		"$programs"/unfair_rwsem/* "$HARNESS/torture_watch" || true
+		"$programs"/unfair_rwsem/* "$programs/commit_root/commit_root" \
+		"$HARNESS/torture_watch" || true
 	collect "$name" "$out" $((SECONDS - start))
 }
 
@@ -73,9 +77,10 @@ run_expected()
 {
 	local name=$1 kernel=$2 regex=$3 start=$SECONDS out=$LOGS/expected-$1 tree=$CACHE/build/$2
 	local verdict=FAIL
-	printf 'load fscommit\nload fscommit_test\ntest %s 20 misuse %s\n' "$name" "$name" >"$out.plan"
+	printf 'load fscommit\nload fscommit_test\nload commit_root_test\ntest %s 20 misuse %s\n' \
+		"$name" "$name" >"$out.plan"
 	if "$HARNESS/boot.sh" --out "$out" --timeout 120 --expect "$regex" "$kernel" "$out.plan" \
-		"$tree/module/fscommit.ko" "$tree/selftests/test_modules/fscommit_test.ko" \
+		"$tree/module/fscommit.ko" "$tree"/selftests/test_modules/*_test.ko \
 		"$programs/unfair_rwsem/misuse" >"$out.log" 2>&1; then
 		verdict=ok
 	else
@@ -84,6 +89,16 @@ run_expected()
 	echo "$name $verdict $((SECONDS - start))" >"$out.verdict"
 }
 
+# The compilers first, two at once, where there is nothing to download or to wait for; what
+# fails is reported where it is needed.
+n=0
+for k in "${kernels[@]}"; do
+	[ -e "$CACHE/kernels/$k/arch" ] && [ -n "$(ls "$CACHE/toolchain" 2>/dev/null)" ] || continue
+	[ $((n++)) -eq 0 ] && say "building for ${#kernels[@]} kernels"
+	"$HARNESS/stage.sh" "$k" >/dev/null 2>&1 &
+	[ $((n % 2)) -eq 0 ] && wait
+done
+wait
 for k in "${kernels[@]}"; do
 	say "kernel $k"
 	run_kernel "$k"

@@ -18,14 +18,15 @@ tree=$CACHE/build/$name
 [ -z "$edit" ] || tree=$CACHE/build/$name-$(basename "$edit" .sed)
 mkdir -p "$tree/selftests"
 
+# By content, and with the time of the copy: make must see what another tree had otherwise.
 stage()
 {
 	local log=$LOGS/build-$(basename "$tree").log
 	mkdir -p "$LOGS"
-	rsync -a --delete --exclude '*.o' --exclude '*.ko' --exclude '*.mod*' --exclude '.*' \
+	rsync -a --no-times --checksum --delete --exclude '*.o' --exclude '*.ko' --exclude '*.mod*' --exclude '.*' \
 		--exclude Module.symvers --exclude modules.order --exclude '*.a' \
 		"$TOP/module" "$TOP/Kbuild" "$tree/"
-	rsync -a --delete --exclude '*.o' --exclude '*.ko' --exclude '*.mod*' --exclude '.*' \
+	rsync -a --no-times --checksum --delete --exclude '*.o' --exclude '*.ko' --exclude '*.mod*' --exclude '.*' \
 		--exclude Module.symvers --exclude modules.order --exclude '*.a' \
 		"$TOP/selftests/test_modules" "$tree/selftests/"
 	if [ -n "$edit" ]; then
