@@ -171,15 +171,13 @@ static int write_csums(struct crt *c, u64 place, u64 version)
 static int rewrite_extent(struct crt *c, u32 n, bool move)
 {
 	struct extent *e = &c->extent[n];
-	bool keep = !(c->setup.broken & CRT_BREAK_KEEP);
-	u64 place, version = e->version;
+	u64 place, version;
 	unsigned int i;
 	int ret;
 
 	if (!take_place(c, &place))
 		return -ENOSPC;
-	if (keep)
-		down_write(group_of(c, n));
+	version = e->version;
 	if (!move) {
 		spin_lock(&c->places_lock);
 		version = ++c->last_version;
@@ -198,20 +196,24 @@ static int rewrite_extent(struct crt *c, u32 n, bool move)
 	} else {
 		give_place(c, place, cow_running(c->fs));
 	}
-	if (keep)
-		up_write(group_of(c, n));
 	return ret;
 }
 
 static int change_extent(struct crt *c, u32 n, bool move)
 {
+	bool keep = !(c->setup.broken & CRT_BREAK_KEEP);
 	int ret;
 
 	if (n >= c->setup.extents)
 		return -EINVAL;
+	/* readers are waited for out of the transaction, or the commit would wait, too */
+	if (keep)
+		down_write(group_of(c, n));
 	cow_begin(c->fs);
 	ret = rewrite_extent(c, n, move);
 	cow_end(c->fs);
+	if (keep)
+		up_write(group_of(c, n));
 	return ret;
 }
 
