@@ -6,24 +6,24 @@
  * commit_roots. A set points to the newest one; replaced ones stay in its list, oldest
  * first, as long as they are pinned.
  *
- *  reader	pin: in an RCU read section, take the pointer and count up, per CPU.
- *		unpin: count down, on whichever CPU that is. Nobody looks at a sum, so
- *		neither writes a line that others do.
+ *  reader	pin: enter an SRCU read section (B), then take the pointer. unpin: leave
+ *		it, on whichever CPU that is. Both count on their own CPU, and write no
+ *		line that others do.
  *
  *  committer	prepare: allocate.
  *		switch: fill in the trees that this commit did not change, publish the
- *		pointer (A), then the generation; kill the count of the roots before.
- *		From there on all is done by others: when an RCU grace period has passed
- *		nobody can pin those any more, and their count becomes one shared atomic,
- *		whose last unpin queues the release. The switch waits for none of it.
+ *		pointer (A), then the generation; have SRCU call back when all who may
+ *		have seen the roots before have left. The switch waits for none of it.
  *
- *  release	In a workqueue, from the oldest on, while it is unpinned: the roots that
- *		the next commit has no more go to the filesystem, then the generation up
- *		to which blocks may be reused moves on. So one old pin keeps all later
- *		roots, too: they may share blocks with it.
+ *  release	In a workqueue, from the oldest on, if nobody has it any more: the roots
+ *		that the next commit has no more go to the filesystem, then the
+ *		generation up to which blocks may be reused moves on. So one old pin
+ *		keeps all later roots, too: they may share blocks with it.
  *
- * The count is a percpu_ref (Kent Overstreet, Tejun Heo), which was made for just that: many
- * get and put until it is killed, and a callback then.
+ * SRCU (Paul McKenney) is made for read sections that sleep; it counts them in turn in one of
+ * two sets of counters, so an old one holds up the next callbacks, which is the order that
+ * we want. commit_root_pin_again() cannot enter a section of the past: it counts on the
+ * roots themselves.
  *
  * With track_pins, each pin is in a list of its set, under a lock: for debugging. The
  * committer never takes that lock, except where it asks for the oldest pin.
@@ -32,7 +32,6 @@
 #include <linux/jiffies.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
-#include <linux/percpu-refcount.h>
 #include <linux/seq_file.h>
 #include <linux/slab.h>
 
@@ -60,9 +59,11 @@ struct tree_root {
 };
 
 struct commit_roots {
-	struct percpu_ref	pins;
 	struct commit_root_set	*set;
 	u64			generation;
+	struct rcu_head		head;
+	/* one for all pins of SRCU, until they have left; one each for the others */
+	atomic_t		users;
 	bool			wanted;
 	bool			unpinned;	/* for good; under lock */
 	unsigned long		replaced;	/* jiffies; 0: they are current */
@@ -71,50 +72,48 @@ struct commit_roots {
 	struct tree_root	tree[];
 };
 
-enum root_event {
-	EV_PIN,
-	EV_PIN_REFUSED,
-	EV_SWITCH,
-	EV_SWITCH_SLEPT,	/* the switch gave up its CPU: never */
-	EV_RELEASE,
-	EV_COMMITTED,		/* searches of a committed tree */
-	EV_MISS,		/* of these, with something missing */
-	EV_LIVE,
-	EV_DIFFERENCE,
-	EV_MISUSE,
-	NR_ROOT_EVENTS,
+static const char * const event_names[NR_COMMIT_ROOT_EVENTS] = {
+	[COMMIT_ROOT_PIN] = "pins",
+	[COMMIT_ROOT_UNPIN] = "unpins",
+	[COMMIT_ROOT_REFUSED] = "pins_refused",
+	[COMMIT_ROOT_SWITCH] = "switches",
+	[COMMIT_ROOT_SLEPT] = "switches_slept",
+	[COMMIT_ROOT_RELEASE] = "roots_released",
+	[COMMIT_ROOT_COMMITTED] = "searches_committed",
+	[COMMIT_ROOT_MISS] = "misses",
+	[COMMIT_ROOT_LIVE] = "searches_live",
+	[COMMIT_ROOT_DIFFERENCE] = "differences",
+	[COMMIT_ROOT_MISUSE] = "misuses",
 };
 
-static const char * const event_names[NR_ROOT_EVENTS] = {
-	[EV_PIN] = "pins",
-	[EV_PIN_REFUSED] = "pins_refused",
-	[EV_SWITCH] = "switches",
-	[EV_SWITCH_SLEPT] = "switches_slept",
-	[EV_RELEASE] = "roots_released",
-	[EV_COMMITTED] = "searches_committed",
-	[EV_MISS] = "misses",
-	[EV_LIVE] = "searches_live",
-	[EV_DIFFERENCE] = "differences",
-	[EV_MISUSE] = "misuses",
-};
+/* For the pins in the header alone. */
+DEFINE_STATIC_KEY_FALSE(commit_root_watched);
+EXPORT_SYMBOL_FSCOMMIT(commit_root_watched);
 
-struct commit_root_counts {
-	unsigned long nr[NR_ROOT_EVENTS];
-};
+int watch_pins(void)
+{
+	static_branch_inc(&commit_root_watched);
+	return 0;
+}
+
+void unwatch_pins(void)
+{
+	static_branch_dec(&commit_root_watched);
+}
 
 static struct workqueue_struct *release_wq;
 /* All sets, for debugfs. */
 static DEFINE_MUTEX(sets_mutex);
 static LIST_HEAD(sets);
 
-static void count(const struct commit_root_set *set, enum root_event event)
+static void count(const struct commit_root_set *set, enum commit_root_event event)
 {
 	this_cpu_inc(set->counts->nr[event]);
 }
 
 #define misused(set, fmt, ...)							\
 do {										\
-	count(set, EV_MISUSE);							\
+	count(set, COMMIT_ROOT_MISUSE);							\
 	WARN_ONCE(1, "fscommit: commit roots of %s: " fmt "\n", (set)->name,	\
 		  ##__VA_ARGS__);						\
 } while (0)
@@ -163,16 +162,10 @@ static void release_those_replaced(struct commit_roots *roots, const struct comm
 
 		if (!t->tree || is_still_in(t, i, next))
 			continue;
-		count(set, EV_RELEASE);
+		count(set, COMMIT_ROOT_RELEASE);
 		trace_commit_root_release(set->name, i, t->generation);
 		set->ops->release(set->private, t->root, t->generation);
 	}
-}
-
-static void free_roots(struct commit_roots *roots)
-{
-	percpu_ref_exit(&roots->pins);
-	kfree(roots);
 }
 
 static void release_work(struct work_struct *work)
@@ -197,16 +190,28 @@ static void release_work(struct work_struct *work)
 		list_del(&roots->node);
 		move_reusable(set);
 		raw_spin_unlock_irq(&set->lock);
-		free_roots(roots);
+		kfree(roots);
 	}
 }
 
-static void last_unpin(struct percpu_ref *pins)
+static unsigned long sum_of(const struct commit_root_set *set, enum commit_root_event event)
 {
-	struct commit_roots *roots = container_of(pins, struct commit_roots, pins);
+	unsigned long sum = 0;
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		sum += READ_ONCE(per_cpu_ptr(set->counts, cpu)->nr[event]);
+	return sum;
+}
+
+/* The last one queues the release. */
+static void put_roots(struct commit_roots *roots)
+{
 	struct commit_root_set *set = roots->set;
 	unsigned long irqflags;
 
+	if (!atomic_dec_and_test(&roots->users))
+		return;
 	/* as one step: the roots, and the set with them, may go as soon as they are seen so */
 	raw_spin_lock_irqsave(&set->lock, irqflags);
 	roots->unpinned = true;
@@ -214,24 +219,36 @@ static void last_unpin(struct percpu_ref *pins)
 	raw_spin_unlock_irqrestore(&set->lock, irqflags);
 }
 
+static void all_have_left(struct rcu_head *head)
+{
+	put_roots(container_of(head, struct commit_roots, head));
+}
+
+/* Nobody finds these roots any more. Called once, by who has replaced them. */
+static void retire(struct commit_roots *roots)
+{
+	if (roots)
+		call_srcu(&roots->set->pins, &roots->head, all_have_left);
+}
+
 /* --- pins ---------------------------------------------------------------- */
 
 static void track(struct commit_pin *pin)
 {
-	struct commit_root_set *set = pin->roots->set;
+	struct commit_root_set *set = pin->set;
 	unsigned long irqflags;
 
 	pin->since = jiffies;
 	pin->pid = task_pid_nr(current);
 	memcpy(pin->comm, current->comm, sizeof(pin->comm));
 	spin_lock_irqsave(&set->track_lock, irqflags);
-	list_add_tail(&pin->node, &set->pins);
+	list_add_tail(&pin->node, &set->tracks);
 	spin_unlock_irqrestore(&set->track_lock, irqflags);
 }
 
 static void untrack(struct commit_pin *pin)
 {
-	struct commit_root_set *set = pin->roots->set;
+	struct commit_root_set *set = pin->set;
 	unsigned long irqflags;
 
 	spin_lock_irqsave(&set->track_lock, irqflags);
@@ -239,44 +256,34 @@ static void untrack(struct commit_pin *pin)
 	spin_unlock_irqrestore(&set->track_lock, irqflags);
 }
 
-/**
- * commit_root_pin() - keep the roots of the newest commit
- * @set: the set
- * @pin: to be given to commit_root_unpin(), by any task
- *
- * The pin may be held across anything that sleeps. It keeps the blocks that were freed
- * since from being reused: see commit_root_wanted().
- *
- * Context: any but NMI; does not sleep. With track_pins not from hard interrupts.
- * Return: 0; -ENODATA before the first commit; -ESHUTDOWN after
- * commit_root_set_destroy() began.
- */
-int commit_root_pin(struct commit_root_set *set, struct commit_pin *pin)
+void __commit_root_pinned(struct commit_pin *pin)
 {
-	struct commit_roots *roots;
-
-	rcu_read_lock();
-	do {
-		/* A: pairs with the release in commit_root_switch() */
-		roots = rcu_dereference(set->roots);
-		if (unlikely(!roots))
-			break;
-		/* fails if they were replaced just now: then there are newer ones */
-	} while (unlikely(!percpu_ref_tryget_live_rcu(&roots->pins)));
-	rcu_read_unlock();
-
-	pin->roots = roots;
-	if (unlikely(!roots)) {
-		count(set, EV_PIN_REFUSED);
-		return READ_ONCE(set->ending) ? -ESHUTDOWN : -ENODATA;
-	}
-	count(set, EV_PIN);
-	trace_commit_root_pin(set->name, roots->generation);
-	if (unlikely(set->tracked))
+	trace_commit_root_pin(pin->set->name, pin->roots->generation);
+	if (pin->set->tracked)
 		track(pin);
-	return 0;
 }
-EXPORT_SYMBOL_FSCOMMIT(commit_root_pin);
+EXPORT_SYMBOL_FSCOMMIT(__commit_root_pinned);
+
+void __commit_root_unpinned(struct commit_pin *pin)
+{
+	trace_commit_root_unpin(pin->set->name, pin->roots->generation);
+	if (pin->set->tracked)
+		untrack(pin);
+}
+EXPORT_SYMBOL_FSCOMMIT(__commit_root_unpinned);
+
+/* There are no roots to pin: takes back what was done. */
+int __commit_root_refused(struct commit_root_set *set, int idx)
+{
+	int ret = READ_ONCE(set->ending) ? -ESHUTDOWN : -ENODATA;
+
+	count(set, COMMIT_ROOT_REFUSED);
+	__srcu_read_unlock(&set->pins, idx);
+	/* the last look at the set */
+	count(set, COMMIT_ROOT_UNPIN);
+	return ret;
+}
+EXPORT_SYMBOL_FSCOMMIT(__commit_root_refused);
 
 /**
  * commit_root_pin_again() - a second pin of the same roots
@@ -289,38 +296,32 @@ EXPORT_SYMBOL_FSCOMMIT(commit_root_pin);
  */
 void commit_root_pin_again(struct commit_pin *pin, const struct commit_pin *held)
 {
-	struct commit_roots *roots = held->roots;
-
-	pin->roots = roots;
-	if (WARN_ONCE(!roots, "fscommit: %s() of a pin that is not held\n", __func__))
+	*pin = (struct commit_pin){ .roots = held->roots, .set = held->set, .idx = -1 };
+	if (WARN_ONCE(!held->roots, "fscommit: %s() of a pin that is not held\n", __func__))
 		return;
-	percpu_ref_get(&roots->pins);
-	count(roots->set, EV_PIN);
-	trace_commit_root_pin(roots->set->name, roots->generation);
-	if (unlikely(roots->set->tracked))
-		track(pin);
+	count(pin->set, COMMIT_ROOT_PIN);
+	atomic_inc(&pin->roots->users);
+	if (static_branch_unlikely(&commit_root_watched))
+		__commit_root_pinned(pin);
 }
 EXPORT_SYMBOL_FSCOMMIT(commit_root_pin_again);
 
-/**
- * commit_root_unpin() - give up a pin
- * @pin: the pin; twice is a bug of the caller, and has no effect
- *
- * Context: as commit_root_pin(), and by any task on any CPU.
- */
-void commit_root_unpin(struct commit_pin *pin)
+/* One of commit_root_pin_again(), or of nobody. */
+void __commit_root_unpin_odd(struct commit_pin *pin)
 {
+	struct commit_root_set *set = pin->set;
 	struct commit_roots *roots = pin->roots;
 
-	if (WARN_ONCE(!roots, "fscommit: %s() of a pin that is not held\n", __func__))
+	if (WARN_ONCE(!roots, "fscommit: commit_root_unpin() of a pin that is not held\n"))
 		return;
-	trace_commit_root_unpin(roots->set->name, roots->generation);
-	if (unlikely(roots->set->tracked))
-		untrack(pin);
+	if (static_branch_unlikely(&commit_root_watched))
+		__commit_root_unpinned(pin);
 	pin->roots = NULL;
-	percpu_ref_put(&roots->pins);
+	put_roots(roots);
+	/* the last look at the set */
+	count(set, COMMIT_ROOT_UNPIN);
 }
-EXPORT_SYMBOL_FSCOMMIT(commit_root_unpin);
+EXPORT_SYMBOL_FSCOMMIT(__commit_root_unpin_odd);
 
 /**
  * commit_root_generation() - of the commit that is pinned
@@ -404,7 +405,6 @@ struct commit_roots *commit_root_prepare(struct commit_root_set *set, gfp_t gfp)
 	struct commit_roots *roots;
 	unsigned int capacity;
 	bool ending, busy;
-	int ret;
 
 	raw_spin_lock_irq(&set->lock);
 	ending = set->ending;
@@ -419,19 +419,15 @@ struct commit_roots *commit_root_prepare(struct commit_root_set *set, gfp_t gfp)
 		misused(set, "two commits are prepared at once");
 		return ERR_PTR(-EBUSY);
 	}
-	ret = -ENOMEM;
 	roots = kzalloc(struct_size(roots, tree, capacity), gfp);
-	if (!roots)
-		goto fail;
+	if (!roots) {
+		WRITE_ONCE(set->preparing, false);
+		return ERR_PTR(-ENOMEM);
+	}
 	roots->capacity = capacity;
 	roots->set = set;
-	ret = percpu_ref_init(&roots->pins, last_unpin, 0, gfp);
-	if (!ret)
-		return roots;
-	kfree(roots);
-fail:
-	WRITE_ONCE(set->preparing, false);
-	return ERR_PTR(ret);
+	atomic_set(&roots->users, 1);
+	return roots;
 }
 EXPORT_SYMBOL_FSCOMMIT(commit_root_prepare);
 
@@ -518,12 +514,10 @@ int commit_root_switch(struct commit_roots *next, u64 generation)
 	set->preparing = false;
 	raw_spin_unlock_irqrestore(&set->lock, irqflags);
 
-	/* its release callback comes later, and not from here */
-	if (old)
-		percpu_ref_kill(&old->pins);
-	count(set, EV_SWITCH);
+	retire(old);
+	count(set, COMMIT_ROOT_SWITCH);
 	if (unlikely(current->nvcsw != slept))
-		count(set, EV_SWITCH_SLEPT);
+		count(set, COMMIT_ROOT_SLEPT);
 	trace_commit_root_switch(set->name, generation, atomic64_read(&set->reusable));
 	return 0;
 }
@@ -544,7 +538,7 @@ void commit_root_cancel(struct commit_roots *next)
 	if (IS_ERR_OR_NULL(next))
 		return;
 	set = next->set;
-	free_roots(next);
+	kfree(next);
 	WRITE_ONCE(set->preparing, false);
 }
 EXPORT_SYMBOL_FSCOMMIT(commit_root_cancel);
@@ -554,7 +548,7 @@ static bool oldest_tracked(struct commit_root_set *set, struct commit_pin_info *
 	struct commit_pin *pin;
 
 	spin_lock_irq(&set->track_lock);
-	pin = list_first_entry_or_null(&set->pins, struct commit_pin, node);
+	pin = list_first_entry_or_null(&set->tracks, struct commit_pin, node);
 	if (pin) {
 		info->generation = pin->roots->generation;
 		info->age_ms = jiffies_to_msecs(jiffies - pin->since);
@@ -692,10 +686,16 @@ int commit_root_set_init(struct commit_root_set *set, const char *name,
 	set->counts = alloc_percpu(struct commit_root_counts);
 	if (!set->counts)
 		return -ENOMEM;
+	if (init_srcu_struct(&set->pins)) {
+		free_percpu(set->counts);
+		return -ENOMEM;
+	}
+	if (set->tracked)
+		watch_pins();
 	raw_spin_lock_init(&set->lock);
 	spin_lock_init(&set->track_lock);
 	INIT_LIST_HEAD(&set->all);
-	INIT_LIST_HEAD(&set->pins);
+	INIT_LIST_HEAD(&set->tracks);
 	INIT_WORK(&set->work, release_work);
 	ida_init(&set->slots);
 	/* nothing is below it: no request is eligible before the first commit */
@@ -726,13 +726,14 @@ static void say_who_pins(struct commit_root_set *set, u64 generation)
  * From the first call on nothing can be pinned or prepared. It waits until what is not
  * pinned has been released, all of it by &commit_root_ops.release, but for no pin.
  *
- * Context: process context; may sleep, for a grace period of RCU.
+ * Context: process context; may sleep, for a grace period of SRCU.
  * Return: 0, and the memory may be freed; -EBUSY if something is pinned, which the log
  * names, or in preparation: to be called again.
  */
 int commit_root_set_destroy(struct commit_root_set *set)
 {
 	struct commit_roots *roots;
+	unsigned long unpins;
 	bool preparing, pinned;
 	u64 generation;
 
@@ -744,18 +745,25 @@ int commit_root_set_destroy(struct commit_root_set *set)
 	if (roots)
 		roots->replaced = jiffies | 1;
 	raw_spin_unlock_irq(&set->lock);
-	if (roots)
-		percpu_ref_kill(&roots->pins);
-	/* the counts that were killed have become shared, and those at 0 have gone */
-	rcu_barrier();
-	flush_work(&set->work);
-
+	retire(roots);
+	/*
+	 * C: pairs with B. A reader either finds no roots, or its pin is in the sum below.
+	 * Unpins first: who comes in between makes it look pinned, not free.
+	 */
+	smp_mb();
+	unpins = sum_of(set, COMMIT_ROOT_UNPIN);
+	smp_rmb();
+	pinned = sum_of(set, COMMIT_ROOT_PIN) != unpins;
+	if (!pinned) {
+		/* nobody is in: the callbacks come, then the work that they queue */
+		srcu_barrier(&set->pins);
+		flush_work(&set->work);
+	}
 	raw_spin_lock_irq(&set->lock);
 	roots = oldest_roots(set);
-	pinned = roots;
 	generation = roots ? roots->generation : 0;
 	raw_spin_unlock_irq(&set->lock);
-	if (pinned) {
+	if (pinned || WARN_ON_ONCE(roots)) {
 		say_who_pins(set, generation);
 		return -EBUSY;
 	}
@@ -763,12 +771,13 @@ int commit_root_set_destroy(struct commit_root_set *set)
 		misused(set, "destroyed with a commit in preparation");
 		return -EBUSY;
 	}
-	/* the one that took the last off the list may still look at it */
-	flush_work(&set->work);
 	mutex_lock(&sets_mutex);
 	list_del(&set->node);
 	mutex_unlock(&sets_mutex);
+	if (set->tracked)
+		unwatch_pins();
 	ida_destroy(&set->slots);
+	cleanup_srcu_struct(&set->pins);
 	free_percpu(set->counts);
 	set->counts = NULL;
 	return 0;
@@ -783,7 +792,7 @@ static void ask_oracle(struct commit_search *s)
 
 	if (!s->ops->compare || s->ops->compare(s, &diff))
 		return;
-	count(s->set, EV_DIFFERENCE);
+	count(s->set, COMMIT_ROOT_DIFFERENCE);
 	pr_err("fscommit: commit roots of %s: key %llu, generation %llu, committed in %llu: \"%s\" there, \"%s\" live\n",
 	       s->set->name, diff.key, s->gen.max, s->generation, diff.committed, diff.live);
 }
@@ -808,14 +817,14 @@ static int search_committed(struct commit_search *s)
 			ret = PTR_ERR(s->root);
 		} else {
 			s->committed = true;
-			count(s->set, EV_COMMITTED);
+			count(s->set, COMMIT_ROOT_COMMITTED);
 			ret = s->ops->search(s);
 			if (!ret && !forced && READ_ONCE(commit_root_oracle))
 				ask_oracle(s);
 		}
 		if (ret == -ENOENT) {
 			s->missed = true;
-			count(s->set, EV_MISS);
+			count(s->set, COMMIT_ROOT_MISS);
 			trace_commit_root_miss(s->set->name, s->gen.max, s->generation);
 		}
 	}
@@ -847,7 +856,7 @@ int commit_root_search(struct commit_search *s)
 	if (ret != -ENOENT || s->mode == COMMIT_SEARCH_FORCED)
 		return ret;
 	s->live = true;
-	count(s->set, EV_LIVE);
+	count(s->set, COMMIT_ROOT_LIVE);
 	return s->ops->search(s);
 }
 EXPORT_SYMBOL_FSCOMMIT(commit_root_search);
@@ -859,7 +868,6 @@ static void show_set(struct seq_file *m, struct commit_root_set *set)
 	struct commit_roots *roots;
 	unsigned int i, nr = 0;
 	u64 oldest = 0;
-	int cpu;
 
 	raw_spin_lock_irq(&set->lock);
 	list_for_each_entry(roots, &set->all, node)
@@ -870,13 +878,8 @@ static void show_set(struct seq_file *m, struct commit_root_set *set)
 	raw_spin_unlock_irq(&set->lock);
 	seq_printf(m, "%s running=%lld reusable=%lld oldest=%llu kept=%u\n", set->name,
 		   atomic64_read(&set->running), atomic64_read(&set->reusable), oldest, nr);
-	for (i = 0; i < NR_ROOT_EVENTS; i++) {
-		unsigned long sum = 0;
-
-		for_each_possible_cpu(cpu)
-			sum += per_cpu_ptr(set->counts, cpu)->nr[i];
-		seq_printf(m, "  %s %lu\n", event_names[i], sum);
-	}
+	for (i = 0; i < NR_COMMIT_ROOT_EVENTS; i++)
+		seq_printf(m, "  %s %lu\n", event_names[i], sum_of(set, i));
 }
 
 static void show_pins(struct seq_file *m, struct commit_root_set *set)
@@ -884,7 +887,7 @@ static void show_pins(struct seq_file *m, struct commit_root_set *set)
 	struct commit_pin *pin;
 
 	spin_lock_irq(&set->track_lock);
-	list_for_each_entry(pin, &set->pins, node)
+	list_for_each_entry(pin, &set->tracks, node)
 		seq_printf(m, "  pin generation=%llu comm=%s pid=%d age_ms=%u\n",
 			   pin->roots->generation, pin->comm, pin->pid,
 			   jiffies_to_msecs(jiffies - pin->since));
@@ -918,7 +921,5 @@ int __init init_commit_roots(struct dentry *debugfs)
 
 void exit_commit_roots(void)
 {
-	/* callbacks of counts that were the last of a set */
-	rcu_barrier();
 	destroy_workqueue(release_wq);
 }

@@ -102,13 +102,17 @@ DECLARE_EVENT_CLASS(commit_root_generation,
 	TP_printk("set=%s generation=%llu", __entry->set, __entry->generation)
 );
 
-DEFINE_EVENT(commit_root_generation, commit_root_pin,
-	TP_PROTO(const char *set, u64 generation),
-	TP_ARGS(set, generation));
+/* Pins are inline: they look for these only while somebody does. */
+int watch_pins(void);
+void unwatch_pins(void);
 
-DEFINE_EVENT(commit_root_generation, commit_root_unpin,
+DEFINE_EVENT_FN(commit_root_generation, commit_root_pin,
 	TP_PROTO(const char *set, u64 generation),
-	TP_ARGS(set, generation));
+	TP_ARGS(set, generation), watch_pins, unwatch_pins);
+
+DEFINE_EVENT_FN(commit_root_generation, commit_root_unpin,
+	TP_PROTO(const char *set, u64 generation),
+	TP_ARGS(set, generation), watch_pins, unwatch_pins);
 
 /* Freed blocks of up to @reusable may be reused at that moment. */
 TRACE_EVENT(commit_root_switch,

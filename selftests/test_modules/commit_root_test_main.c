@@ -513,6 +513,32 @@ static int pin_loop(struct crt *c, struct crt_loop *loop)
 	return ret;
 }
 
+/* A second pin of roots that are replaced keeps them, when the first one has gone. */
+static int pin_again(struct commit_root_set *set, struct commit_tree *tree, struct crt *c)
+{
+	struct commit_pin first, second;
+	struct commit_roots *next;
+	unsigned int i;
+	int ret = commit_root_pin(set, &first);
+
+	if (ret)
+		return ret;
+	next = commit_root_prepare(set, GFP_KERNEL);
+	if (IS_ERR(next))
+		return PTR_ERR(next);
+	ret = commit_root_update(next, tree, &c->roots) ?: commit_root_switch(next, 9);
+	commit_root_pin_again(&second, &first);
+	commit_root_unpin(&first);
+	msleep(100);
+	if (commit_root_of(&second, tree, NULL) != c || commit_root_generation(&second) != 7 ||
+	    commit_root_reusable(set) != 7)
+		ret = -EPROTO;
+	commit_root_unpin(&second);
+	for (i = 0; i < 5000 && commit_root_reusable(set) != 9; i++)
+		msleep(1);
+	return i == 5000 ? -ETIME : ret;
+}
+
 /* What is refused without a warning: 0 if all of it is. */
 static int too_early(struct crt *c)
 {
@@ -551,6 +577,7 @@ static int too_early(struct crt *c)
 	if (commit_root_eligible(&set, &gen) || commit_root_covers(&pin, &gen))
 		ret = -EPROTO;
 	commit_root_unpin(&pin);
+	ret = ret ?: pin_again(&set, &tree, c);
 	commit_tree_destroy(&late);
 	commit_tree_destroy(&tree);
 	return commit_root_set_destroy(&set) ?: ret;

@@ -12,9 +12,12 @@
 #include <linux/gfp_types.h>
 #include <linux/idr.h>
 #include <linux/list.h>
+#include <linux/jump_label.h>
+#include <linux/percpu.h>
 #include <linux/rcupdate.h>
 #include <linux/sched.h>
 #include <linux/spinlock_types.h>
+#include <linux/srcu.h>
 #include <linux/types.h>
 #include <linux/workqueue.h>
 
@@ -129,7 +132,25 @@ static inline bool __commit_gen_within(const struct commit_gen *gen, u64 generat
 /* --- the set ------------------------------------------------------------- */
 
 struct commit_roots;	/* those of one commit */
-struct commit_root_counts;
+
+enum commit_root_event {
+	COMMIT_ROOT_PIN,
+	COMMIT_ROOT_UNPIN,
+	COMMIT_ROOT_REFUSED,	/* of the pins */
+	COMMIT_ROOT_SWITCH,
+	COMMIT_ROOT_SLEPT,	/* a switch gave up its CPU: never */
+	COMMIT_ROOT_RELEASE,
+	COMMIT_ROOT_COMMITTED,	/* searches of a committed tree */
+	COMMIT_ROOT_MISS,	/* of these, with something missing */
+	COMMIT_ROOT_LIVE,
+	COMMIT_ROOT_DIFFERENCE,
+	COMMIT_ROOT_MISUSE,
+	NR_COMMIT_ROOT_EVENTS,
+};
+
+struct commit_root_counts {
+	unsigned long	nr[NR_COMMIT_ROOT_EVENTS];
+};
 
 /**
  * struct commit_root_ops - what a filesystem does
@@ -150,9 +171,10 @@ struct commit_root_set {
 /* private: read by readers, written by a switch */
 	struct commit_roots __rcu	*roots;
 	atomic64_t			running;
+	struct commit_root_counts __percpu *counts;
 	bool				tracked;
 	bool				ending;
-	struct commit_root_counts __percpu *counts;
+	struct srcu_struct		pins;
 /* private: of the committer */
 	raw_spinlock_t			lock ____cacheline_aligned_in_smp;
 	bool				preparing;
@@ -167,7 +189,7 @@ struct commit_root_set {
 	const char			*name;
 	struct list_head		node;
 	spinlock_t			track_lock;
-	struct list_head		pins;		/* oldest first, when tracked */
+	struct list_head		tracks;		/* pins, oldest first, when tracked */
 };
 
 /**
@@ -190,8 +212,10 @@ struct commit_tree {
  */
 struct commit_pin {
 /* private: */
-	struct commit_roots	*roots;
-	unsigned long		since;		/* jiffies; the rest when tracked */
+	struct commit_roots	*roots;		/* NULL: given up */
+	struct commit_root_set	*set;
+	int			idx;		/* of SRCU; < 0: by commit_root_pin_again() */
+	unsigned long		since;		/* jiffies; this and the rest when tracked */
 	pid_t			pid;
 	char			comm[TASK_COMM_LEN];
 	struct list_head	node;
@@ -234,9 +258,71 @@ static inline bool commit_root_eligible(const struct commit_root_set *set,
 	return __commit_gen_within(gen, atomic64_read(&set->running) - 1);
 }
 
-int __must_check commit_root_pin(struct commit_root_set *set, struct commit_pin *pin);
+/* Somebody wants to know of each pin: trace events, or track_pins. */
+DECLARE_STATIC_KEY_FALSE(commit_root_watched);
+void __commit_root_pinned(struct commit_pin *pin);
+void __commit_root_unpinned(struct commit_pin *pin);
+int __commit_root_refused(struct commit_root_set *set, int idx);
+void __commit_root_unpin_odd(struct commit_pin *pin);
+
+/**
+ * commit_root_pin() - keep the roots of the newest commit
+ * @set: the set
+ * @pin: to be given to commit_root_unpin(), by any task
+ *
+ * The pin may be held across anything that sleeps. It keeps the blocks that were freed
+ * since from being reused: see commit_root_wanted().
+ *
+ * Context: any but NMI; does not sleep. With track_pins not from hard interrupts.
+ * Return: 0; -ENODATA before the first commit; -ESHUTDOWN after
+ * commit_root_set_destroy() began.
+ */
+static inline int __must_check commit_root_pin(struct commit_root_set *set,
+					       struct commit_pin *pin)
+{
+	struct commit_roots *roots;
+	int idx;
+
+	this_cpu_inc(set->counts->nr[COMMIT_ROOT_PIN]);
+	/* as srcu_down_read(), which 6.1 lacks; its full barrier is B */
+	idx = __srcu_read_lock(&set->pins);
+	/* A: pairs with the release in commit_root_switch() */
+	roots = rcu_dereference_check(set->roots, true);
+	pin->roots = roots;
+	pin->set = set;
+	pin->idx = idx;
+	if (unlikely(!roots))
+		return __commit_root_refused(set, idx);
+	if (static_branch_unlikely(&commit_root_watched))
+		__commit_root_pinned(pin);
+	return 0;
+}
+
 void commit_root_pin_again(struct commit_pin *pin, const struct commit_pin *held);
-void commit_root_unpin(struct commit_pin *pin);
+
+/**
+ * commit_root_unpin() - give up a pin
+ * @pin: the pin; twice is a bug of the caller, and has no effect but a warning
+ *
+ * Context: as commit_root_pin(), and by any task on any CPU.
+ */
+static inline void commit_root_unpin(struct commit_pin *pin)
+{
+	struct commit_root_set *set = pin->set;
+	int idx = pin->idx;
+
+	if (unlikely(!pin->roots || idx < 0)) {
+		__commit_root_unpin_odd(pin);
+		return;
+	}
+	if (static_branch_unlikely(&commit_root_watched))
+		__commit_root_unpinned(pin);
+	pin->roots = NULL;
+	__srcu_read_unlock(&set->pins, idx);
+	/* the last look at the set: see commit_root_set_destroy() */
+	this_cpu_inc(set->counts->nr[COMMIT_ROOT_UNPIN]);
+}
+
 u64 commit_root_generation(const struct commit_pin *pin);
 void *commit_root_of(const struct commit_pin *pin, const struct commit_tree *tree,
 		     u64 *generation);
