@@ -21,6 +21,7 @@ help:
 	@echo 'For developers'
 	@echo '  make torture          unfair_torture for DURATION=600 s on KERNEL=uml-debug'
 	@echo '  make bench            every figure of the documents, with plots and a report'
+	@echo '  make bench-csum       of these, commits against readers of checksums'
 	@echo '  make test-meta        every mutant of the lock must fail its test'
 	@echo '  make kernels          fetch and build all kernels of the matrix'
 	@echo '  make clean            what a build leaves in this folder'
@@ -45,6 +46,9 @@ torture:
 bench:
 	@selftests/bench/bench.sh
 
+bench-csum:
+	@selftests/bench/bench.sh csum
+
 test-meta:
 	@selftests/meta/run.sh all
 
@@ -57,5 +61,5 @@ clean:
 		-o -name '.module-common*' \) -delete
 	@rm -rf out
 
-.PHONY: all help module install demo test torture bench test-meta kernels clean
+.PHONY: all help module install demo test torture bench bench-csum test-meta kernels clean
 endif

@@ -6,6 +6,7 @@
 #
 #   bench.sh            about 20 minutes with a warm cache
 #   QUICK=1 bench.sh    about 3: short rounds, to see that everything works
+#   bench.sh csum       commits against readers of checksums alone, 4 minutes
 #
 # Results: out/bench/report.html, the SVG plots beside it, and in a folder per boot the
 # JSON, the text of each program and the guest's log.
@@ -20,10 +21,10 @@ out=$TOP/out/bench
 # D: seconds of a ckptlat or mix round; R: rounds
 if [ "${QUICK:-0}" != 0 ]; then
 	D=1s R=1 pairs_rounds=10 scaling='-r 2 -D 0.2s' bound='-r 2 -D 0.5s'
-	usually_uml='50 s' usually_612='60 s' usually_full='30 s'
+	usually_uml='50 s' usually_612='60 s' usually_full='30 s' csum='-r 2 -D 1s' usually_csum='40 s'
 else
 	D=2s R=5 pairs_rounds=100 scaling='-r 7 -D 0.5s' bound='-r 5 -D 3s'
-	usually_uml='8 min' usually_612='7 min' usually_full='3 min'
+	usually_uml='8 min' usually_612='7 min' usually_full='3 min' csum='-r 5 -D 3s' usually_csum='3 min'
 fi
 ckptlat="ckptlat -r $R -D $D"
 holders="--reader-policy=idle --reader-section=2000 --reader-interval=5000 --title='SCHED_IDLE readers that hold it for 2 ms'"
@@ -34,10 +35,12 @@ plan()
 	{
 		echo 'load fscommit'
 		echo 'load fscommit_test'
+		echo 'load commit_root_test'
 		echo 'test prepare 10 mkdir -p /tmp/out'
 		while read -r name seconds cmd; do
 			echo "test $name $seconds $cmd --json=/tmp/out/$name.json"
 		done
+		echo 'unload commit_root_test'
 		echo 'unload fscommit_test'
 		echo 'unload fscommit'
 	} >"$CACHE/build/bench-$1.plan"
@@ -68,8 +71,7 @@ boot()
 	step "$name: $(grep -c '^test' "$CACHE/build/bench-$name.plan") programs in the guest" \
 		"$usually" "$LOGS/bench-$name.log" boot_and_follow "$dir" --timeout "$limit" "$@" \
 		"$kernel" "$CACHE/build/bench-$name.plan" "$tree/module/fscommit.ko" \
-		"$tree/selftests/test_modules/fscommit_test.ko" \
-		"$CACHE/build/bench/ckptlat" "$CACHE/build/bench/lockbench" ||
+		"$tree"/selftests/test_modules/*_test.ko "$CACHE"/build/bench/* ||
 		die "$name: $(cat "$dir/verdict" 2>/dev/null || echo 'the guest did not start'); see $dir"
 	# the text of each program, and whether it did well
 	awk -v dir="$dir" '
@@ -83,6 +85,23 @@ boot()
 	done < <(grep '^DONE ' "$dir/result.txt")
 }
 
+# Checksums: one guest, and what stands in the report of it alone.
+csum()
+{
+	plan csum <<-END
+		csum 600 csumbench commits $csum
+	END
+	plan csum-icount <<-END
+		pins 100 csumbench pins -r 20 -n 10000
+	END
+	boot csum-icount 6.12 200 '20 s' --icount
+	plan csum-pins <<-END
+		pins 100 csumbench pins -r 7
+	END
+	boot csum-pins uml 200 '15 s'
+	boot csum uml 900 "$usually_csum"
+}
+
 run()
 {
 	local p
@@ -90,10 +109,15 @@ run()
 	mkdir -p "$CACHE/build/bench" "$LOGS"
 	rm -rf "$out"
 	mkdir -p "$out"
-	for p in ckptlat lockbench; do
+	for p in ckptlat lockbench csumbench; do
 		gcc -O2 -Wall -Wextra -static -o "$CACHE/build/bench/$p" "$bench/$p.c"
 	done
 
+	if [ "${1:-all}" = csum ]; then
+		csum
+		/usr/bin/python3 "$bench/report.py" --out "$out" "$out/csum/csum.json"
+		return
+	fi
 	plan uml <<-END
 		nice19 200 $ckptlat --title='readers at nice 19'
 		idle 200 $ckptlat --reader-policy=idle --title='SCHED_IDLE readers'
@@ -126,18 +150,24 @@ run()
 	plan 6.12-icount <<-END
 		pairs 200 lockbench pairs -r 20 -n 10000 --unit=instructions
 	END
-	say "make bench: four guests, one after the other; leave the machine alone meanwhile"
+	say "make bench: several guests, one after the other; leave the machine alone meanwhile"
 	boot 6.12-icount 6.12 300 '20 s' --icount
 	boot uml uml 900 "$usually_uml"
 	boot 6.12 6.12 1200 "$usually_612"
 	boot 6.12-full 6.12 600 "$usually_full" --append preempt=full
+	csum
 
 	/usr/bin/python3 "$bench/report.py" --out "$out" \
 		"$out"/uml/{nice19,idle,weight,holders,fifo}.json \
 		"$out"/6.12/{nice19,section200,section2000,idle,weight,throttled,holders}.json \
 		"$out"/6.12-full/{nice19,section200,section2000}.json \
 		"$out"/uml/mix.json "$out"/6.12/mix.json \
-		"$out"/uml/{bound,bound-apart,pairs,scaling}.json "$out/6.12-icount/pairs.json"
+		"$out"/uml/{bound,bound-apart,pairs,scaling}.json "$out/6.12-icount/pairs.json" \
+		"$out/csum/csum.json"
 }
 
-locked bench run
+case ${1:-all} in
+all|csum) ;;
+*) die "bench.sh: '$1': must be all or csum" ;;
+esac
+locked bench run "$@"

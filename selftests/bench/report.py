@@ -29,13 +29,21 @@ LOCKS = {
     "f2fs": ("f2fs-style unfair", "#0065a3", (0, (6, 2, 1.2, 2)), "^"),
     "unfair": ("unfair_rwsem (ours)", "#006d4e", "-", "o"),
     "empty": ("(empty loop)", "#777777", "-", "x"),
+    # where the readers of checksums search
+    "alone": ("no readers", "#777777", "-", "x"),
+    "live-rwsem": ("live tree, rw_semaphore", "#c44e00", (0, (6, 2)), "s"),
+    "live-unfair": ("live tree, unfair_rwsem", "#a8527f", (0, (1.2, 1.5)), "D"),
+    "behind-rwsem": ("committed, behind rw_semaphore", "#0065a3", (0, (6, 2, 1.2, 2)), "^"),
+    "commit-root": ("commit-root search (ours)", "#006d4e", "-", "o"),
 }
+OURS = ("unfair", "commit-root")
 PEERS = ("rwsem", "percpu", "f2fs")
 FIGURES = {
     "pairs": ("read_pair",),
     "scaling": ("one_cpu", "two_cpus", "speedup"),
     "mix": ("writes", "reads", "writes_ratio", "reads_ratio", "reader_wait_max"),
     "bound": ("writes", "reads", "reader_wait_max"),
+    "csum": ("round_max",),
 }
 CSS = """
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto;
@@ -209,7 +217,7 @@ def plot_waits(run, out, png):
 def bars(ax, run, figure, scale, label, log=False, text=None):
     """A bar per lock, ours on top; a line from the lowest to the highest round."""
     names = [n for n in reversed(list(run["locks"])) if figure in run["locks"][n]]
-    names.sort(key=lambda n: n != "unfair", reverse=True)
+    names.sort(key=lambda n: n not in OURS, reverse=True)
     rows = {n: i for i, n in enumerate(names)}
     biggest = max(run["locks"][n][figure]["max"] for n in names) * scale
     for name, y in rows.items():
@@ -217,7 +225,7 @@ def bars(ax, run, figure, scale, label, log=False, text=None):
         _, colour, _, _ = LOCKS[name]
         shown = (v["max"] if log else v["median"]) * scale
         ax.barh(y, shown, height=0.62, color=colour, zorder=2,
-                hatch=None if name == "unfair" else "//", edgecolor="white", linewidth=0)
+                hatch=None if name in OURS else "//", edgecolor="white", linewidth=0)
         ax.plot([v["min"] * scale, v["max"] * scale], [y, y], color="#111111", linewidth=1.3,
                 marker="|", markersize=7, zorder=3)
         end = v["max"] * scale
@@ -282,7 +290,7 @@ def table(head, rows, text_columns=(0,)):
     s += ["<th %s>%s</th>" % (c, html.escape(h)) for c, h in zip(cls, head)]
     s.append("</tr></thead><tbody>")
     for name, cells in rows:
-        s.append('<tr class="ours">' if name == "unfair" else "<tr>")
+        s.append('<tr class="ours">' if name in OURS else "<tr>")
         s += ["<td %s>%s</td>" % (c, v if v.startswith("<") else html.escape(v))
               for c, v in zip(cls, cells)]
         s.append("</tr>")
@@ -397,7 +405,28 @@ def section_scaling(run, _out, _png):
         table(["lock", "one CPU", "two CPUs at once", "ratio (lowest–highest round)"], rows)
 
 
-SECTIONS = {"ckptlat": section_ckptlat, "mix": section_mix, "bound": section_bound,
+def section_csum(run, out, png):
+    """Picture, sentence, table."""
+    fig, ax = plt.subplots(figsize=(8.6, 3.0))
+    bars(ax, run, "round_max", 1e-6, "longest commit (ms, log scale)", log=True,
+         text=lambda name, shown: "%.3g ms" % shown)
+    ax.set_title("%s, Linux %s" % (run["title"], run["sysinfo"]["release"]), loc="left",
+                 fontsize=11, pad=18)
+    svg = write_figure(fig, run, out, "Longest commit, " + run["title"], png)
+    rows = []
+    for name, v in run["locks"].items():
+        rows.append((name, [LOCKS[name][0], time_text(v["p50"]), time_text(v["p99"]),
+                            time_text(v["max"]), count_text(v["commits"]),
+                            count_text(v["reads_per_s"]), count_text(v["writes_per_s"]),
+                            "%.2f %%" % (100 * v["missed"] / v["committed"]
+                                         if v["committed"] else 0), count_text(v["pending"])]))
+    return svg, "A line goes from the round with the shortest to that with the longest one. " \
+        "Pending: the most blocks that were freed and not yet to be reused.", \
+        table(["readers search", "commit p50", "p99", "max", "commits", "reads/s", "writes/s",
+               "misses", "pending"], rows)
+
+
+SECTIONS = {"csum": section_csum, "ckptlat": section_ckptlat, "mix": section_mix, "bound": section_bound,
             "pairs": section_pairs, "scaling": section_scaling}
 
 
@@ -443,6 +472,19 @@ def target_scaling(run):
             ratio["median"] >= 1.8
 
 
+def target_csum(run):
+    """The commit, as if there were no readers."""
+    top = {n: v["max"] for n, v in run["locks"].items()}
+    ours = top["commit-root"]
+    yield "longest commit 100 times below live search with rw_semaphore", "%s (%s to %s)" % (
+        ratio_text(top["live-rwsem"], ours), time_text(ours), time_text(top["live-rwsem"])), \
+        top["live-rwsem"] >= 100 * ours
+    yield "and below that behind an rw_semaphore", "%s to %s" % (
+        time_text(ours), time_text(top["behind-rwsem"])), ours < top["behind-rwsem"]
+    yield "and within 2 times of no readers at all", ratio_text(ours, top["alone"]), \
+        ours <= 2 * top["alone"]
+
+
 def target_mix(run):
     """At least 0.95 of rw_semaphore, reads and writes each."""
     for what in ("writes", "reads"):
@@ -475,7 +517,8 @@ def target_pairs(run):
 
 
 TARGETS = {"ckptlat": target_waits, "mix": target_mix, "bound": target_bound,
-           "pairs": target_pairs, "scaling": target_scaling}
+           "pairs": target_pairs, "scaling": target_scaling,
+           "csum": target_csum}
 
 
 def page(runs, out, png):
