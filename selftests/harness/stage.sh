@@ -23,6 +23,12 @@ stage()
 {
 	local log=$LOGS/build-$(basename "$tree").log
 	mkdir -p "$LOGS"
+	# objects for another build of that kernel: make does not see all that has changed
+	if [ "$tree/.kernel" -ot "$CACHE/kernels/$name/complete" ]; then
+		rm -rf "$tree"
+		mkdir -p "$tree/selftests"
+		touch "$tree/.kernel"
+	fi
 	rsync -a --no-times --checksum --delete --exclude '*.o' --exclude '*.ko' --exclude '*.mod*' --exclude '.*' \
 		--exclude Module.symvers --exclude modules.order --exclude '*.a' \
 		"$TOP/module" "$TOP/Kbuild" "$tree/"
