@@ -480,7 +480,7 @@ static void fill_in(struct commit_roots *next, const struct commit_roots *old)
  * All trees at once. It waits for no reader: no lock that it takes is held by one. It is
  * to be called before anybody can see the next generation running.
  *
- * Context: any but NMI and hard interrupts; does not sleep.
+ * Context: process context; does not sleep, but on PREEMPT_RT for a lock of SRCU.
  * Return: 0; or -EINVAL, with a warning, for a generation out of range: then nothing has
  * changed, and @next is still the caller's.
  */
@@ -723,12 +723,13 @@ static void say_who_pins(struct commit_root_set *set, u64 generation)
  * commit_root_set_destroy() - the filesystem goes
  * @set: the set
  *
- * From the first call on nothing can be pinned or prepared. It waits until what is not
- * pinned has been released, all of it by &commit_root_ops.release, but for no pin.
+ * From the first call on nothing can be pinned or prepared. If nothing is pinned, it
+ * waits until all roots have been released, by &commit_root_ops.release. Trees that
+ * are still there go with the set, and need no commit_tree_destroy().
  *
  * Context: process context; may sleep, for a grace period of SRCU.
  * Return: 0, and the memory may be freed; -EBUSY if something is pinned, which the log
- * names, or in preparation: to be called again.
+ * names, or, with a warning, in preparation: to be called again.
  */
 int commit_root_set_destroy(struct commit_root_set *set)
 {

@@ -19,6 +19,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/utsname.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -150,6 +151,14 @@ static long counter(const char *name)
 	return v;
 }
 
+/* On PREEMPT_RT a lock of SRCU may make it sleep, for no reader. */
+static long switches_slept(void)
+{
+	struct utsname u;
+
+	return !uname(&u) && strstr(u.version, "PREEMPT_RT") ? 0 : counter("switches_slept");
+}
+
 FIXTURE(commit_root) {
 	int fd;
 };
@@ -205,7 +214,7 @@ TEST_F(commit_root, switch_waits_for_no_pin)
 	}
 	/* the first one that was replaced is still there, and so are all after it */
 	EXPECT_EQ(0, state(self->fd).released);
-	EXPECT_LE(counter("switches_slept"), 0);
+	EXPECT_LE(switches_slept(), 0);
 	for (i = 0; i < CRT_MAX_PINS; i++)
 		EXPECT_EQ(0, unpin(self->fd, i));
 	EXPECT_TRUE(REACHED(state(self->fd).released == CRT_MAX_PINS));
@@ -605,7 +614,7 @@ TEST_F_TIMEOUT(commit_root, the_oracle_finds_no_difference, 90)
 	put(PARAMETERS "commit_root_oracle", "0");
 	EXPECT_GT(sums[MISSED], 0);
 	EXPECT_LE(counter("differences"), 0);
-	EXPECT_LE(counter("switches_slept"), 0);
+	EXPECT_LE(switches_slept(), 0);
 	EXPECT_LE(counter("misuses"), 0);
 }
 

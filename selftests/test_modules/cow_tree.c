@@ -190,34 +190,39 @@ static void give_rest_back(struct cow_fs *fs, struct reserve *r)
 	spin_unlock(&fs->blocks_lock);
 }
 
+static u32 add_block(struct cow_fs *fs)
+{
+	struct cow_buf *buf = new_buf(fs);
+	u32 block = COW_NO_BLOCK;
+
+	if (!buf)
+		return COW_NO_BLOCK;
+	spin_lock(&fs->blocks_lock);
+	if (fs->nr_blocks < fs->params.max_blocks) {
+		block = ++fs->nr_blocks;
+		WRITE_ONCE(fs->buf[block], buf);
+	}
+	spin_unlock(&fs->blocks_lock);
+	if (!block)
+		free_buf(fs, buf);
+	return block;
+}
+
 /* All that a change may need, before it begins. */
 static int reserve(struct cow_fs *fs, struct reserve *r, unsigned int nr)
 {
-	r->nr = 0;
-	while (r->nr < nr) {
-		struct cow_buf *buf;
-		u32 block;
+	u32 block;
 
-		spin_lock(&fs->blocks_lock);
-		block = take_free(fs);
-		spin_unlock(&fs->blocks_lock);
+	r->nr = 0;
+	spin_lock(&fs->blocks_lock);
+	while (r->nr < nr && (block = take_free(fs)))
+		r->block[r->nr++] = block;
+	spin_unlock(&fs->blocks_lock);
+	while (r->nr < nr) {
+		block = add_block(fs);
 		if (!block) {
-			buf = new_buf(fs);
-			if (!buf) {
-				give_rest_back(fs, r);
-				return -ENOMEM;
-			}
-			spin_lock(&fs->blocks_lock);
-			if (fs->nr_blocks < fs->params.max_blocks) {
-				block = ++fs->nr_blocks;
-				WRITE_ONCE(fs->buf[block], buf);
-			}
-			spin_unlock(&fs->blocks_lock);
-			if (!block) {
-				free_buf(fs, buf);
-				give_rest_back(fs, r);
-				return -ENOSPC;
-			}
+			give_rest_back(fs, r);
+			return fs->nr_blocks < fs->params.max_blocks ? -ENOMEM : -ENOSPC;
 		}
 		r->block[r->nr++] = block;
 	}
