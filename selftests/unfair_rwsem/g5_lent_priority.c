@@ -376,7 +376,7 @@ TEST_F_TIMEOUT(g5_lent_priority, two_locks, 60)
  * was given last, and what they fork in between has nothing that was lent.
  */
 #define CROWD	12
-#define SECONDS	6
+#define SECONDS	4
 
 #define CROWD_GROUP	"/sys/fs/cgroup/g5"
 #define CROWD_CPU	"/sys/devices/system/cpu/cpu1/online"

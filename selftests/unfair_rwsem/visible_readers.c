@@ -138,7 +138,7 @@ TEST_F_TIMEOUT(visible_readers, biased_reader_excludes_writers, 60)
 TEST_F_TIMEOUT(visible_readers, bias_comes_and_goes, 60)
 {
 	struct task *r[4], *w;
-	double end = seconds() + 4;
+	double end = seconds() + 2;
 	int i, seen = 0;
 
 	for (i = 0; i < 4; i++)
