@@ -92,7 +92,7 @@ csum()
 		csum 600 csumbench commits $csum
 	END
 	plan csum-icount <<-END
-		pins 100 csumbench pins -r 20 -n 10000
+		pins 100 csumbench pins -r 16 -n 10000
 	END
 	boot csum-icount 6.12 200 '20 s' --icount
 	plan csum-pins <<-END

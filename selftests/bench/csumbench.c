@@ -56,13 +56,13 @@ static const struct variant {
 #define OURS		(NR_VARIANTS - 1)
 
 static struct {
-	int readers, writers, rounds, extents, interval, cpu_max, memory_high, nice, rewrite;
+	int readers, writers, busy, rounds, extents, interval, cpu_max, memory_high, nice, rewrite;
 	double duration;
 	const char *json;
 	bool quiet;
 	unsigned long pairs;
 } opt = {
-	.readers = 256, .writers = 2, .rounds = 3, .extents = 65536, .interval = 20,
+	.readers = 256, .writers = 2, .busy = 4, .rounds = 3, .extents = 65536, .interval = 20,
 	.cpu_max = 20, .nice = 19, .rewrite = 16, .duration = 4, .pairs = 1000000,
 };
 
@@ -178,6 +178,16 @@ static void writer(int fd)
 	_exit(0);
 }
 
+static void busy(int fd)
+{
+	volatile unsigned long n = 0;
+
+	child_start("busy");
+	while (!atomic_load(&shared->stop))
+		n++;
+	_exit(0);
+}
+
 static pid_t spawn(void (*what)(int), int fd)
 {
 	pid_t pid = fork();
@@ -213,12 +223,14 @@ static void run(unsigned int v, int round)
 {
 	struct result *r = &results[v];
 	int fd = open_fs(&variants[v], opt.extents), i, n = 0;
-	static pid_t pid[MAX_TASKS + 64];
+	static pid_t pid[MAX_TASKS + 128];
 	double start;
 
 	memset(shared, 0, sizeof(*shared));
 	for (i = 0; i < opt.writers; i++)
 		pid[n++] = spawn(writer, fd);
+	for (i = 0; i < opt.busy; i++)
+		pid[n++] = spawn(busy, fd);
 	for (i = 0; variants[v].readers && i < opt.readers; i++)
 		pid[n++] = spawn(reader, fd);
 	while (atomic_load(&shared->ready) < n)
@@ -268,8 +280,8 @@ static void print_table(void)
 		       r->committed ? 100.0 * r->missed / r->committed : 0.0, r->pending,
 		       ours ? r->commit.max / 1e6 / ours : 0.0);
 	}
-	printf("%d readers at nice %d with %d %% of a CPU, %d writers, %d keys, a commit every %d ms\n",
-	       opt.readers, opt.nice, opt.cpu_max, opt.writers,
+	printf("%d readers at nice %d with %d %% of a CPU, %d writers, %d busy tasks, %d keys, a commit every %d ms\n",
+	       opt.readers, opt.nice, opt.cpu_max, opt.writers, opt.busy,
 	       opt.extents * (int)CRT_EXTENT_BLOCKS, opt.interval);
 }
 
@@ -399,6 +411,7 @@ static void usage(FILE *f)
 "Usage: csumbench commits|pins [OPTIONS]\n"
 "  -t NUM   --threads=NUM    reader tasks, 1 to 1024                  [256]\n"
 "  -w NUM   --writers=NUM    0 to 64                                  [2]\n"
+"  -B NUM   --busy=NUM       busy tasks at nice 0, 0 to 64            [4]\n"
 "  -e NUM   --extents=NUM    of 16 keys each, 1000 to 1000000         [65536]\n"
 "  -i MS    --interval=MS    between commits, 0 to 10000              [20]\n"
 "  -D TIME  --duration=TIME  of a round of one variant                [4s]\n"
@@ -418,7 +431,7 @@ static void parse(int argc, char **argv)
 {
 	static const struct option options[] = {
 		{ "threads", 1, NULL, 't' }, { "writers", 1, NULL, 'w' },
-		{ "extents", 1, NULL, 'e' }, { "interval", 1, NULL, 'i' },
+		{ "busy", 1, NULL, 'B' }, { "extents", 1, NULL, 'e' }, { "interval", 1, NULL, 'i' },
 		{ "duration", 1, NULL, 'D' }, { "rounds", 1, NULL, 'r' },
 		{ "cpu-max", 1, NULL, OPT_CPU_MAX }, { "memory-high", 1, NULL, OPT_MEMORY },
 		{ "nice", 1, NULL, OPT_NICE }, { "rewrite", 1, NULL, OPT_REWRITE },
@@ -427,10 +440,11 @@ static void parse(int argc, char **argv)
 	};
 	int c;
 
-	while ((c = getopt_long(argc, argv, "t:w:e:i:D:r:n:q", options, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, "t:w:B:e:i:D:r:n:q", options, NULL)) != -1) {
 		switch (c) {
 		case 't': opt.readers = number("--threads", optarg, 1, MAX_TASKS); break;
 		case 'w': opt.writers = number("--writers", optarg, 0, 64); break;
+		case 'B': opt.busy = number("--busy", optarg, 0, 64); break;
 		case 'e':
 			opt.extents = number("--extents", optarg, 1000, CRT_MAX_EXTENTS);
 			break;

@@ -16,6 +16,7 @@
 #include <linux/miscdevice.h>
 #include <linux/module.h>
 #include <linux/uaccess.h>
+#include <linux/unfair_rwsem.h>
 
 #include "commit_root_test.h"
 #include "cow_tree.h"
@@ -41,7 +42,7 @@ struct crt {
 	struct cow_tree		csums, snapshot;
 	bool			has_snapshot, want_snapshot;
 	struct extent		*extent;
-	struct rw_semaphore	*group;
+	struct unfair_rwsem	*group;	/* those who hold them are not what is measured */
 	/* places that are free, in the order in which they became so */
 	spinlock_t		places_lock;
 	struct place		*places;
@@ -152,7 +153,7 @@ static void give_place(struct crt *c, u64 start, u64 freed)
 	spin_unlock(&c->places_lock);
 }
 
-static struct rw_semaphore *group_of(struct crt *c, u32 extent)
+static struct unfair_rwsem *group_of(struct crt *c, u32 extent)
 {
 	return &c->group[extent / CRT_GROUP % GROUP_LOCKS];
 }
@@ -208,12 +209,12 @@ static int change_extent(struct crt *c, u32 n, bool move)
 		return -EINVAL;
 	/* readers are waited for out of the transaction, or the commit would wait, too */
 	if (keep)
-		down_write(group_of(c, n));
+		unfair_down_write(group_of(c, n));
 	cow_begin(c->fs);
 	ret = rewrite_extent(c, n, move);
 	cow_end(c->fs);
 	if (keep)
-		up_write(group_of(c, n));
+		unfair_up_write(group_of(c, n));
 	return ret;
 }
 
@@ -432,10 +433,10 @@ static int read_extents(struct crt *c, struct crt_request *req)
 	l->c = c;
 	l->req = req;
 	if (keep)
-		down_read(group_of(c, req->first));
+		unfair_down_read(group_of(c, req->first));
 	ret = look_up(c, l);
 	if (keep)
-		up_read(group_of(c, req->first));
+		unfair_up_read(group_of(c, req->first));
 	if (!ret || ret == -ENOENT) {
 		compare_csums(l);
 		ret = 0;
@@ -651,7 +652,7 @@ static int make_extents(struct crt *c)
 	int ret = 0;
 
 	for (i = 0; i < GROUP_LOCKS; i++)
-		init_rwsem(&c->group[i]);
+		init_unfair_rwsem(&c->group[i]);
 	for (i = 0; i < c->nr_places - 1; i++)
 		give_place(c, 1 + (u64)i * CRT_EXTENT_BLOCKS, 0);
 	cow_begin(c->fs);
