@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Commit-root search.
+ * Commit-root search: the committer's side, and what becomes of old roots. For the other
+ * one see commit_root_read.c.
  *
  * The committed roots of all trees, as of one commit, are one object, struct
  * commit_roots. A set points to the newest one; replaced ones stay in its list, oldest
@@ -28,11 +29,8 @@
  * With track_pins, each pin is in a list of its set, under a lock: for debugging. The
  * committer never takes that lock, except where it asks for the oldest pin.
  */
-#include <linux/debugfs.h>
 #include <linux/jiffies.h>
 #include <linux/module.h>
-#include <linux/mutex.h>
-#include <linux/seq_file.h>
 #include <linux/slab.h>
 
 #include <linux/commit_root.h>
@@ -46,87 +44,11 @@ module_param(track_pins, bool, 0644);
 MODULE_PARM_DESC(track_pins,
 		 "know the owner of each pin of committed roots; for sets that are made from then on; default off");
 
-static bool commit_root_oracle;
-module_param(commit_root_oracle, bool, 0644);
-MODULE_PARM_DESC(commit_root_oracle,
-		 "repeat live what a search found in a committed tree, and report a difference; default off");
-
-struct tree_root {
-	u64	tree;		/* its number; 0: none */
-	u64	generation;	/* that brought it */
-	void	*root;
-	bool	gone;		/* not in the next commit; under lock */
-};
-
-struct commit_roots {
-	struct commit_root_set	*set;
-	u64			generation;
-	struct rcu_head		head;
-	/* one for all pins of SRCU, until they have left; one each for the others */
-	atomic_t		users;
-	bool			wanted;
-	bool			unpinned;	/* for good; under lock */
-	unsigned long		replaced;	/* jiffies; 0: they are current */
-	struct list_head	node;		/* under lock */
-	unsigned int		capacity;
-	struct tree_root	tree[];
-};
-
-static const char * const event_names[NR_COMMIT_ROOT_EVENTS] = {
-	[COMMIT_ROOT_PIN] = "pins",
-	[COMMIT_ROOT_UNPIN] = "unpins",
-	[COMMIT_ROOT_REFUSED] = "pins_refused",
-	[COMMIT_ROOT_SWITCH] = "switches",
-	[COMMIT_ROOT_SLEPT] = "switches_slept",
-	[COMMIT_ROOT_RELEASE] = "roots_released",
-	[COMMIT_ROOT_COMMITTED] = "searches_committed",
-	[COMMIT_ROOT_MISS] = "misses",
-	[COMMIT_ROOT_LIVE] = "searches_live",
-	[COMMIT_ROOT_DIFFERENCE] = "differences",
-	[COMMIT_ROOT_MISUSE] = "misuses",
-};
-
-/* For the pins in the header alone. */
-DEFINE_STATIC_KEY_FALSE(commit_root_watched);
-EXPORT_SYMBOL_FSCOMMIT(commit_root_watched);
-
-int watch_pins(void)
-{
-	static_branch_inc(&commit_root_watched);
-	return 0;
-}
-
-void unwatch_pins(void)
-{
-	static_branch_dec(&commit_root_watched);
-}
-
 static struct workqueue_struct *release_wq;
-/* All sets, for debugfs. */
-static DEFINE_MUTEX(sets_mutex);
-static LIST_HEAD(sets);
-
-static void count(const struct commit_root_set *set, enum commit_root_event event)
-{
-	this_cpu_inc(set->counts->nr[event]);
-}
-
-#define misused(set, fmt, ...)							\
-do {										\
-	count(set, COMMIT_ROOT_MISUSE);							\
-	WARN_ONCE(1, "fscommit: commit roots of %s: " fmt "\n", (set)->name,	\
-		  ##__VA_ARGS__);						\
-} while (0)
 
 static struct commit_roots *current_roots(const struct commit_root_set *set)
 {
 	return rcu_dereference_protected(set->roots, lockdep_is_held(&set->lock));
-}
-
-static struct commit_roots *oldest_roots(struct commit_root_set *set)
-{
-	lockdep_assert_held(&set->lock);
-	return list_first_entry_or_null(&set->all, struct commit_roots, node);
 }
 
 /* --- release ------------------------------------------------------------- */
@@ -194,7 +116,7 @@ static void release_work(struct work_struct *work)
 	}
 }
 
-static unsigned long sum_of(const struct commit_root_set *set, enum commit_root_event event)
+unsigned long sum_of(const struct commit_root_set *set, enum commit_root_event event)
 {
 	unsigned long sum = 0;
 	int cpu;
@@ -204,8 +126,7 @@ static unsigned long sum_of(const struct commit_root_set *set, enum commit_root_
 	return sum;
 }
 
-/* The last one queues the release. */
-static void put_roots(struct commit_roots *roots)
+void put_roots(struct commit_roots *roots)
 {
 	struct commit_root_set *set = roots->set;
 	unsigned long irqflags;
@@ -230,160 +151,6 @@ static void retire(struct commit_roots *roots)
 	if (roots)
 		call_srcu(&roots->set->pins, &roots->head, all_have_left);
 }
-
-/* --- pins ---------------------------------------------------------------- */
-
-static void track(struct commit_pin *pin)
-{
-	struct commit_root_set *set = pin->set;
-	unsigned long irqflags;
-
-	pin->since = jiffies;
-	pin->pid = task_pid_nr(current);
-	memcpy(pin->comm, current->comm, sizeof(pin->comm));
-	spin_lock_irqsave(&set->track_lock, irqflags);
-	list_add_tail(&pin->node, &set->tracks);
-	spin_unlock_irqrestore(&set->track_lock, irqflags);
-}
-
-static void untrack(struct commit_pin *pin)
-{
-	struct commit_root_set *set = pin->set;
-	unsigned long irqflags;
-
-	spin_lock_irqsave(&set->track_lock, irqflags);
-	list_del(&pin->node);
-	spin_unlock_irqrestore(&set->track_lock, irqflags);
-}
-
-void __commit_root_pinned(struct commit_pin *pin)
-{
-	trace_commit_root_pin(pin->set->name, pin->roots->generation);
-	if (pin->set->tracked)
-		track(pin);
-}
-EXPORT_SYMBOL_FSCOMMIT(__commit_root_pinned);
-
-void __commit_root_unpinned(struct commit_pin *pin)
-{
-	trace_commit_root_unpin(pin->set->name, pin->roots->generation);
-	if (pin->set->tracked)
-		untrack(pin);
-}
-EXPORT_SYMBOL_FSCOMMIT(__commit_root_unpinned);
-
-/* There are no roots to pin: takes back what was done. */
-int __commit_root_refused(struct commit_root_set *set, int idx)
-{
-	int ret = READ_ONCE(set->ending) ? -ESHUTDOWN : -ENODATA;
-
-	count(set, COMMIT_ROOT_REFUSED);
-	__srcu_read_unlock(&set->pins, idx);
-	/* the last look at the set */
-	count(set, COMMIT_ROOT_UNPIN);
-	return ret;
-}
-EXPORT_SYMBOL_FSCOMMIT(__commit_root_refused);
-
-/**
- * commit_root_pin_again() - a second pin of the same roots
- * @pin: the new one, to be given up by itself
- * @held: a pin that is held meanwhile
- *
- * For a request that is split: both halves see the same commit.
- *
- * Context: as commit_root_pin(). Cannot fail, also where a new pin would.
- */
-void commit_root_pin_again(struct commit_pin *pin, const struct commit_pin *held)
-{
-	*pin = (struct commit_pin){ .roots = held->roots, .set = held->set, .idx = -1 };
-	if (WARN_ONCE(!held->roots, "fscommit: %s() of a pin that is not held\n", __func__))
-		return;
-	count(pin->set, COMMIT_ROOT_PIN);
-	atomic_inc(&pin->roots->users);
-	if (static_branch_unlikely(&commit_root_watched))
-		__commit_root_pinned(pin);
-}
-EXPORT_SYMBOL_FSCOMMIT(commit_root_pin_again);
-
-/* One of commit_root_pin_again(), or of nobody. */
-void __commit_root_unpin_odd(struct commit_pin *pin)
-{
-	struct commit_root_set *set = pin->set;
-	struct commit_roots *roots = pin->roots;
-
-	if (WARN_ONCE(!roots, "fscommit: commit_root_unpin() of a pin that is not held\n"))
-		return;
-	if (static_branch_unlikely(&commit_root_watched))
-		__commit_root_unpinned(pin);
-	pin->roots = NULL;
-	put_roots(roots);
-	/* the last look at the set */
-	count(set, COMMIT_ROOT_UNPIN);
-}
-EXPORT_SYMBOL_FSCOMMIT(__commit_root_unpin_odd);
-
-/**
- * commit_root_generation() - of the commit that is pinned
- * @pin: the pin
- *
- * Context: any.
- * Return: its generation; 0 for a pin that is not held.
- */
-u64 commit_root_generation(const struct commit_pin *pin)
-{
-	return pin->roots ? pin->roots->generation : 0;
-}
-EXPORT_SYMBOL_FSCOMMIT(commit_root_generation);
-
-/**
- * commit_root_of() - the root of a tree in the commit that is pinned
- * @pin: the pin
- * @tree: the tree, of the same set
- * @generation: if not NULL: is set to that of the commit that brought this root
- *
- * Context: any.
- * Return: the root as it was given to commit_root_update(); ERR_PTR(-ENOENT) if that
- * commit does not have the tree; ERR_PTR(-EINVAL), with a warning, for a tree of another
- * set or a pin that is not held.
- */
-void *commit_root_of(const struct commit_pin *pin, const struct commit_tree *tree,
-		     u64 *generation)
-{
-	const struct commit_roots *roots = pin->roots;
-	const struct tree_root *t;
-
-	if (WARN_ONCE(!roots, "fscommit: %s() of a pin that is not held\n", __func__))
-		return ERR_PTR(-EINVAL);
-	if (unlikely(tree->set != roots->set)) {
-		misused(roots->set, "tree %llu is not one of them", tree->number);
-		return ERR_PTR(-EINVAL);
-	}
-	if (tree->slot >= roots->capacity)
-		return ERR_PTR(-ENOENT);
-	t = &roots->tree[tree->slot];
-	if (t->tree != tree->number)
-		return ERR_PTR(-ENOENT);
-	if (generation)
-		*generation = t->generation;
-	return t->root;
-}
-EXPORT_SYMBOL_FSCOMMIT(commit_root_of);
-
-/**
- * commit_root_wanted() - is the space that a pin keeps wanted?
- * @pin: the pin
- *
- * A reader that holds a pin for long asks from time to time, and if so gives it up and
- * pins again, where it can.
- *
- * Context: any.
- */
-bool commit_root_wanted(const struct commit_pin *pin)
-{
-	return pin->roots && READ_ONCE(pin->roots->wanted);
-}
-EXPORT_SYMBOL_FSCOMMIT(commit_root_wanted);
 
 /* --- the committer ------------------------------------------------------- */
 
@@ -700,9 +467,7 @@ int commit_root_set_init(struct commit_root_set *set, const char *name,
 	ida_init(&set->slots);
 	/* nothing is below it: no request is eligible before the first commit */
 	atomic64_set(&set->running, 1);
-	mutex_lock(&sets_mutex);
-	list_add_tail(&set->node, &sets);
-	mutex_unlock(&sets_mutex);
+	list_set(set);
 	return 0;
 }
 EXPORT_SYMBOL_FSCOMMIT(commit_root_set_init);
@@ -772,9 +537,7 @@ int commit_root_set_destroy(struct commit_root_set *set)
 		misused(set, "destroyed with a commit in preparation");
 		return -EBUSY;
 	}
-	mutex_lock(&sets_mutex);
-	list_del(&set->node);
-	mutex_unlock(&sets_mutex);
+	unlist_set(set);
 	if (set->tracked)
 		unwatch_pins();
 	ida_destroy(&set->slots);
@@ -785,130 +548,7 @@ int commit_root_set_destroy(struct commit_root_set *set)
 }
 EXPORT_SYMBOL_FSCOMMIT(commit_root_set_destroy);
 
-/* --- search -------------------------------------------------------------- */
-
-static void ask_oracle(struct commit_search *s)
-{
-	struct commit_difference diff = { };
-
-	if (!s->ops->compare || s->ops->compare(s, &diff))
-		return;
-	count(s->set, COMMIT_ROOT_DIFFERENCE);
-	pr_err("fscommit: commit roots of %s: key %llu, generation %llu, committed in %llu: \"%s\" there, \"%s\" live\n",
-	       s->set->name, diff.key, s->gen.max, s->generation, diff.committed, diff.live);
-}
-
-/* Returns -ENOENT if there is something left to search. */
-static int search_committed(struct commit_search *s)
-{
-	bool forced = s->mode == COMMIT_SEARCH_FORCED;
-	struct commit_pin pin;
-	int ret;
-
-	if (!forced && !commit_root_eligible(s->set, &s->gen))
-		return -ENOENT;
-	ret = commit_root_pin(s->set, &pin);
-	if (ret)
-		return forced ? ret : -ENOENT;
-	ret = -ENOENT;
-	s->generation = commit_root_generation(&pin);
-	if (forced || commit_root_covers(&pin, &s->gen)) {
-		s->root = commit_root_of(&pin, s->tree, NULL);
-		if (IS_ERR(s->root)) {
-			ret = PTR_ERR(s->root);
-		} else {
-			s->committed = true;
-			count(s->set, COMMIT_ROOT_COMMITTED);
-			ret = s->ops->search(s);
-			if (!ret && !forced && READ_ONCE(commit_root_oracle))
-				ask_oracle(s);
-		}
-		if (ret == -ENOENT) {
-			s->missed = true;
-			count(s->set, COMMIT_ROOT_MISS);
-			trace_commit_root_miss(s->set->name, s->gen.max, s->generation);
-		}
-	}
-	s->root = NULL;
-	commit_root_unpin(&pin);
-	return ret;
-}
-
-/**
- * commit_root_search() - search the committed tree, and for the remainder the live one
- * @s: what, where and how
- *
- * One pin for the whole: one lookup sees one commit. It is given up before the live
- * search.
- *
- * Context: as the search that the caller supplies.
- * Return: 0 if all was found; -ENOENT if something is nowhere; what
- * &commit_search_ops.search returned else. In mode COMMIT_SEARCH_FORCED also the errors
- * of commit_root_pin().
- */
-int commit_root_search(struct commit_search *s)
-{
-	int ret;
-
-	s->root = NULL;
-	s->generation = 0;
-	s->committed = s->missed = s->live = false;
-	ret = search_committed(s);
-	if (ret != -ENOENT || s->mode == COMMIT_SEARCH_FORCED)
-		return ret;
-	s->live = true;
-	count(s->set, COMMIT_ROOT_LIVE);
-	return s->ops->search(s);
-}
-EXPORT_SYMBOL_FSCOMMIT(commit_root_search);
-
-/* --- debugfs ------------------------------------------------------------- */
-
-static void show_set(struct seq_file *m, struct commit_root_set *set)
-{
-	struct commit_roots *roots;
-	unsigned int i, nr = 0;
-	u64 oldest = 0;
-
-	raw_spin_lock_irq(&set->lock);
-	list_for_each_entry(roots, &set->all, node)
-		nr++;
-	roots = oldest_roots(set);
-	if (roots)
-		oldest = roots->generation;
-	raw_spin_unlock_irq(&set->lock);
-	seq_printf(m, "%s running=%lld reusable=%lld oldest=%llu kept=%u\n", set->name,
-		   atomic64_read(&set->running), atomic64_read(&set->reusable), oldest, nr);
-	for (i = 0; i < NR_COMMIT_ROOT_EVENTS; i++)
-		seq_printf(m, "  %s %lu\n", event_names[i], sum_of(set, i));
-}
-
-static void show_pins(struct seq_file *m, struct commit_root_set *set)
-{
-	struct commit_pin *pin;
-
-	spin_lock_irq(&set->track_lock);
-	list_for_each_entry(pin, &set->tracks, node)
-		seq_printf(m, "  pin generation=%llu comm=%s pid=%d age_ms=%u\n",
-			   pin->roots->generation, pin->comm, pin->pid,
-			   jiffies_to_msecs(jiffies - pin->since));
-	spin_unlock_irq(&set->track_lock);
-}
-
-static int commit_roots_show(struct seq_file *m, void *unused)
-{
-	struct commit_root_set *set;
-
-	mutex_lock(&sets_mutex);
-	list_for_each_entry(set, &sets, node) {
-		show_set(m, set);
-		if (set->tracked)
-			show_pins(m, set);
-	}
-	mutex_unlock(&sets_mutex);
-	return 0;
-}
-DEFINE_SHOW_ATTRIBUTE(commit_roots);
+/* --- setup --------------------------------------------------------------- */
 
 int __init init_commit_roots(struct dentry *debugfs)
 {
@@ -916,7 +556,7 @@ int __init init_commit_roots(struct dentry *debugfs)
 	release_wq = alloc_workqueue("fscommit_release", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
 	if (!release_wq)
 		return -ENOMEM;
-	debugfs_create_file("commit_roots", 0400, debugfs, NULL, &commit_roots_fops);
+	init_commit_roots_debugfs(debugfs);
 	return 0;
 }
 
