@@ -518,6 +518,7 @@ int commit_root_set_destroy(struct commit_root_set *set)
 	 */
 	smp_mb();
 	unpins = sum_of(set, COMMIT_ROOT_UNPIN);
+	/* D: pairs with the full barrier of an unpin: whose unpin we saw, its pin we see */
 	smp_rmb();
 	pinned = sum_of(set, COMMIT_ROOT_PIN) != unpins;
 	if (!pinned) {

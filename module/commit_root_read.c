@@ -15,7 +15,11 @@ module_param(commit_root_oracle, bool, 0644);
 MODULE_PARM_DESC(commit_root_oracle,
 		 "repeat live what a search found in a committed tree, and report a difference; default off");
 
-/* For the pins in the header alone. */
+/**
+ * commit_root_watched - somebody wants to know of each pin
+ *
+ * For the pins in the header alone.
+ */
 DEFINE_STATIC_KEY_FALSE(commit_root_watched);
 EXPORT_SYMBOL_FSCOMMIT(commit_root_watched);
 
@@ -55,6 +59,12 @@ static void untrack(struct commit_pin *pin)
 	spin_unlock_irqrestore(&set->track_lock, irqflags);
 }
 
+/**
+ * __commit_root_pinned() - trace and track a pin
+ * @pin: just taken
+ *
+ * Context: as commit_root_pin().
+ */
 void __commit_root_pinned(struct commit_pin *pin)
 {
 	trace_commit_root_pin(pin->set->name, pin->roots->generation);
@@ -63,6 +73,12 @@ void __commit_root_pinned(struct commit_pin *pin)
 }
 EXPORT_SYMBOL_FSCOMMIT(__commit_root_pinned);
 
+/**
+ * __commit_root_unpinned() - trace and untrack a pin
+ * @pin: about to be given up
+ *
+ * Context: as commit_root_pin().
+ */
 void __commit_root_unpinned(struct commit_pin *pin)
 {
 	trace_commit_root_unpin(pin->set->name, pin->roots->generation);
@@ -71,7 +87,14 @@ void __commit_root_unpinned(struct commit_pin *pin)
 }
 EXPORT_SYMBOL_FSCOMMIT(__commit_root_unpinned);
 
-/* There are no roots to pin: takes back what was done. */
+/**
+ * __commit_root_refused() - there are no roots to pin: take back what was done
+ * @set: the set
+ * @idx: of the SRCU section that was entered
+ *
+ * Context: as commit_root_pin().
+ * Return: -ENODATA before the first commit, -ESHUTDOWN after the end began.
+ */
 int __commit_root_refused(struct commit_root_set *set, int idx)
 {
 	int ret = READ_ONCE(set->ending) ? -ESHUTDOWN : -ENODATA;
@@ -105,7 +128,12 @@ void commit_root_pin_again(struct commit_pin *pin, const struct commit_pin *held
 }
 EXPORT_SYMBOL_FSCOMMIT(commit_root_pin_again);
 
-/* One of commit_root_pin_again(), or of nobody. */
+/**
+ * __commit_root_unpin_odd() - give up a pin of commit_root_pin_again(), or of nobody
+ * @pin: the pin; warns once, and does nothing, if it is not held
+ *
+ * Context: as commit_root_pin().
+ */
 void __commit_root_unpin_odd(struct commit_pin *pin)
 {
 	struct commit_root_set *set = pin->set;
