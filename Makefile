@@ -22,7 +22,7 @@ help:
 	@echo '  make torture          unfair_torture for DURATION=600 s on KERNEL=uml-debug'
 	@echo '  make bench            every figure of the documents, with plots and a report'
 	@echo '  make bench-csum       of these, commits against readers of checksums'
-	@echo '  make test-meta        every mutant of the lock must fail its test'
+	@echo '  make test-meta        every mutant of the product must fail its test'
 	@echo '  make kernels          fetch and build all kernels of the matrix'
 	@echo '  make clean            what a build leaves in this folder'
 	@echo 'Kernels, compilers and logs are in $${XDG_CACHE_HOME:-~/.cache}/fscommit;'

@@ -359,12 +359,19 @@ TEST_F(commit_root, destroy_refuses_what_is_pinned)
 	EXPECT_EQ(ENXIO, pin(self->fd, 0, NULL));
 }
 
-TEST_F(commit_root, refused_without_a_warning)
-{
-	__u32 early = CRT_EARLY;
-
-	EXPECT_EQ(0, run_ioctl(self->fd, CRT_MISUSE, &early));
+#define CONTRACT(name, which)						\
+TEST_F(commit_root, name)						\
+{									\
+	__u32 number = which;						\
+									\
+	/* what was not so stands in the log */				\
+	EXPECT_EQ(0, run_ioctl(self->fd, CRT_CONTRACT, &number));	\
 }
+
+CONTRACT(refused_before_the_first_commit, CRT_EARLY)
+CONTRACT(pin_again_keeps_what_is_pinned, CRT_PIN_AGAIN)
+CONTRACT(trees_switch_together, CRT_TREES)
+CONTRACT(cancelled_commit_changes_nothing, CRT_CANCEL)
 
 /* --- searches, and the traps --------------------------------------------- */
 

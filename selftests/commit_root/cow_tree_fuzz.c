@@ -2,7 +2,7 @@
 /*
  * The copy-on-write tree of the test modules against sorted arrays: random changes,
  * commits, snapshots, pinned committed roots, and memory that runs out. To be built with
- * -fsanitize=address,undefined; see cow_tree.sh.
+ * -fsanitize=address,undefined, as in the tests of the tests.
  *
  *	cow_tree_fuzz [SEED [STEPS [LEAF_ITEMS NODE_ITEMS]]]
  *

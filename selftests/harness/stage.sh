@@ -5,7 +5,7 @@
 #
 #   stage.sh KERNEL [EDIT]
 #
-# EDIT is a sed script for the lock's files: a broken product, for the tests that
+# EDIT is a sed script for the product's files: a broken product, for the tests that
 # show that a test fails on one. Prints the folder with the modules.
 
 . "$(dirname "$0")/lib.sh"
@@ -36,12 +36,13 @@ stage()
 		--exclude Module.symvers --exclude modules.order --exclude '*.a' \
 		"$TOP/selftests/test_modules" "$tree/selftests/"
 	if [ -n "$edit" ]; then
-		local before after lock=("$tree"/module/unfair_rwsem{.c,_queue.h,_wait.h} \
+		local before after product=("$tree"/module/unfair_rwsem{.c,_queue.h,_wait.h} \
 			"$tree"/module/{visible_readers,lend,expedite}.c \
-			"$tree/module/include/linux/unfair_rwsem.h")
-		before=$(cat "${lock[@]}" | cksum)
-		sed -E -i -f "$edit" "${lock[@]}"
-		after=$(cat "${lock[@]}" | cksum)
+			"$tree"/module/commit_root{,_read}.c \
+			"$tree"/module/include/linux/{unfair_rwsem,commit_root}.h)
+		before=$(cat "${product[@]}" | cksum)
+		sed -E -i -f "$edit" "${product[@]}"
+		after=$(cat "${product[@]}" | cksum)
 		[ "$before" != "$after" ] ||
 			die "$edit changed nothing: the line that it breaks is gone"
 	fi

@@ -3,7 +3,7 @@
 # Tests of the tests.   run.sh quick|all|NAME...
 #
 # The harness must say FAIL to a guest that warns, hangs, powers off early, leaks or
-# kills a test; and each mutant of the lock (mutants/*.sed) must fail the test that
+# kills a test; and each mutant of the module (mutants/*.sed) must fail the test that
 # it names. Prints a line `NAME ok|FAIL SECONDS` each.
 
 . "$(dirname "$0")/../harness/lib.sh"
@@ -68,11 +68,17 @@ mutant()
 fails_on()
 {
 	local name=$1 broken=$2 program=$3 test=$4 start=$SECONDS out=$LOGS/mutant-$1-$4
-	printf 'load fscommit recheck_ms=0 lend=1 holdup_ms=0\nload fscommit_test\ntest %s 40 %s -t %s\n' \
-		"$program" "$program" "$test" >"$out.plan"
+	local path module=fscommit_test
+	path=$(echo "$programs"/*/"$program")
+	[ -e "$path" ] || die "mutant $name: no test program '$program'"
+	case $path in
+	*/commit_root/*) module=commit_root_test ;;
+	esac
+	printf 'load fscommit recheck_ms=0 lend=1 holdup_ms=0\nload %s\ntest %s 40 %s -t %s\n' \
+		"$module" "$program" "$program" "$test" >"$out.plan"
 	"$HARNESS/boot.sh" --out "$out" --timeout 60 --no-panic uml "$out.plan" \
-		"$broken/module/fscommit.ko" "$broken/selftests/test_modules/fscommit_test.ko" \
-		"$programs/unfair_rwsem/$program" </dev/null >"$out.log" 2>&1 || true
+		"$broken/module/fscommit.ko" "$broken/selftests/test_modules/$module.ko" \
+		"$path" </dev/null >"$out.log" 2>&1 || true
 	# failed, or did not live to say so; but it must have begun
 	if grep -q "^TEST $program" "$out/result.txt" && ! grep -q '^TAP ok ' "$out/result.txt" &&
 	   ! grep -q "^DONE $program 0 " "$out/result.txt"; then
@@ -89,7 +95,7 @@ tree_fuzz()
 	local start=$SECONDS out=$LOGS/meta-tree-fuzz rc=0
 	{ gcc -O1 -g -Wall -fsanitize=address,undefined -fno-sanitize-recover=all -o "$out" \
 		"$TOP/selftests/commit_root/cow_tree_fuzz.c" \
-		"$TOP/selftests/test_modules/cow_tree.c" >"$out.log" 2>&1 &&
+		"$TOP"/selftests/test_modules/cow_{tree,blocks,search,check}.c >"$out.log" 2>&1 &&
 		"$out" >>"$out.log" 2>&1; } || rc=1
 	verdict tree-fuzz "$start" "$rc"
 }

@@ -112,8 +112,14 @@ struct crt_loop {
 #define CRT_PIN_LOOP	_IOWR('R', 17, struct crt_loop)
 #define CRT_MISUSE	_IOW('R', 18, __u32)	/* enum crt_misuse */
 
+#define CRT_CONTRACT	_IOW('R', 19, __u32)	/* enum crt_contract; EPROTO: see the log */
+
+/* What the calls promise, each on a set of its own. */
+enum crt_contract {
+	CRT_EARLY, CRT_PIN_AGAIN, CRT_TREES, CRT_CANCEL,
+};
+
 enum crt_misuse {
-	CRT_EARLY,		/* what is refused without a warning */
 	CRT_UNPIN_TWICE, CRT_SWITCH_BACK, CRT_PREPARE_TWICE, CRT_FOREIGN_TREE,
 };
 

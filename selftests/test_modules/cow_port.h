@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What cow_tree.c needs from where it runs.
+ * What the copy-on-write tree needs from where it runs.
  */
 #ifndef FSCOMMIT_COW_PORT_H
 #define FSCOMMIT_COW_PORT_H

@@ -49,7 +49,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: misuse NAME\n");
 		return 2;
 	}
-	for (i = CRT_UNPIN_TWICE; i < sizeof(of_commit_roots) / sizeof(char *); i++)
+	for (i = 0; i < sizeof(of_commit_roots) / sizeof(char *); i++)
 		if (!strcmp(of_commit_roots[i], argv[1]))
 			return misuse_commit_roots(i);
 	if (fd < 0) {
