@@ -42,13 +42,15 @@
 static const struct variant {
 	const char *option, *shown;
 	unsigned int search, lock;
-	bool readers;
+	bool readers, writers;
 } variants[] = {
-	{ "alone", "no readers", CRT_COMMIT_ROOT, FCT_UNFAIR, false },
-	{ "live-rwsem", "live tree, rw_semaphore", CRT_LIVE, FCT_RWSEM, true },
-	{ "live-unfair", "live tree, unfair_rwsem", CRT_LIVE, FCT_UNFAIR, true },
-	{ "behind-rwsem", "committed, rw_semaphore", CRT_BEHIND_RWSEM, FCT_RWSEM, true },
-	{ "commit-root", "commit-root search", CRT_COMMIT_ROOT, FCT_UNFAIR, true },
+	{ "alone", "no readers", CRT_COMMIT_ROOT, FCT_UNFAIR, false, true },
+	/* what there would be to read if nobody wrote */
+	{ "live-still", "live tree, no writers", CRT_LIVE, FCT_RWSEM, true, false },
+	{ "live-rwsem", "live tree, rw_semaphore", CRT_LIVE, FCT_RWSEM, true, true },
+	{ "live-unfair", "live tree, unfair_rwsem", CRT_LIVE, FCT_UNFAIR, true, true },
+	{ "behind-rwsem", "committed, rw_semaphore", CRT_BEHIND_RWSEM, FCT_RWSEM, true, true },
+	{ "commit-root", "commit-root search", CRT_COMMIT_ROOT, FCT_UNFAIR, true, true },
 };
 
 #define NR_VARIANTS	(sizeof(variants) / sizeof(variants[0]))
@@ -75,6 +77,7 @@ static struct result {
 	struct samples commit;
 	uint64_t round_max[MAX_ROUNDS];
 	unsigned long reads, writes, committed, missed, live;
+	unsigned long over_high;	/* memory.events */
 	unsigned int pending;		/* blocks, the most */
 	double seconds;
 } results[NR_VARIANTS];
@@ -115,6 +118,24 @@ static void setup_cgroup(void)
 		fatal("%s/memory.high: %s", CGROUP, strerror(errno));
 }
 
+/* How often the readers were over their limit, since the last time. */
+static unsigned long memory_events(void)
+{
+	FILE *f = fopen(CGROUP "/memory.events", "r");
+	static unsigned long last;
+	unsigned long n, high = 0;
+	char name[32];
+
+	while (f && fscanf(f, "%31s %lu", name, &n) == 2)
+		if (!strcmp(name, "high"))
+			high = n;
+	if (f)
+		fclose(f);
+	n = high - last;
+	last = high;
+	return n;
+}
+
 static int open_fs(const struct variant *v, unsigned int extents)
 {
 	struct crt_setup setup = {
@@ -140,17 +161,37 @@ static void child_start(const char *name)
 		usleep(2000);
 }
 
+/* A little more than there is for all readers, and a page of it anew each time. */
+static void use_memory(void)
+{
+	static size_t pages, next;
+	static char *p;
+
+	if (!opt.memory_high)
+		return;
+	if (!p) {
+		pages = ((size_t)opt.memory_high << 20) / 4096 / opt.readers * 21 / 20 + 1;
+		p = share(pages * 4096);
+		memset(p, 1, pages * 4096);
+	}
+	madvise(p + next * 4096, 4096, MADV_REMOVE);
+	p[next * 4096] = 1;
+	next = (next + 1) % pages;
+}
+
 static void reader(int fd)
 {
-	child_start("reader");
 	if (!put(CGROUP "/cgroup.procs", "0"))
 		fatal("%s/cgroup.procs: %s", CGROUP, strerror(errno));
+	use_memory();
+	child_start("reader");
 	setpriority(PRIO_PROCESS, 0, opt.nice);
 	while (!atomic_load(&shared->stop)) {
 		struct crt_request r = {
 			.first = random() % (opt.extents / CRT_GROUP) * CRT_GROUP, .nr = CRT_GROUP,
 		};
 
+		use_memory();
 		if (ioctl(fd, CRT_READ, &r))
 			r.wrong = 1;
 		atomic_fetch_add(&shared->reads, 1);
@@ -227,7 +268,7 @@ static void run(unsigned int v, int round)
 	double start;
 
 	memset(shared, 0, sizeof(*shared));
-	for (i = 0; i < opt.writers; i++)
+	for (i = 0; variants[v].writers && i < opt.writers; i++)
 		pid[n++] = spawn(writer, fd);
 	for (i = 0; i < opt.busy; i++)
 		pid[n++] = spawn(busy, fd);
@@ -246,8 +287,10 @@ static void run(unsigned int v, int round)
 	r->missed += atomic_load(&shared->missed);
 	r->live += atomic_load(&shared->live);
 	atomic_store(&shared->stop, 1);
+	r->over_high += memory_events();
 	/* throttled as they are, they would take long to see that */
 	put(CGROUP "/cpu.max", "max 100000");
+	put(CGROUP "/memory.high", "max");
 	for (i = 0; i < n; i++)
 		waitpid(pid[i], NULL, 0);
 	setup_cgroup();
@@ -265,23 +308,26 @@ static void print_table(void)
 	double ours = results[OURS].commit.max / 1e6;
 	unsigned int v;
 
-	printf("\n%-26s %8s %8s %9s %8s %9s %9s %7s %8s %9s\n", "commits (ms)", "p50", "p99",
-	       "max", "commits", "reads/s", "writes/s", "miss %", "pending", "max/ours");
+	printf("\n%-26s %8s %8s %9s %8s %9s %9s %7s %8s %9s %9s\n", "commits (ms)", "p50", "p99",
+	       "max", "commits", "reads/s", "writes/s", "miss %", "pending", "max/ours",
+	       "over high");
 	for (v = 0; v < NR_VARIANTS; v++) {
 		struct result *r = &results[v];
 
 		if (!r->commit.count)
 			continue;
-		printf("%-26s %8.3f %8.3f %9.3f %8llu %9.0f %9.0f %7.2f %8u %8.2fx\n",
+		printf("%-26s %8.3f %8.3f %9.3f %8llu %9.0f %9.0f %7.2f %8u %8.2fx %9lu\n",
 		       variants[v].shown, samples_percentile(&r->commit, 50) / 1e6,
 		       samples_percentile(&r->commit, 99) / 1e6, r->commit.max / 1e6,
 		       (unsigned long long)r->commit.count, r->reads / r->seconds,
 		       r->writes / r->seconds,
 		       r->committed ? 100.0 * r->missed / r->committed : 0.0, r->pending,
-		       ours ? r->commit.max / 1e6 / ours : 0.0);
+		       ours ? r->commit.max / 1e6 / ours : 0.0, r->over_high);
 	}
-	printf("%d readers at nice %d with %d %% of a CPU, %d writers, %d busy tasks, %d keys, a commit every %d ms\n",
-	       opt.readers, opt.nice, opt.cpu_max, opt.writers, opt.busy,
+	printf("%d readers at nice %d with %d %% of a CPU, ", opt.readers, opt.nice, opt.cpu_max);
+	if (opt.memory_high)
+		printf("memory.high %d MiB, ", opt.memory_high);
+	printf("%d writers, %d busy tasks, %d keys, a commit every %d ms\n", opt.writers, opt.busy,
 	       opt.extents * (int)CRT_EXTENT_BLOCKS, opt.interval);
 }
 
@@ -310,8 +356,9 @@ static void print_variant(FILE *f, unsigned int v)
 		(unsigned long long)r->commit.max);
 	fprintf(f, "      \"reads_per_s\": %.1f, \"writes_per_s\": %.1f,\n",
 		r->reads / r->seconds, r->writes / r->seconds);
-	fprintf(f, "      \"committed\": %lu, \"missed\": %lu, \"live\": %lu, \"pending\": %u\n    }",
-		r->committed, r->missed, r->live, r->pending);
+	fprintf(f, "      \"committed\": %lu, \"missed\": %lu, \"live\": %lu, \"pending\": %u,\n"
+		"      \"over_memory_high\": %lu\n    }",
+		r->committed, r->missed, r->live, r->pending, r->over_high);
 }
 
 static void print_json(int argc, char **argv, time_t start)
