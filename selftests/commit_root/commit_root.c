@@ -213,6 +213,7 @@ TEST_F(commit_root, switch_waits_for_no_pin)
 		ASSERT_NE(0, commit(self->fd));
 	}
 	/* the first one that was replaced is still there, and so are all after it */
+	sleep_ms(100);
 	EXPECT_EQ(0, state(self->fd).released);
 	EXPECT_LE(switches_slept(), 0);
 	for (i = 0; i < CRT_MAX_PINS; i++)
@@ -254,6 +255,7 @@ TEST_F_TIMEOUT(commit_root, freed_blocks_wait_for_pins, 60)
 		ASSERT_EQ(0, change(self->fd, CRT_WRITE, i * 2));
 		commit(self->fd);
 	}
+	sleep_ms(100);
 	EXPECT_EQ(generation, state(self->fd).reusable);
 	EXPECT_GE(state(self->fd).pending, 100);
 	ASSERT_EQ(0, unpin(self->fd, 0));
