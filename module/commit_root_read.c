@@ -15,11 +15,7 @@ module_param(commit_root_oracle, bool, 0644);
 MODULE_PARM_DESC(commit_root_oracle,
 		 "repeat live what a search found in a committed tree, and report a difference; default off");
 
-/**
- * commit_root_watched - somebody wants to know of each pin
- *
- * For the pins in the header alone.
- */
+/* Somebody wants to know of each pin: for the pins in the header alone. */
 DEFINE_STATIC_KEY_FALSE(commit_root_watched);
 EXPORT_SYMBOL_FSCOMMIT(commit_root_watched);
 

@@ -46,11 +46,7 @@ struct class_stats {
 	u64	waits[2][NR_BUCKETS];	/* readers', writers' */
 };
 
-/**
- * unfair_rwsem_stats - are events counted?
- *
- * The fast paths in the header ask it, and nobody else may.
- */
+/* Are events counted? The fast paths in the header ask it, and nobody else may. */
 DEFINE_STATIC_KEY_FALSE(unfair_rwsem_stats);
 EXPORT_SYMBOL_FSCOMMIT(unfair_rwsem_stats);
 

@@ -44,11 +44,7 @@
 #define TABLE_SIZE	16384U
 #define BIAS_AGAIN	255
 
-/**
- * unfair_reader_slots - the table of readers, per CPU
- *
- * For the fast paths in the header, and for nobody else.
- */
+/* The table of readers, per CPU: for the fast paths in the header, and for nobody else. */
 struct unfair_reader_slot __percpu *unfair_reader_slots;
 EXPORT_SYMBOL_FSCOMMIT(unfair_reader_slots);
 
