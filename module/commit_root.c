@@ -242,7 +242,7 @@ static void fill_in(struct commit_roots *next, const struct commit_roots *old)
 /**
  * commit_root_switch() - from now on, these are the committed roots
  * @next: from commit_root_prepare(); belongs to the set afterwards
- * @generation: of the commit; 1 to ~0 - 1, and above that of the last one
+ * @generation: of the commit; later than that of the last one, neither 0 nor ~0
  *
  * All trees at once. It waits for no reader: no lock that it takes is held by one. It is
  * to be called before anybody can see the next generation running.
@@ -261,10 +261,11 @@ int commit_root_switch(struct commit_roots *next, u64 generation)
 	raw_spin_lock_irqsave(&set->lock, irqflags);
 	old = current_roots(set);
 	last = old ? old->generation : 0;
-	if (unlikely(generation <= last || generation == ~0ULL || set->ending)) {
+	if (unlikely(!fs_generation_known(generation) || set->ending ||
+		     (old && !fs_generation_after(generation, last)))) {
 		raw_spin_unlock_irqrestore(&set->lock, irqflags);
 		misused(set, "switch to generation %llu: must be %llu to %llu", generation,
-			last + 1, ~0ULL - 1);
+			last + 1, last + S64_MAX);
 		return -EINVAL;
 	}
 	next->generation = generation;

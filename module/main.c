@@ -9,6 +9,7 @@
 #include "commit_roots.h"
 #include "lend.h"
 #include "report.h"
+#include "share_gates.h"
 #include "stats.h"
 #include "visible_readers.h"
 
@@ -34,6 +35,7 @@ static int __init fscommit_init(void)
 		exit_reader_slots();
 		return ret;
 	}
+	init_share_gates(debugfs_dir);
 	init_stats(debugfs_dir);
 	init_reports(debugfs_dir);
 	return 0;
@@ -52,6 +54,6 @@ static void __exit fscommit_exit(void)
 module_init(fscommit_init);
 module_exit(fscommit_exit);
 
-MODULE_DESCRIPTION("Commit-path primitives for filesystems: reader-unfair rwsem, commit-root search");
+MODULE_DESCRIPTION("Commit-path primitives for filesystems: reader-unfair rwsem, commit-root search, share gate");
 MODULE_LICENSE("GPL");
 MODULE_VERSION("0.1");

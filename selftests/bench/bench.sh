@@ -35,12 +35,16 @@ plan()
 	{
 		echo 'load fscommit'
 		echo 'load fscommit_test'
+		echo 'load cow_tree_test'
 		echo 'load commit_root_test'
+		echo 'load share_gate_test'
 		echo 'test prepare 10 mkdir -p /tmp/out'
 		while read -r name seconds cmd; do
 			echo "test $name $seconds $cmd --json=/tmp/out/$name.json"
 		done
+		echo 'unload share_gate_test'
 		echo 'unload commit_root_test'
+		echo 'unload cow_tree_test'
 		echo 'unload fscommit_test'
 		echo 'unload fscommit'
 	} >"$CACHE/build/bench-$1.plan"

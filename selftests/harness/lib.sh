@@ -149,3 +149,28 @@ matrix_field()
 }
 
 matrix_names() { awk '!/^#/ && NF { print $1 }' "$MATRIX"; }
+
+# suite_modules FOLDER: the test modules for the programs in it, in the order of loading
+suite_modules()
+{
+	case $1 in
+	unfair_rwsem) echo fscommit_test ;;
+	commit_root|share_gate) echo "cow_tree_test $1_test" ;;
+	*) echo "$1_test" ;;
+	esac
+}
+
+# plan_suite FOLDER SECONDS PROGRAM [ARG...]: lines of a plan, from loading to unloading
+plan_suite()
+{
+	local folder=$1 seconds=$2 modules m
+	shift 2
+	modules=$(suite_modules "$folder")
+	for m in $modules; do
+		echo "load $m"
+	done
+	echo "test $1 $seconds $*"
+	for m in $(printf '%s\n' $modules | tac); do
+		echo "unload $m"
+	done
+}

@@ -33,6 +33,9 @@ tests='g1_exclusion g2_no_grant g3_writer_first g4_bounded_bypass g6_spin_on_own
 # with lending, as it is by default; what comes before is without
 lending_tests='visible_readers g5_lent_priority g9_expedite observability fuzz_device'
 
+# a program each, in the folder of its name
+suites='commit_root share_gate'
+
 # run_kernel NAME
 run_kernel()
 {
@@ -55,9 +58,9 @@ run_kernel()
 			[ -e "$programs/unfair_rwsem/$t" ] && echo "test $t 150 $t"
 		done
 		echo "unload fscommit_test"
-		echo "load commit_root_test"
-		echo "test commit_root 300 commit_root"
-		echo "unload commit_root_test"
+		for t in $suites; do
+			plan_suite "$t" 300 "$t"
+		done
 		echo "load unfair_torture torture_type=unfair_rwsem onoff_interval=3 stat_interval=0"
 		echo "test torture $((torture + 20)) torture_watch $torture"
 		echo "unload unfair_torture"
@@ -68,7 +71,7 @@ run_kernel()
 	step "$name: tests in the guest" "1-2 min" "$out.log" \
 		"$HARNESS/boot.sh" --out "$out" --timeout $((900 + torture)) "$name" \
 		"$out.plan" "$tree"/module/fscommit.ko "$tree"/selftests/test_modules/*.ko \
-		"$programs"/unfair_rwsem/* "$programs/commit_root/commit_root" \
+		"$programs"/unfair_rwsem/* $(for t in $suites; do echo "$programs/$t/$t"; done) \
 		"$HARNESS/torture_watch" || true
 	collect "$name" "$out" $((SECONDS - start))
 }
@@ -78,9 +81,14 @@ run_kernel()
 run_expected()
 {
 	local name=$1 kernel=$2 regex=$3 start=$SECONDS out=$LOGS/expected-$1 tree=$CACHE/build/$2
-	local verdict=FAIL
-	printf 'load fscommit\nload fscommit_test\nload commit_root_test\ntest %s 20 misuse %s\n' \
-		"$name" "$name" >"$out.plan"
+	local verdict=FAIL t
+	{
+		echo "load fscommit"
+		for t in fscommit_test cow_tree_test $(printf '%s_test ' $suites); do
+			echo "load $t"
+		done
+		echo "test $name 20 misuse $name"
+	} >"$out.plan"
 	if "$HARNESS/boot.sh" --out "$out" --timeout 120 --expect "$regex" "$kernel" "$out.plan" \
 		"$tree/module/fscommit.ko" "$tree"/selftests/test_modules/*_test.ko \
 		"$programs/unfair_rwsem/misuse" >"$out.log" 2>&1; then

@@ -38,8 +38,8 @@ stage()
 	if [ -n "$edit" ]; then
 		local before after product=("$tree"/module/unfair_rwsem{.c,_queue.h,_wait.h} \
 			"$tree"/module/{visible_readers,lend,expedite}.c \
-			"$tree"/module/commit_root{,_read}.c \
-			"$tree"/module/include/linux/{unfair_rwsem,commit_root}.h)
+			"$tree"/module/{commit_root,commit_root_read,share_gate}.c \
+			"$tree"/module/include/linux/*.h)
 		before=$(cat "${product[@]}" | cksum)
 		sed -E -i -f "$edit" "${product[@]}"
 		after=$(cat "${product[@]}" | cksum)

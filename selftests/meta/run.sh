@@ -68,16 +68,15 @@ mutant()
 fails_on()
 {
 	local name=$1 broken=$2 program=$3 test=$4 start=$SECONDS out=$LOGS/mutant-$1-$4
-	local path module=fscommit_test
+	local path
 	path=$(echo "$programs"/*/"$program")
 	[ -e "$path" ] || die "mutant $name: no test program '$program'"
-	case $path in
-	*/commit_root/*) module=commit_root_test ;;
-	esac
-	printf 'load fscommit recheck_ms=0 lend=1 holdup_ms=0\nload %s\ntest %s 40 %s -t %s\n' \
-		"$module" "$program" "$program" "$test" >"$out.plan"
+	{
+		echo 'load fscommit recheck_ms=0 lend=1 holdup_ms=0'
+		plan_suite "$(basename "$(dirname "$path")")" 40 "$program" -t "$test"
+	} >"$out.plan"
 	"$HARNESS/boot.sh" --out "$out" --timeout 60 --no-panic uml "$out.plan" \
-		"$broken/module/fscommit.ko" "$broken/selftests/test_modules/$module.ko" \
+		"$broken/module/fscommit.ko" "$broken"/selftests/test_modules/*_test.ko \
 		"$path" </dev/null >"$out.log" 2>&1 || true
 	# failed, or did not live to say so; but it must have begun
 	if grep -q "^TEST $program" "$out/result.txt" && ! grep -q '^TAP ok ' "$out/result.txt" &&

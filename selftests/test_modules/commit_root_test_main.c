@@ -10,6 +10,7 @@
 #include <linux/uaccess.h>
 
 #include "crt.h"
+#include "import_fscommit.h"
 
 union crt_args {
 	struct crt_setup setup;

@@ -199,31 +199,41 @@ static u32 leaf_to_change(struct cow_tree *tree, struct cow_reserve *r, u64 key,
 	return block;
 }
 
+static int reserve_change(struct cow_tree *tree, struct cow_reserve *r)
+{
+	struct cow_fs *fs = tree->fs;
+	/* as high as it is now, or a little more; what we read may be no root any more */
+	unsigned int level = min(data_of(fs, READ_ONCE(tree->root))->level,
+				 (u16)(COW_MAX_LEVELS - 2));
+
+	return cow_reserve(fs, r, 3 * (level + 2) + 2);
+}
+
+static void remove_item(struct cow_block *b, unsigned int at)
+{
+	b->nr--;
+	memmove(&b->item[at], &b->item[at + 1], (b->nr - at) * sizeof(struct cow_item));
+}
+
 static int change(struct cow_tree *tree, u64 key, u64 value, bool insert)
 {
 	struct cow_fs *fs = tree->fs;
 	struct cow_block *b;
 	struct cow_reserve r;
-	unsigned int at, level;
+	unsigned int at;
 	u32 leaf;
-	int ret;
+	int ret = reserve_change(tree, &r);
 
-	/* as high as it is now, or a little more; what we read may be no root any more */
-	level = min(data_of(fs, READ_ONCE(tree->root))->level, (u16)(COW_MAX_LEVELS - 2));
-	ret = cow_reserve(fs, &r, 3 * (level + 2) + 2);
 	if (ret)
 		return ret;
 	leaf = leaf_to_change(tree, &r, key, insert);
 	b = data_of(fs, leaf);
 	at = cow_item_for(b, key);
 	if (at < b->nr && b->item[at].key == key) {
-		if (insert) {
+		if (insert)
 			b->item[at].value = value;
-		} else {
-			b->nr--;
-			memmove(&b->item[at], &b->item[at + 1],
-				(b->nr - at) * sizeof(struct cow_item));
-		}
+		else
+			remove_item(b, at);
 	} else if (insert) {
 		memmove(&b->item[at + 1], &b->item[at], (b->nr - at) * sizeof(struct cow_item));
 		b->item[at] = (struct cow_item){ key, value };
@@ -244,6 +254,38 @@ int cow_insert(struct cow_tree *tree, u64 key, u64 value)
 int cow_delete(struct cow_tree *tree, u64 key)
 {
 	return change(tree, key, 0, false);
+}
+
+int cow_delete_last(struct cow_tree *tree, u64 first, u64 last, u64 *key, u64 *value)
+{
+	struct cow_fs *fs = tree->fs;
+	struct cow_block *b;
+	struct cow_reserve r;
+	unsigned int at;
+	u32 leaf;
+	int ret = reserve_change(tree, &r);
+
+	if (ret)
+		return ret;
+	leaf = leaf_to_change(tree, &r, last, false);
+	b = data_of(fs, leaf);
+	at = cow_item_for(b, last);
+	if (at == b->nr || b->item[at].key != last) {
+		if (at)
+			at--;
+		else
+			ret = -EAGAIN;
+	}
+	if (!ret && b->item[at].key < first)
+		ret = -ENOENT;
+	if (!ret) {
+		*key = b->item[at].key;
+		*value = b->item[at].value;
+		remove_item(b, at);
+	}
+	unlock_block(fs, leaf, true);
+	cow_give_rest_back(fs, &r);
+	return ret;
 }
 
 int cow_delete_later(struct cow_tree *tree, u64 key)

@@ -67,6 +67,11 @@ void cow_begin(struct cow_fs *fs);
 void cow_end(struct cow_fs *fs);
 int cow_insert(struct cow_tree *tree, u64 key, u64 value);
 int cow_delete(struct cow_tree *tree, u64 key);
+/*
+ * The last of the keys from @first to @last, with a look at one leaf: -ENOENT if there is
+ * none, -EAGAIN if it may be in another leaf.
+ */
+int cow_delete_last(struct cow_tree *tree, u64 first, u64 last, u64 *key, u64 *value);
 /* At the next commit, in the committing task. */
 int cow_delete_later(struct cow_tree *tree, u64 key);
 

@@ -17,11 +17,7 @@
 #include "fscommit_test.h"
 
 /* every module with these locks needs ours */
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 13, 0)
-MODULE_IMPORT_NS("FSCOMMIT");
-#else
-MODULE_IMPORT_NS(FSCOMMIT);
-#endif
+#include "import_fscommit.h"
 
 /* What f2fs does, from its description: readers try, and sleep beside the lock. */
 struct f2fs_style {

@@ -12,12 +12,22 @@
 
 #include "../test_modules/commit_root_test.h"
 #include "../test_modules/fscommit_test.h"
+#include "../test_modules/share_gate_test.h"
 
+/* Of the other test devices: by number there, 0 if what was wrong was refused. */
 static const char * const of_commit_roots[] = {
 	[CRT_UNPIN_TWICE] = "unpin_twice",
 	[CRT_SWITCH_BACK] = "switch_back",
 	[CRT_PREPARE_TWICE] = "prepare_twice",
 	[CRT_FOREIGN_TREE] = "foreign_tree",
+};
+
+static const char * const of_share_gates[] = {
+	[SGT_EXIT_TWICE] = "exit_twice",
+	[SGT_EMPTY_RANGE] = "empty_range",
+	[SGT_NO_GENERATION] = "no_generation",
+	[SGT_SHARED_MEANWHILE] = "shared_meanwhile",
+	[SGT_UNLOCK_TWICE] = "unlock_twice",
 };
 
 static int misuse_commit_roots(__u32 which)
@@ -39,19 +49,41 @@ static int misuse_commit_roots(__u32 which)
 	return 0;
 }
 
+static int misuse_share_gates(__u32 which)
+{
+	int fd = open("/dev/share_gate_test", O_RDWR);
+
+	if (fd < 0 || ioctl(fd, SGT_MISUSE, &which)) {
+		perror("/dev/share_gate_test");
+		return 1;
+	}
+	return 0;
+}
+
+static const struct device {
+	const char *const *name;
+	unsigned int nr;
+	int (*misuse)(__u32 which);
+} devices[] = {
+	{ of_commit_roots, sizeof(of_commit_roots) / sizeof(char *), misuse_commit_roots },
+	{ of_share_gates, sizeof(of_share_gates) / sizeof(char *), misuse_share_gates },
+};
+
 int main(int argc, char **argv)
 {
 	struct fct_misuse m = { };
 	int fd = open("/dev/fscommit_test", O_RDWR);
+	unsigned int d;
 	__u32 i;
 
 	if (argc != 2 || strlen(argv[1]) >= sizeof(m.name)) {
 		fprintf(stderr, "usage: misuse NAME\n");
 		return 2;
 	}
-	for (i = 0; i < sizeof(of_commit_roots) / sizeof(char *); i++)
-		if (!strcmp(of_commit_roots[i], argv[1]))
-			return misuse_commit_roots(i);
+	for (d = 0; d < sizeof(devices) / sizeof(devices[0]); d++)
+		for (i = 0; i < devices[d].nr; i++)
+			if (!strcmp(devices[d].name[i], argv[1]))
+				return devices[d].misuse(i);
 	if (fd < 0) {
 		perror("/dev/fscommit_test");
 		return 1;

@@ -9,6 +9,7 @@
 
 #include <linux/atomic.h>
 #include <linux/cache.h>
+#include <linux/fs_generation.h>
 #include <linux/gfp_types.h>
 #include <linux/idr.h>
 #include <linux/list.h>
@@ -105,9 +106,9 @@ static inline void commit_gen_reset(struct commit_gen *gen)
  */
 static inline void commit_gen_add(struct commit_gen *gen, u64 generation)
 {
-	if (!generation || generation == ~0ULL)
+	if (!fs_generation_known(generation))
 		gen->unknown = true;
-	else if (generation > gen->max)
+	else if (!gen->max || fs_generation_after(generation, gen->max))
 		gen->max = generation;
 }
 
@@ -119,14 +120,15 @@ static inline void commit_gen_add(struct commit_gen *gen, u64 generation)
 static inline void commit_gen_merge(struct commit_gen *gen, const struct commit_gen *from)
 {
 	gen->unknown |= from->unknown;
-	if (from->max > gen->max)
-		gen->max = from->max;
+	if (from->max)
+		commit_gen_add(gen, from->max);
 }
 
 /* Is all of it in a commit of @generation? */
 static inline bool __commit_gen_within(const struct commit_gen *gen, u64 generation)
 {
-	return !gen->unknown && gen->max && gen->max <= generation;
+	return !gen->unknown && gen->max && generation &&
+	       !fs_generation_after(gen->max, generation);
 }
 
 /* --- the set ------------------------------------------------------------- */

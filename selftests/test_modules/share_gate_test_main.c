@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * /dev/share_gate_test: see share_gate_test.h.
+ */
+#include <linux/capability.h>
+#include <linux/fs.h>
+#include <linux/miscdevice.h>
+#include <linux/module.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+
+#include "sgt.h"
+#include "import_fscommit.h"
+
+union sgt_args {
+	struct sgt_setup setup;
+	struct sgt_slot slot;
+	struct sgt_clone clone;
+	struct sgt_crash crash;
+	struct sgt_state state;
+	struct sgt_range range;
+	struct sgt_range_state range_state;
+	u32 number;
+};
+
+static int with_lock(struct sgt *s, unsigned int cmd, union sgt_args *a)
+{
+	int ret = -ENOTTY;
+
+	if (mutex_lock_killable(&s->lock))
+		return -EINTR;
+	if (cmd == SGT_SETUP)
+		ret = sgt_set_up(s, &a->setup);
+	else if (!s->fs)
+		ret = -ENXIO;
+	else if (cmd == SGT_COMMIT)
+		ret = sgt_commit(s);
+	else if (cmd == SGT_CRASH)
+		ret = sgt_crash(s, &a->crash);
+	mutex_unlock(&s->lock);
+	return ret;
+}
+
+static int on_files(struct sgt *s, unsigned int cmd, union sgt_args *a)
+{
+	switch (cmd) {
+	case SGT_WRITE:
+		return sgt_write(s, &a->slot, false);
+	case SGT_WRITE_FSYNC:
+		return sgt_write(s, &a->slot, true);
+	case SGT_CLONE:
+		return sgt_clone(s, &a->clone);
+	case SGT_FSYNC:
+		return sgt_fsync(s, a->number);
+	case SGT_FULL:
+		return sgt_full(s, a->number, false);
+	case SGT_EVICT:
+		return sgt_full(s, a->number, true);
+	case SGT_STATE:
+		a->state = (struct sgt_state) {
+			.generation = cow_running(s->fs),
+			.skipped = atomic64_read(&s->skipped),
+			.locked = atomic64_read(&s->locked),
+			.deleted = atomic64_read(&s->deleted),
+		};
+		return 0;
+	}
+	return with_lock(s, cmd, a);
+}
+
+static int sgt_do(struct sgt *s, unsigned int cmd, union sgt_args *a)
+{
+	switch (cmd) {
+	case SGT_RANGE:
+		return sgt_range(&a->range);
+	case SGT_RANGE_STATE:
+		sgt_range_state(&a->range_state);
+		return 0;
+	case SGT_CONTRACT:
+		return sgt_contract(a->number);
+	case SGT_MISUSE:
+		return sgt_misuse(a->number);
+	case SGT_SETUP:
+		return with_lock(s, cmd, a);
+	}
+	return READ_ONCE(s->fs) ? on_files(s, cmd, a) : -ENXIO;
+}
+
+static long sgt_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
+{
+	void __user *user = (void __user *)arg;
+	union sgt_args a = { };
+	int ret;
+
+	if (_IOC_SIZE(cmd) > sizeof(a))
+		return -ENOTTY;
+	if (_IOC_DIR(cmd) & _IOC_WRITE && copy_from_user(&a, user, _IOC_SIZE(cmd)))
+		return -EFAULT;
+	ret = sgt_do(file->private_data, cmd, &a);
+	if (!ret && _IOC_DIR(cmd) & _IOC_READ && copy_to_user(user, &a, _IOC_SIZE(cmd)))
+		return -EFAULT;
+	return ret;
+}
+
+static int sgt_open(struct inode *inode, struct file *file)
+{
+	struct sgt *s;
+
+	if (!capable(CAP_SYS_ADMIN))
+		return -EPERM;
+	s = kzalloc(sizeof(*s), GFP_KERNEL);
+	if (!s)
+		return -ENOMEM;
+	mutex_init(&s->lock);
+	file->private_data = s;
+	return 0;
+}
+
+static int sgt_release(struct inode *inode, struct file *file)
+{
+	struct sgt *s = file->private_data;
+
+	sgt_tear_down(s);
+	kfree(s);
+	return 0;
+}
+
+static const struct file_operations sgt_fops = {
+	.owner = THIS_MODULE,
+	.open = sgt_open,
+	.release = sgt_release,
+	.unlocked_ioctl = sgt_ioctl,
+};
+
+static struct miscdevice sgt_device = {
+	.minor = MISC_DYNAMIC_MINOR,
+	.name = "share_gate_test",
+	.fops = &sgt_fops,
+	.mode = 0600,
+};
+module_misc_device(sgt_device);
+
+MODULE_DESCRIPTION("Tests of the share gate on a log of checksums");
+MODULE_LICENSE("GPL");
