@@ -116,7 +116,7 @@ run()
 	rm -rf "$out"
 	mkdir -p "$out"
 	for p in ckptlat lockbench csumbench; do
-		gcc -O2 -Wall -Wextra -static -o "$CACHE/build/bench/$p" "$bench/$p.c"
+		gcc -O2 -Wall -Wextra -static -pthread -o "$CACHE/build/bench/$p" "$bench/$p.c"
 	done
 
 	if [ "${1:-all}" = csum ]; then

@@ -27,6 +27,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../put.h"
 #include "../test_modules/commit_root_test.h"
 #include "../test_modules/fscommit_test.h"
 #include "stats.h"
@@ -89,16 +90,6 @@ static void *share(size_t size)
 	if (p == MAP_FAILED)
 		fatal("%zu bytes of shared memory: %s", size, strerror(errno));
 	return p;
-}
-
-static bool put(const char *path, const char *text)
-{
-	int fd = open(path, O_WRONLY);
-	bool ok = fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
-
-	if (fd >= 0)
-		close(fd);
-	return ok;
 }
 
 static void setup_cgroup(void)

@@ -25,21 +25,12 @@
 
 #include "kselftest_harness.h"
 
+#include "../put.h"
 #include "../test_modules/commit_root_test.h"
 #include "../test_modules/fscommit_test.h"
 
 #define EXTENTS		240
 #define PARAMETERS	"/sys/module/fscommit/parameters/"
-
-static bool put(const char *path, const char *text)
-{
-	int fd = open(path, O_WRONLY);
-	bool ok = fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
-
-	if (fd >= 0)
-		close(fd);
-	return ok;
-}
 
 static int open_fs(__u32 search, __u32 broken)
 {

@@ -496,7 +496,10 @@ static pid_t start_ranges(int fd, unsigned int seed)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	for (;;) {
 		__u64 first = rand_r(&seed) % 100;
-		struct sgt_range r = { .first = first, .last = first + rand_r(&seed) % 20 };
+		struct sgt_range r = {
+			.first = first, .last = first + rand_r(&seed) % 20,
+			.ms = rand_r(&seed) % 2,
+		};
 
 		ioctl(fd, SGT_RANGE, &r);
 	}

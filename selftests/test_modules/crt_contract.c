@@ -5,15 +5,8 @@
 #include <linux/delay.h>
 #include <linux/module.h>
 
+#include "contract.h"
 #include "crt.h"
-
-#define CHECK(cond)								\
-do {										\
-	if (!(cond)) {								\
-		pr_err("commit_root_test: line %d: not so: %s\n", __LINE__, #cond);	\
-		return -EPROTO;							\
-	}									\
-} while (0)
 
 /* Of these the addresses are the roots. */
 struct roots_of_test {

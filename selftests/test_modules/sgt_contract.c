@@ -7,15 +7,8 @@
 #include <linux/list.h>
 #include <linux/sched/signal.h>
 
+#include "contract.h"
 #include "sgt.h"
-
-#define CHECK(cond)								\
-do {										\
-	if (!(cond)) {								\
-		pr_err("share_gate_test: line %d: not so: %s\n", __LINE__, #cond);	\
-		return -EPROTO;							\
-	}									\
-} while (0)
 
 /* Of a generation: may something of it be shared in that one? */
 static bool shared(const struct share_gate *gate, u64 generation)

@@ -30,6 +30,8 @@
 
 #include "kselftest_harness.h"
 
+#include "../put.h"
+
 #include "../test_modules/fscommit_test.h"
 
 /* One lock operation, and who does it. */
@@ -69,16 +71,6 @@ static inline bool file_has(const char *path, const char *text)
 	if (f)
 		fclose(f);
 	return found;
-}
-
-static inline bool put(const char *path, const char *text)
-{
-	int fd = open(path, O_WRONLY);
-	bool ok = fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
-
-	if (fd >= 0)
-		close(fd);
-	return ok;
 }
 
 /* The first line of a file; empty if there is none. */
