@@ -7,6 +7,7 @@
 #include <linux/module.h>
 
 #include "commit_roots.h"
+#include "cow_diffs.h"
 #include "lend.h"
 #include "report.h"
 #include "share_gates.h"
@@ -36,6 +37,7 @@ static int __init fscommit_init(void)
 		return ret;
 	}
 	init_share_gates(debugfs_dir);
+	init_cow_diffs(debugfs_dir);
 	init_stats(debugfs_dir);
 	init_reports(debugfs_dir);
 	return 0;
@@ -54,6 +56,6 @@ static void __exit fscommit_exit(void)
 module_init(fscommit_init);
 module_exit(fscommit_exit);
 
-MODULE_DESCRIPTION("Commit-path primitives for filesystems: reader-unfair rwsem, commit-root search, share gate");
+MODULE_DESCRIPTION("Commit-path primitives for filesystems: reader-unfair rwsem, commit-root search, share gate, COW diff");
 MODULE_LICENSE("GPL");
 MODULE_VERSION("0.1");
