@@ -4,7 +4,7 @@
  */
 #include <linux/module.h>
 
-#include "cow_tree.h"
+#include "cow_blocks.h"
 
 EXPORT_SYMBOL_GPL(cow_fs_create);
 EXPORT_SYMBOL_GPL(cow_fs_destroy);
@@ -24,6 +24,13 @@ EXPORT_SYMBOL_GPL(cow_search_root);
 EXPORT_SYMBOL_GPL(cow_commit);
 EXPORT_SYMBOL_GPL(cow_check_tree);
 EXPORT_SYMBOL_GPL(cow_check_blocks);
+/* for who makes trees by itself */
+EXPORT_SYMBOL_GPL(cow_reserve);
+EXPORT_SYMBOL_GPL(cow_new_block);
+EXPORT_SYMBOL_GPL(cow_get_block);
+EXPORT_SYMBOL_GPL(cow_put_block);
+EXPORT_SYMBOL_GPL(cow_unlock);
+EXPORT_SYMBOL_GPL(cow_child_for);
 
 MODULE_DESCRIPTION("A copy-on-write B+tree for tests");
 MODULE_LICENSE("GPL");

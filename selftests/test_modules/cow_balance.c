@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A balance with quota, after the pattern of btrfs: the blocks of a group are copied, and
+ * with them all that is above them, into a relocated tree for each tree, which shares the
+ * rest. Then the subtrees that differ are swapped in, tree by tree.
+ *
+ * Quota has to know which trees have gained or lost which block. For each dirty block it
+ * looks up its owners before and after the swap, in every tree from the root down, by its
+ * key and level. Which blocks are dirty is either all of the swapped subtrees, or what the
+ * diff tells; the cost of each is the same.
+ */
+#include "cow_balance.h"
+#include "cow_blocks.h"
+#include "cow_diff_tree.h"
+
+#define OWNER_WORDS	(COW_BALANCE_TREES / 64)
+
+struct owners {
+	u64 bits[OWNER_WORDS];
+};
+
+struct dirty {
+	u64		key;
+	u32		block;
+	u32		level;
+	struct owners	before;
+};
+
+struct run {
+	struct cow_balance *b;
+	u32		*copy;		/* of each block that there was; 0: not looked at */
+	u32		nr_blocks;	/* that there were */
+	u64		generation;	/* committed: relocated blocks are newer */
+	struct dirty	*dirty;
+	unsigned long	nr_dirty, max_dirty;
+	struct cow_diff	diff;
+};
+
+/* --- relocation ---------------------------------------------------------- */
+
+static int copy_block(struct run *run, u32 block)
+{
+	struct cow_fs *fs = run->b->fs;
+	const struct cow_block *old = data_of(fs, block);
+	struct cow_reserve r;
+	struct cow_block *new;
+	unsigned int i;
+	int ret = cow_reserve(fs, &r, 1);
+
+	if (ret)
+		return ret;
+	/* its one reference is ours, till all trees have been swapped */
+	run->copy[block] = cow_new_block(fs, &r, old->level);
+	new = data_of(fs, run->copy[block]);
+	memcpy(new->item, old->item, sizeof(new->item));
+	new->nr = old->nr;
+	for (i = 0; new->level && i < new->nr; i++) {
+		u32 child = run->copy[old->ptr[i].block];
+
+		new->ptr[i].block = child;
+		new->ptr[i].generation = data_of(fs, child)->generation;
+		cow_get_block(fs, child);
+	}
+	unlock_block(fs, new->self, true);
+	run->b->relocated++;
+	return 0;
+}
+
+/* What is shared is relocated once. */
+static int relocate(struct run *run, u32 block)
+{
+	const struct cow_block *b = data_of(run->b->fs, block);
+	bool changes = block >= run->b->first && block <= run->b->last;
+	unsigned int i;
+	int ret;
+
+	if (run->copy[block])
+		return 0;
+	for (i = 0; b->level && i < b->nr; i++) {
+		u32 child = b->ptr[i].block;
+
+		ret = relocate(run, child);
+		if (ret)
+			return ret;
+		changes |= run->copy[child] != child;
+	}
+	if (changes)
+		return copy_block(run, block);
+	run->copy[block] = block;
+	return 0;
+}
+
+static void put_copies(struct run *run)
+{
+	u32 i;
+
+	for (i = 1; i <= run->nr_blocks; i++)
+		if (run->copy[i] && run->copy[i] != i)
+			cow_put_block(run->b->fs, run->copy[i]);
+}
+
+/* --- quota --------------------------------------------------------------- */
+
+static bool owns(struct cow_fs *fs, const struct cow_tree *tree, const struct dirty *d)
+{
+	u32 block = tree->root;
+	const struct cow_block *b = data_of(fs, block);
+
+	while (b->level > d->level) {
+		block = b->ptr[cow_child_for(b, d->key)].block;
+		b = data_of(fs, block);
+	}
+	return block == d->block;
+}
+
+static struct owners owners_of(struct run *run, const struct dirty *d)
+{
+	struct owners o = { };
+	unsigned int i;
+
+	for (i = 0; i < run->b->nr_trees; i++)
+		if (owns(run->b->fs, run->b->tree[i], d))
+			o.bits[i / 64] |= 1ULL << i % 64;
+	return o;
+}
+
+static int mark_dirty(struct run *run, u32 block, unsigned int level, u64 key)
+{
+	struct dirty *d;
+
+	if (run->nr_dirty == run->max_dirty)
+		return -EOVERFLOW;
+	d = &run->dirty[run->nr_dirty++];
+	*d = (struct dirty){ .key = key, .block = block, .level = level };
+	d->before = owners_of(run, d);
+	return 0;
+}
+
+static void account(struct run *run, const struct owners *o, int sign)
+{
+	struct cow_quota *quota = run->b->quota;
+	unsigned int i, nr = 0, last = 0;
+
+	for (i = 0; i < run->b->nr_trees; i++) {
+		if (!(o->bits[i / 64] >> i % 64 & 1))
+			continue;
+		quota[i].referenced += sign;
+		last = i;
+		nr++;
+	}
+	if (nr == 1)
+		quota[last].exclusive += sign;
+}
+
+static void account_dirty(struct run *run)
+{
+	unsigned long i;
+
+	for (i = 0; i < run->nr_dirty; i++) {
+		struct owners after = owners_of(run, &run->dirty[i]);
+
+		account(run, &run->dirty[i].before, -1);
+		account(run, &after, 1);
+	}
+	run->b->dirty += run->nr_dirty;
+	run->nr_dirty = 0;
+}
+
+/* --- which blocks are dirty? --------------------------------------------- */
+
+static int mark_whole(struct run *run, u32 block, u64 key)
+{
+	const struct cow_block *b = data_of(run->b->fs, block);
+	unsigned int i;
+	int ret = mark_dirty(run, block, b->level, key);
+
+	run->b->visited++;
+	for (i = 0; !ret && b->level && i < b->nr; i++)
+		ret = mark_whole(run, b->ptr[i].block, i ? b->ptr[i].key : key);
+	return ret;
+}
+
+static int mark_changed(struct run *run, u32 old, u32 new, u64 key)
+{
+	struct cow_diff_reader reader = { .fs = run->b->fs };
+	struct cow_diff_params p = cow_diff_params_of(&reader, old, new, run->generation);
+	struct cow_diff_pair pair;
+	int ret;
+
+	p.old.ptr.key = cow_diff_key(key);
+	p.new.ptr.key = p.old.ptr.key;
+	ret = cow_diff_begin(&run->diff, &p);
+	if (ret)
+		return ret;
+	while ((ret = cow_diff_next(&run->diff, &pair)) > 0) {
+		ret = 0;
+		if (pair.old.block && !pair.old_again)
+			ret = mark_dirty(run, pair.old.block, pair.level,
+					 cow_diff_key_of(&pair.old.key));
+		if (!ret && pair.new.block && !pair.new_again)
+			ret = mark_dirty(run, pair.new.block, pair.level,
+					 cow_diff_key_of(&pair.new.key));
+		if (ret)
+			break;
+	}
+	cow_diff_end(&run->diff);
+	run->b->visited += cow_diff_reads(&run->diff);
+	return ret;
+}
+
+static int mark_swapped(struct run *run, u32 old, u32 new, u64 key)
+{
+	int ret;
+
+	if (old == new)
+		return 0;
+	run->b->swapped++;
+	if (!run->b->whole)
+		return mark_changed(run, old, new, key);
+	ret = mark_whole(run, old, key);
+	return ret ? ret : mark_whole(run, new, key);
+}
+
+/* --- the swap ------------------------------------------------------------ */
+
+/* The subtrees below the root are swapped, and with the last one so is the root. */
+static int swap_tree(struct run *run, struct cow_tree *tree)
+{
+	struct cow_fs *fs = run->b->fs;
+	const struct cow_block *old = data_of(fs, tree->root);
+	const struct cow_block *new = data_of(fs, run->copy[tree->root]);
+	unsigned int i;
+	int ret;
+
+	if (old == new)
+		return 0;
+	ret = mark_dirty(run, old->self, old->level, 0);
+	if (!ret)
+		ret = mark_dirty(run, new->self, new->level, 0);
+	for (i = 0; !ret && old->level && i < old->nr; i++)
+		ret = mark_swapped(run, old->ptr[i].block, new->ptr[i].block,
+				   i ? old->ptr[i].key : 0);
+	if (ret)
+		return ret;
+	cow_get_block(fs, new->self);
+	WRITE_ONCE(tree->root, new->self);
+	account_dirty(run);
+	cow_put_block(fs, old->self);
+	return 0;
+}
+
+static int relocate_and_swap(struct run *run)
+{
+	unsigned int i;
+	int ret = 0;
+
+	for (i = 0; !ret && i < run->b->nr_trees; i++)
+		ret = relocate(run, run->b->tree[i]->root);
+	for (i = 0; !ret && i < run->b->nr_trees; i++)
+		ret = swap_tree(run, run->b->tree[i]);
+	put_copies(run);
+	return ret;
+}
+
+int cow_balance(struct cow_balance *b)
+{
+	struct run *run = cow_alloc(sizeof(*run));
+	int ret = -ENOMEM;
+
+	if (!run)
+		return -ENOMEM;
+	run->b = b;
+	run->nr_blocks = b->fs->nr_blocks;
+	run->generation = b->fs->generation - 1;
+	run->copy = cow_alloc((run->nr_blocks + 1ULL) * sizeof(*run->copy));
+	/* all of a tree, and of its copy */
+	run->max_dirty = 2ULL * run->nr_blocks + 2;
+	run->dirty = cow_alloc(run->max_dirty * sizeof(*run->dirty));
+	if (run->copy && run->dirty)
+		ret = relocate_and_swap(run);
+	cow_free(run->dirty);
+	cow_free(run->copy);
+	cow_free(run);
+	return ret;
+}
+
+/* --- the recount --------------------------------------------------------- */
+
+struct recount {
+	u32	trees;		/* that have the block */
+	u32	last;		/* of them, from 1 on */
+};
+
+static void count_blocks(struct cow_fs *fs, struct recount *count, u32 block, u32 tree,
+			 struct cow_quota *quota)
+{
+	const struct cow_block *b = data_of(fs, block);
+	unsigned int i;
+
+	count[block].trees++;
+	count[block].last = tree;
+	quota->referenced++;
+	for (i = 0; b->level && i < b->nr; i++)
+		count_blocks(fs, count, b->ptr[i].block, tree, quota);
+}
+
+int cow_count_quota(struct cow_fs *fs, struct cow_tree *const *tree, unsigned int nr,
+		    struct cow_quota *quota)
+{
+	struct recount *count = cow_alloc((fs->nr_blocks + 1ULL) * sizeof(*count));
+	unsigned int i;
+	u32 block;
+
+	if (!count)
+		return -ENOMEM;
+	memset(quota, 0, nr * sizeof(*quota));
+	for (i = 0; i < nr; i++)
+		count_blocks(fs, count, tree[i]->root, i + 1, &quota[i]);
+	for (block = 1; block <= fs->nr_blocks; block++)
+		if (count[block].trees == 1)
+			quota[count[block].last - 1].exclusive++;
+	cow_free(count);
+	return 0;
+}
