@@ -155,7 +155,7 @@ suite_modules()
 {
 	case $1 in
 	unfair_rwsem) echo fscommit_test ;;
-	commit_root|share_gate) echo "cow_tree_test $1_test" ;;
+	commit_root|share_gate|cow_diff) echo "cow_tree_test $1_test" ;;
 	*) echo "$1_test" ;;
 	esac
 }

@@ -39,6 +39,7 @@ stage()
 		local before after product=("$tree"/module/unfair_rwsem{.c,_queue.h,_wait.h} \
 			"$tree"/module/{visible_readers,lend,expedite}.c \
 			"$tree"/module/{commit_root,commit_root_read,share_gate}.c \
+			"$tree"/module/cow_diff{,_debugfs}.c \
 			"$tree"/module/include/linux/*.h)
 		before=$(cat "${product[@]}" | cksum)
 		sed -E -i -f "$edit" "${product[@]}"

@@ -99,9 +99,23 @@ tree_fuzz()
 	verdict tree-fuzz "$start" "$rc"
 }
 
+# The COW diff in userspace, with as many corrupted trees as go into some seconds. More of
+# them: see its source.
+diff_fuzz()
+{
+	local start=$SECONDS out=$LOGS/meta-diff-fuzz rc=0 m=$TOP/selftests/test_modules
+	{ gcc -O1 -g -Wall -fsanitize=address,undefined -fno-sanitize-recover=all -o "$out" \
+		-I"$TOP/selftests/cow_diff/shim" -I"$TOP/module/include" \
+		"$TOP/selftests/cow_diff/cow_diff_fuzz.c" "$TOP/module/cow_diff.c" \
+		"$m"/cow_{tree,blocks,search,check,balance,diff_tree,diff_corrupt}.c \
+		>"$out.log" 2>&1 && timeout 120 "$out" 400000 >>"$out.log" 2>&1; } || rc=1
+	verdict diff-fuzz "$start" "$rc"
+}
+
 quick()
 {
 	tree_fuzz
+	diff_fuzz
 	harness injected-warn '^FAIL' uml 'test w 10 misuse injected_warn\n'
 	harness hung-guest 'FAIL the guest hung' uml 'test hang 1000 sleep 1000\n' --timeout 8
 	harness early-power-off 'FAIL the guest stopped' uml 'test off 10 poweroff -f; sleep 100\n'

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "../test_modules/commit_root_test.h"
+#include "../test_modules/cow_diff_test.h"
 #include "../test_modules/fscommit_test.h"
 #include "../test_modules/share_gate_test.h"
 
@@ -29,6 +30,32 @@ static const char * const of_share_gates[] = {
 	[SGT_SHARED_MEANWHILE] = "shared_meanwhile",
 	[SGT_UNLOCK_TWICE] = "unlock_twice",
 };
+
+static const char * const of_cow_diff[] = {
+	[CDT_NO_OPERATION] = "diff_no_operation",
+	[CDT_NEXT_AFTER_END] = "diff_after_end",
+	[CDT_LOWEST_TOO_HIGH] = "diff_lowest_too_high",
+	[CDT_UNKNOWN_FLAGS] = "diff_unknown_flags",
+	[CDT_NO_CHILDREN] = "diff_no_children",
+	[CDT_POSITION_TOO_HIGH] = "diff_position_too_high",
+};
+
+static int misuse_cow_diff(__u32 which)
+{
+	struct cdt_setup setup = { .keys = 100, .seed = 1 };
+	struct cdt_mark mark = { };
+	int fd = open("/dev/cow_diff_test", O_RDWR);
+
+	if (fd < 0 || ioctl(fd, CDT_SETUP, &setup) || ioctl(fd, CDT_MARK, &mark)) {
+		perror("/dev/cow_diff_test");
+		return 1;
+	}
+	if (!ioctl(fd, CDT_MISUSE, &which) || errno != EINVAL) {
+		fprintf(stderr, "misuse %s: not refused\n", of_cow_diff[which]);
+		return 1;
+	}
+	return 0;
+}
 
 static int misuse_commit_roots(__u32 which)
 {
@@ -67,6 +94,7 @@ static const struct device {
 } devices[] = {
 	{ of_commit_roots, sizeof(of_commit_roots) / sizeof(char *), misuse_commit_roots },
 	{ of_share_gates, sizeof(of_share_gates) / sizeof(char *), misuse_share_gates },
+	{ of_cow_diff, sizeof(of_cow_diff) / sizeof(char *), misuse_cow_diff },
 };
 
 int main(int argc, char **argv)
