@@ -22,6 +22,7 @@ help:
 	@echo '  make torture          unfair_torture for DURATION=600 s on KERNEL=uml-debug'
 	@echo '  make bench            every figure of the documents, with plots and a report'
 	@echo '  make bench-csum       of these, commits against readers of checksums'
+	@echo '  make bench-diff       and a balance by whole subtrees and by the COW diff'
 	@echo '  make test-meta        every mutant of the product must fail its test'
 	@echo '  make kernels          fetch and build all kernels of the matrix'
 	@echo '  make clean            what a build leaves in this folder'
@@ -49,6 +50,9 @@ bench:
 bench-csum:
 	@selftests/bench/bench.sh csum
 
+bench-diff:
+	@selftests/bench/bench.sh diff
+
 test-meta:
 	@selftests/meta/run.sh all
 
@@ -61,5 +65,5 @@ clean:
 		-o -name '.module-common*' \) -delete
 	@rm -rf out
 
-.PHONY: all help module install demo test torture bench bench-csum test-meta kernels clean
+.PHONY: all help module install demo test torture bench bench-csum bench-diff test-meta kernels clean
 endif

@@ -6,6 +6,7 @@
 #
 #   bench.sh            about 25 minutes with a warm cache
 #   QUICK=1 bench.sh    about 3: short rounds, to see that everything works
+#   bench.sh diff       balance by whole subtrees and by the COW diff alone, 6 minutes
 #   bench.sh csum       commits against readers of checksums alone, 13 minutes
 #
 # Results: out/bench/report.html, the SVG plots beside it, and in a folder per boot the
@@ -26,6 +27,11 @@ else
 	D=2s R=5 pairs_rounds=100 scaling='-r 7 -D 0.5s' bound='-r 5 -D 3s'
 	usually_uml='8 min' usually_612='7 min' usually_full='3 min' csum='-r 2 -D 4s' memory='-r 1 -D 4s -e 16384' usually_csum='12 min'
 fi
+if [ "${QUICK:-0}" != 0 ]; then
+	balance='-r 1 -k 20000' growth='-k 100000' usually_diff='15 s'
+else
+	balance='-r 3' growth='-k 1000000' usually_diff='5 min'
+fi
 ckptlat="ckptlat -r $R -D $D"
 holders="--reader-policy=idle --reader-section=2000 --reader-interval=5000 --title='SCHED_IDLE readers that hold it for 2 ms'"
 
@@ -38,11 +44,13 @@ plan()
 		echo 'load cow_tree_test'
 		echo 'load commit_root_test'
 		echo 'load share_gate_test'
+		echo 'load cow_diff_test'
 		echo 'test prepare 10 mkdir -p /tmp/out'
 		while read -r name seconds cmd; do
 			echo "test $name $seconds $cmd --json=/tmp/out/$name.json"
 		done
 		echo 'unload share_gate_test'
+		echo 'unload cow_diff_test'
 		echo 'unload commit_root_test'
 		echo 'unload cow_tree_test'
 		echo 'unload fscommit_test'
@@ -108,20 +116,40 @@ csum()
 	boot csum 6.12 2500 "$usually_csum"
 }
 
+# COW diff: what it saves a balance over snapshots, by how many groups of blocks the trees are
+# spread over; and what it reads.
+cow_diffs()
+{
+	plan diff <<-END
+		balance16 300 diffbench balance -s 16 $balance
+		balance64 600 diffbench balance -s 64 $balance
+		groups1 300 diffbench balance -s 64 -g 1 $balance
+		groups2 300 diffbench balance -s 64 -g 2 $balance
+		growth 100 diffbench growth --leaf-items=0 --node-items=0 $growth
+	END
+	boot diff uml 1700 "$usually_diff"
+	of_diff=("$out"/diff/{balance16,balance64,groups1,groups2,growth}.json)
+}
+
 run()
 {
-	local p
+	local p of_diff
 	need_packages gcc make libc6-dev python3-matplotlib
 	mkdir -p "$CACHE/build/bench" "$LOGS"
 	rm -rf "$out"
 	mkdir -p "$out"
-	for p in ckptlat lockbench csumbench; do
+	for p in ckptlat lockbench csumbench diffbench; do
 		gcc -O2 -Wall -Wextra -static -pthread -o "$CACHE/build/bench/$p" "$bench/$p.c"
 	done
 
 	if [ "${1:-all}" = csum ]; then
 		csum
 		/usr/bin/python3 "$bench/report.py" --out "$out" "$out"/csum/{csum,memory}.json
+		return
+	fi
+	if [ "${1:-all}" = diff ]; then
+		cow_diffs
+		/usr/bin/python3 "$bench/report.py" --out "$out" "${of_diff[@]}"
 		return
 	fi
 	plan uml <<-END
@@ -162,6 +190,7 @@ run()
 	boot 6.12 6.12 1200 "$usually_612"
 	boot 6.12-full 6.12 600 "$usually_full" --append preempt=full
 	csum
+	cow_diffs
 
 	/usr/bin/python3 "$bench/report.py" --out "$out" \
 		"$out"/uml/{nice19,idle,weight,holders,fifo}.json \
@@ -169,11 +198,11 @@ run()
 		"$out"/6.12-full/{nice19,section200,section2000}.json \
 		"$out"/uml/mix.json "$out"/6.12/mix.json \
 		"$out"/uml/{bound,bound-apart,pairs,scaling}.json "$out/6.12-icount/pairs.json" \
-		"$out"/csum/{csum,memory}.json
+		"$out"/csum/{csum,memory}.json "${of_diff[@]}"
 }
 
 case ${1:-all} in
-all|csum) ;;
-*) die "bench.sh: '$1': must be all or csum" ;;
+all|csum|diff) ;;
+*) die "bench.sh: '$1': must be all, csum or diff" ;;
 esac
 locked bench run "$@"

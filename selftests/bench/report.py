@@ -36,8 +36,11 @@ LOCKS = {
     "live-unfair": ("live tree, unfair_rwsem", "#a8527f", (0, (1.2, 1.5)), "D"),
     "behind-rwsem": ("committed, behind rw_semaphore", "#0065a3", (0, (6, 2, 1.2, 2)), "^"),
     "commit-root": ("commit-root search (ours)", "#006d4e", "-", "o"),
+    # what a balance marks dirty
+    "subtree": ("whole subtrees", "#c44e00", (0, (6, 2)), "s"),
+    "diff": ("COW diff (ours)", "#006d4e", "-", "o"),
 }
-OURS = ("unfair", "commit-root")
+OURS = ("unfair", "commit-root", "diff")
 PEERS = ("rwsem", "percpu", "f2fs")
 FIGURES = {
     "pairs": ("read_pair",),
@@ -45,6 +48,8 @@ FIGURES = {
     "mix": ("writes", "reads", "writes_ratio", "reads_ratio", "reader_wait_max"),
     "bound": ("writes", "reads", "reader_wait_max"),
     "csum": ("round_max",),
+    "balance": ("dirty", "time"),
+    "growth": (),
 }
 CSS = """
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto;
@@ -112,6 +117,9 @@ def check(run):
             lock["writes"], lock["reads"], lock["writer_histogram"][0][1]
     if run.get("part") == "bound":
         run["parameters"]["limit_ns"]  # pylint: disable=pointless-statement
+    if run.get("part") == "growth":
+        for point in run["points"]:
+            point["keys"], point["new"], point["reads"], point["heights"], point["all"]
 
 
 def kind_of(run):
@@ -428,7 +436,78 @@ def section_csum(run, out, png):
                "misses", "pending", "over memory.high"], rows)
 
 
-SECTIONS = {"csum": section_csum, "ckptlat": section_ckptlat, "mix": section_mix, "bound": section_bound,
+def less(before, after):
+    """How much less after is than before, in percent."""
+    return 100 * (before - after) / before if before else 0
+
+
+def section_balance(run, out, png):
+    """Picture, sentence, table."""
+    par, rows = run["parameters"], []
+    fig, axes = plt.subplots(1, 2, figsize=(10, 1.9), sharey=True)
+    bars(axes[0], run, "dirty", 1e-3, "dirty blocks (thousands)",
+         text=lambda name, shown: "%.4gk" % shown)
+    bars(axes[1], run, "time", 1e-9, "time of the balance (s)",
+         text=lambda name, shown: "%.3g s" % shown)
+    fig.suptitle("%s, Linux %s" % (run["title"][:1].upper() + run["title"][1:],
+                                   run["sysinfo"]["release"]), x=0.01, ha="left", fontsize=11)
+    fig.tight_layout()
+    svg = write_figure(fig, run, out, "Dirty blocks and time, " + run["title"], png)
+    for name, v in run["locks"].items():
+        rows.append((name, [LOCKS[name][0], count_text(v["relocated"]), count_text(v["swapped"]),
+                            count_text(v["dirty"]["median"]), time_text(v["time"]["median"])]))
+    before, after = (run["locks"][n] for n in ("subtree", "diff"))
+    say = "%d snapshots of a tree of %s keys with %d changes in each; its blocks are relocated " \
+          "in %d groups, one after the other: dirty blocks %.1f %% fewer, time %.1f %% less." % (
+              par["snapshots"], count_text(par["keys"]), par["files"], par["groups"],
+              less(before["dirty"]["median"], after["dirty"]["median"]),
+              less(before["time"]["median"], after["time"]["median"]))
+    if "published" in run and par["groups"] > 1:
+        dirty, seconds = run["published"]["dirty"], run["published"]["seconds"]
+        rows += [(None, ["btrfs, published: before", "", "", count_text(dirty[0]),
+                         "%.1f s" % seconds[0]]),
+                 (None, ["btrfs, published: after", "", "", count_text(dirty[1]),
+                         "%.1f s" % seconds[1]])]
+        say += " btrfs published %.1f %% and %.1f %% for as many snapshots." % (
+            less(*dirty), less(*seconds))
+    if par["groups"] == 1:
+        say += " All is relocated at once, so nothing can be left out."
+    return svg, say, table(["marked dirty", "blocks relocated", "subtrees swapped",
+                            "dirty blocks", "time (median)"], rows)
+
+
+def section_growth(run, out, png):
+    """Picture, sentence, table."""
+    fig, ax = plt.subplots(figsize=(8.6, 4.4))
+    sizes = sorted({p["keys"] for p in run["points"]})
+    colours = ("#c44e00", "#a8527f", "#0065a3", "#006d4e", "#777777")
+    for i, keys in enumerate(sizes):
+        points = [p for p in run["points"] if p["keys"] == keys]
+        colour, marker = colours[i % 5], "sD^ov"[i % 5]
+        ax.plot([p["new"] for p in points], [p["reads"] for p in points], color=colour,
+                marker=marker, linewidth=1.5, label="%s keys" % count_text(keys))
+        ax.axhline(points[0]["all"], color=colour, linewidth=0.9, linestyle=(0, (4, 3)))
+    most = max(p["new"] for p in run["points"])
+    ax.plot([1, most], [2, 2 * most], color="#111111", linewidth=0.9, linestyle=(0, (1, 2)),
+            label="twice what changed")
+    ax.set_xscale("log")
+    ax.set_yscale("log")
+    ax.set_xlabel("new blocks (log scale)")
+    ax.set_ylabel("blocks read (log scale)")
+    ax.grid(True, which="major", color="#d8d8d8", linewidth=0.7)
+    ax.legend(frameon=False, fontsize=9)
+    ax.set_title("%s, Linux %s" % (run["title"][:1].upper() + run["title"][1:],
+                                   run["sysinfo"]["release"]), loc="left", fontsize=11)
+    svg = write_figure(fig, run, out, "Blocks read against blocks changed", png)
+    rows = [(None, [count_text(p["keys"]), count_text(p["changes"]), count_text(p["all"]),
+                    count_text(p["new"]), count_text(p["old"]), count_text(p["reads"]),
+                    time_text(p["ns"])]) for p in run["points"]]
+    return svg, "A line for each size of the tree. The dashed lines are what a walk of both " \
+        "whole trees reads.", \
+        table(["keys", "changes", "blocks of both trees", "new", "gone", "read", "time"], rows)
+
+
+SECTIONS = {"balance": section_balance, "growth": section_growth, "csum": section_csum, "ckptlat": section_ckptlat, "mix": section_mix, "bound": section_bound,
             "pairs": section_pairs, "scaling": section_scaling}
 
 
@@ -492,6 +571,24 @@ def target_csum(run):
         count_text(ours), count_text(still)), ours >= still
 
 
+def target_balance(run):
+    """Of 64 snapshots, and trees that are spread over several groups."""
+    if run["parameters"]["snapshots"] != 64 or run["parameters"]["groups"] != 4:
+        return
+    for what, figure in (("dirty blocks at least 50 % fewer", "dirty"),
+                         ("time at least 50 % less", "time")):
+        before, after = (run["locks"][n][figure]["median"] for n in ("subtree", "diff"))
+        yield "64 snapshots: " + what, "%.1f %%" % less(before, after), before >= 2 * after
+
+
+def target_growth(run):
+    """Counted, in each tree."""
+    worst = max(run["points"], key=lambda p: p["reads"] / (2 * p["new"] + p["heights"]))
+    yield "diff reads at most 2 x new blocks + 2 x height", "%s of %s" % (
+        count_text(worst["reads"]), count_text(2 * worst["new"] + worst["heights"])), \
+        all(p["reads"] <= 2 * p["new"] + p["heights"] for p in run["points"])
+
+
 def target_mix(run):
     """At least 0.95 of rw_semaphore, reads and writes each."""
     for what in ("writes", "reads"):
@@ -525,7 +622,7 @@ def target_pairs(run):
 
 TARGETS = {"ckptlat": target_waits, "mix": target_mix, "bound": target_bound,
            "pairs": target_pairs, "scaling": target_scaling,
-           "csum": target_csum}
+           "csum": target_csum, "balance": target_balance, "growth": target_growth}
 
 
 def page(runs, out, png):
