@@ -239,7 +239,7 @@ static int look_at_child(struct cow_diff *d, struct cow_diff_side *s, unsigned i
 	if (!p->block)
 		return wrong(d, s, COW_DIFF_NO_CHILD, level, parent->ptr.block, i,
 			     parent->node.nr);
-	if (p->generation > parent->node.generation)
+	if (fs_generation_after(p->generation, parent->node.generation))
 		return wrong(d, s, COW_DIFF_NEWER_CHILD, level - 1, p->block, p->generation,
 			     parent->node.generation);
 	if (is_below(&p->key, &parent->ptr.key))
@@ -321,7 +321,7 @@ static int check_is_new(struct cow_diff *d)
 {
 	const struct cow_diff_ptr *p = &d->new.coming;
 
-	if (p->generation > d->newer_than)
+	if (!d->newer_than || fs_generation_after(p->generation, d->newer_than))
 		return 0;
 	return wrong(d, &d->new, COW_DIFF_NOT_SHARED, d->new.coming_level, p->block,
 		     p->generation, d->newer_than);
@@ -512,8 +512,9 @@ static int check_not_swapped(struct cow_diff *d)
 {
 	const struct cow_diff_root *old = &d->old.root, *new = &d->new.root;
 
-	if (!d->newer_than || !new->ptr.block || old->ptr.generation <= d->newer_than ||
-	    old->ptr.generation <= new->ptr.generation)
+	if (!d->newer_than || !new->ptr.block ||
+	    !fs_generation_after(old->ptr.generation, d->newer_than) ||
+	    !fs_generation_after(old->ptr.generation, new->ptr.generation))
 		return 0;
 	return wrong(d, &d->old, COW_DIFF_SWAPPED, old->level, old->ptr.block,
 		     old->ptr.generation, new->ptr.generation);

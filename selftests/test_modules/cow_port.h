@@ -46,6 +46,7 @@ static inline void cow_free(void *p)
 typedef uint16_t u16;
 typedef uint32_t u32;
 typedef uint64_t u64;
+typedef int64_t s64;
 typedef struct { int unused; } spinlock_t;
 union test_lock { char unused[8]; };
 

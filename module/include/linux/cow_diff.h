@@ -8,6 +8,7 @@
 #ifndef _LINUX_COW_DIFF_H
 #define _LINUX_COW_DIFF_H
 
+#include <linux/fs_generation.h>
 #include <linux/types.h>
 
 /**

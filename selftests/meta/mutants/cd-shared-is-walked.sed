@@ -4,4 +4,4 @@
 # What both trees have is a pair, too.
 s/if \(old->coming\.block == new->coming\.block \&\&/if (false \&\&/
 s/if \(!old \|\| old->block != new->block\)/if (true)/
-/^static int check_is_new/,/^}/ s/if \(p->generation > d->newer_than\)/if (true)/
+/^static int check_is_new/,/^}/ s/if \(!d->newer_than \|\| fs_generation_after\(p->generation, d->newer_than\)\)/if (true)/
