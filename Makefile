@@ -21,8 +21,7 @@ help:
 	@echo 'For developers'
 	@echo '  make torture          unfair_torture for DURATION=600 s on KERNEL=uml-debug'
 	@echo '  make bench            every figure of the documents, with plots and a report'
-	@echo '  make bench-csum       of these, commits against readers of checksums'
-	@echo '  make bench-diff       and a balance by whole subtrees and by the COW diff'
+	@echo '  make bench-PART       of these: locks, csum, diff, share, reuse (see bench.sh)'
 	@echo '  make test-meta        every mutant of the product must fail its test'
 	@echo '  make kernels          fetch and build all kernels of the matrix'
 	@echo '  make clean            what a build leaves in this folder'
@@ -47,11 +46,8 @@ torture:
 bench:
 	@selftests/bench/bench.sh
 
-bench-csum:
-	@selftests/bench/bench.sh csum
-
-bench-diff:
-	@selftests/bench/bench.sh diff
+bench-%:
+	@selftests/bench/bench.sh $*
 
 test-meta:
 	@selftests/meta/run.sh all
@@ -65,5 +61,5 @@ clean:
 		-o -name '.module-common*' \) -delete
 	@rm -rf out
 
-.PHONY: all help module install demo test torture bench bench-csum bench-diff test-meta kernels clean
+.PHONY: all help module install demo test torture bench test-meta kernels clean
 endif

@@ -29,8 +29,10 @@ else
 fi
 if [ "${QUICK:-0}" != 0 ]; then
 	balance='-r 1 -k 20000' growth='-k 100000' usually_diff='15 s'
+	share='-r 1 -D 0.2s' usually_share='1 min'
 else
 	balance='-r 3' growth='-k 1000000' usually_diff='5 min'
+	share='-r 5 -D 0.5s' usually_share='5 min'
 fi
 ckptlat="ckptlat -r $R -D $D"
 holders="--reader-policy=idle --reader-section=2000 --reader-interval=5000 --title='SCHED_IDLE readers that hold it for 2 ms'"
@@ -97,61 +99,10 @@ boot()
 	done < <(grep '^DONE ' "$dir/result.txt")
 }
 
-# Checksums: one guest, and what stands in the report of it alone.
-csum()
+# The lock and its peers.
+locks()
 {
-	plan csum <<-END
-		csum 1500 csumbench commits $csum
-		memory 900 csumbench commits --memory-high=16 $memory
-	END
-	plan csum-icount <<-END
-		pins 100 csumbench pins -r 16 -n 10000
-	END
-	boot csum-icount 6.12 200 '20 s' --icount
-	plan csum-pins <<-END
-		pins 100 csumbench pins -r 7
-	END
-	boot csum-pins uml 200 '15 s'
-	# not on User-Mode Linux, where counting for each CPU costs more than a search
-	boot csum 6.12 2500 "$usually_csum"
-}
-
-# COW diff: what it saves a balance over snapshots, by how many groups of blocks the trees are
-# spread over; and what it reads.
-cow_diffs()
-{
-	plan diff <<-END
-		balance16 300 diffbench balance -s 16 $balance
-		balance64 600 diffbench balance -s 64 $balance
-		groups1 300 diffbench balance -s 64 -g 1 $balance
-		groups2 300 diffbench balance -s 64 -g 2 $balance
-		growth 100 diffbench growth --leaf-items=0 --node-items=0 $growth
-	END
-	boot diff uml 1700 "$usually_diff"
-	of_diff=("$out"/diff/{balance16,balance64,groups1,groups2,growth}.json)
-}
-
-run()
-{
-	local p of_diff
-	need_packages gcc make libc6-dev python3-matplotlib
-	mkdir -p "$CACHE/build/bench" "$LOGS"
-	rm -rf "$out"
-	mkdir -p "$out"
-	for p in ckptlat lockbench csumbench diffbench; do
-		gcc -O2 -Wall -Wextra -static -pthread -o "$CACHE/build/bench/$p" "$bench/$p.c"
-	done
-
-	if [ "${1:-all}" = csum ]; then
-		csum
-		/usr/bin/python3 "$bench/report.py" --out "$out" "$out"/csum/{csum,memory}.json
-		return
-	fi
-	if [ "${1:-all}" = diff ]; then
-		cow_diffs
-		/usr/bin/python3 "$bench/report.py" --out "$out" "${of_diff[@]}"
-		return
-	fi
+	local sections
 	plan uml <<-END
 		nice19 200 $ckptlat --title='readers at nice 19'
 		idle 200 $ckptlat --reader-policy=idle --title='SCHED_IDLE readers'
@@ -184,25 +135,85 @@ run()
 	plan 6.12-icount <<-END
 		pairs 200 lockbench pairs -r 20 -n 10000 --unit=instructions
 	END
-	say "make bench: several guests, one after the other; leave the machine alone meanwhile"
 	boot 6.12-icount 6.12 300 '20 s' --icount
 	boot uml uml 900 "$usually_uml"
 	boot 6.12 6.12 1200 "$usually_612"
 	boot 6.12-full 6.12 600 "$usually_full" --append preempt=full
-	csum
-	cow_diffs
-
-	/usr/bin/python3 "$bench/report.py" --out "$out" \
-		"$out"/uml/{nice19,idle,weight,holders,fifo}.json \
-		"$out"/6.12/{nice19,section200,section2000,idle,weight,throttled,holders}.json \
-		"$out"/6.12-full/{nice19,section200,section2000}.json \
-		"$out"/uml/mix.json "$out"/6.12/mix.json \
-		"$out"/uml/{bound,bound-apart,pairs,scaling}.json "$out/6.12-icount/pairs.json" \
-		"$out"/csum/{csum,memory}.json "${of_diff[@]}"
+	files+=("$out"/uml/{nice19,idle,weight,holders,fifo}.json
+		"$out"/6.12/{nice19,section200,section2000,idle,weight,throttled,holders}.json
+		"$out"/6.12-full/{nice19,section200,section2000}.json
+		"$out"/uml/mix.json "$out"/6.12/mix.json
+		"$out"/uml/{bound,bound-apart,pairs,scaling}.json "$out/6.12-icount/pairs.json")
 }
 
-case ${1:-all} in
-all|csum|diff) ;;
-*) die "bench.sh: '$1': must be all, csum or diff" ;;
-esac
+# Commits against readers of checksums.
+csum()
+{
+	plan csum <<-END
+		csum 1500 csumbench commits $csum
+		memory 900 csumbench commits --memory-high=16 $memory
+	END
+	plan csum-icount <<-END
+		pins 100 csumbench pins -r 16 -n 10000
+	END
+	boot csum-icount 6.12 200 '20 s' --icount
+	plan csum-pins <<-END
+		pins 100 csumbench pins -r 7
+	END
+	boot csum-pins uml 200 '15 s'
+	# not on User-Mode Linux, where counting for each CPU costs more than a search
+	boot csum 6.12 2500 "$usually_csum"
+	files+=("$out"/csum/{csum,memory}.json)
+}
+
+# COW diff: what it saves a balance over snapshots, by how many groups of blocks the trees are
+# spread over; and what it reads.
+diff()
+{
+	plan diff <<-END
+		balance16 300 diffbench balance -s 16 $balance
+		balance64 600 diffbench balance -s 64 $balance
+		groups1 300 diffbench balance -s 64 -g 1 $balance
+		groups2 300 diffbench balance -s 64 -g 2 $balance
+		growth 100 diffbench growth --leaf-items=0 --node-items=0 $growth
+	END
+	boot diff uml 1700 "$usually_diff"
+	files+=("$out"/diff/{balance16,balance64,groups1,groups2,growth}.json)
+}
+
+# Share gate: fsyncs by 1 to 1,024 jobs, and with some of what they write shared.
+share()
+{
+	plan share <<-END
+		share 900 sharebench $share
+		shared 300 sharebench --min-jobs=16 --max-jobs=128 -s 10 $share
+	END
+	boot share 6.12 1300 "$usually_share"
+	files+=("$out"/share/{share,shared}.json)
+}
+
+run()
+{
+	local p files=()
+	need_packages gcc make libc6-dev python3-matplotlib
+	mkdir -p "$CACHE/build/bench" "$LOGS"
+	rm -rf "$out"
+	mkdir -p "$out"
+	for p in ckptlat lockbench csumbench diffbench sharebench; do
+		gcc -O2 -Wall -Wextra -static -pthread -o "$CACHE/build/bench/$p" "$bench/$p.c"
+	done
+	say "several guests, one after the other; leave the machine alone meanwhile"
+	for p in "$@"; do
+		"$p"
+	done
+	/usr/bin/python3 "$bench/report.py" --out "$out" "${files[@]}"
+}
+
+[ $# -gt 0 ] || set -- locks csum diff share
+for p in "$@"; do
+	case $p in
+	locks|csum|diff|share) ;;
+	*) die "bench.sh: '$p': must be locks, csum, diff or share" ;;
+	esac
+done
 locked bench run "$@"

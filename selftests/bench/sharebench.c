@@ -227,7 +227,7 @@ static void print_json(int argc, char **argv, time_t start)
 	FILE *f = strcmp(opt.json, "-") ? fopen(opt.json, "w") : stdout;
 	const char *comma = "";
 	struct utsname u;
-	unsigned int m;
+	unsigned int m, p;
 	int i, jobs;
 
 	if (!f)
@@ -244,7 +244,11 @@ static void print_json(int argc, char **argv, time_t start)
 		(long long)time(NULL));
 	fprintf(f, "  \"sysinfo\": { \"release\": \"%s\", \"version\": \"%s\", \"machine\": \"%s\", \"cpus\": %ld },\n",
 		u.release, u.version, u.machine, sysconf(_SC_NPROCESSORS_ONLN));
-	fprintf(f, "  \"unit\": \"1/s\",\n  \"shared_percent\": %d,\n  \"jobs\": {\n", opt.shared);
+	fprintf(f, "  \"unit\": \"1/s\",\n  \"shared_percent\": %d,\n  \"published\": {", opt.shared);
+	for (p = 0; p < sizeof(published) / sizeof(published[0]); p++)
+		fprintf(f, "%s \"%d\": [%.1f, %.1f]", p ? "," : "", published[p].jobs,
+			published[p].before, published[p].after);
+	fprintf(f, " },\n  \"jobs\": {\n");
 	for (i = 0, jobs = 1; jobs <= opt.max_jobs; i++, jobs *= 2) {
 		if (jobs < opt.min_jobs)
 			continue;

@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0
 # fails: cow_diff pairs_are_those_of_brute_force
-# fails: cow_diff quota_adds_up_after_a_balance
 # The last word of a key is not compared.
 /^static inline int cow_diff_compare_keys/,/^}/ s/i < 2 \&\&/i < 1 \&\&/
