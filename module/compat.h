@@ -88,4 +88,64 @@ do {									\
 # define compat_pr_stack(task)	do { } while (0)
 #endif
 
+/* 6.7: a shrinker is allocated by its own call, and knows whose it is. */
+#include <linux/shrinker.h>
+#include <linux/slab.h>
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 7, 0)
+# define compat_shrinker_private(s)	((s)->private_data)
+
+static inline struct shrinker *
+compat_shrinker_new(const char *name, typeof_member(struct shrinker, count_objects) count,
+		    typeof_member(struct shrinker, scan_objects) scan, void *private)
+{
+	struct shrinker *s = shrinker_alloc(0, "fscommit-%s", name);
+
+	if (s) {
+		s->count_objects = count;
+		s->scan_objects = scan;
+		s->private_data = private;
+		shrinker_register(s);
+	}
+	return s;
+}
+
+static inline void compat_shrinker_free(struct shrinker *s)
+{
+	shrinker_free(s);
+}
+#else
+struct compat_shrinker {
+	struct shrinker	shrinker;
+	void		*private;
+};
+
+# define compat_shrinker_private(s)	\
+	(container_of(s, struct compat_shrinker, shrinker)->private)
+
+static inline struct shrinker *
+compat_shrinker_new(const char *name, typeof_member(struct shrinker, count_objects) count,
+		    typeof_member(struct shrinker, scan_objects) scan, void *private)
+{
+	struct compat_shrinker *c = kzalloc(sizeof(*c), GFP_KERNEL);
+
+	if (!c)
+		return NULL;
+	c->shrinker.count_objects = count;
+	c->shrinker.scan_objects = scan;
+	c->shrinker.seeks = DEFAULT_SEEKS;
+	c->private = private;
+	if (register_shrinker(&c->shrinker, "fscommit-%s", name)) {
+		kfree(c);
+		return NULL;
+	}
+	return &c->shrinker;
+}
+
+static inline void compat_shrinker_free(struct shrinker *s)
+{
+	unregister_shrinker(s);
+	kfree(container_of(s, struct compat_shrinker, shrinker));
+}
+#endif
+
 #endif /* _FSCOMMIT_COMPAT_H */

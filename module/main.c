@@ -9,6 +9,7 @@
 #include "commit_roots.h"
 #include "cow_diffs.h"
 #include "lend.h"
+#include "rcu_reuse_lists.h"
 #include "report.h"
 #include "share_gates.h"
 #include "stats.h"
@@ -30,22 +31,29 @@ static int __init fscommit_init(void)
 	/* without debugfs it works as well */
 	debugfs_dir = debugfs_create_dir("fscommit", NULL);
 	ret = init_commit_roots(debugfs_dir);
+	if (ret)
+		goto fail;
+	ret = init_rcu_reuse(debugfs_dir);
 	if (ret) {
-		debugfs_remove_recursive(debugfs_dir);
-		exit_lending();
-		exit_reader_slots();
-		return ret;
+		exit_commit_roots();
+		goto fail;
 	}
 	init_share_gates(debugfs_dir);
 	init_cow_diffs(debugfs_dir);
 	init_stats(debugfs_dir);
 	init_reports(debugfs_dir);
 	return 0;
+fail:
+	debugfs_remove_recursive(debugfs_dir);
+	exit_lending();
+	exit_reader_slots();
+	return ret;
 }
 
 static void __exit fscommit_exit(void)
 {
 	debugfs_remove_recursive(debugfs_dir);
+	exit_rcu_reuse();
 	exit_commit_roots();
 	/* which may still count */
 	exit_lending();
@@ -56,6 +64,6 @@ static void __exit fscommit_exit(void)
 module_init(fscommit_init);
 module_exit(fscommit_exit);
 
-MODULE_DESCRIPTION("Commit-path primitives for filesystems: reader-unfair rwsem, commit-root search, share gate, COW diff");
+MODULE_DESCRIPTION("Commit-path primitives for filesystems: reader-unfair rwsem, commit-root search, share gate, COW diff, RCU reuse queue");
 MODULE_LICENSE("GPL");
 MODULE_VERSION("0.1");

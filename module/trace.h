@@ -293,6 +293,90 @@ TRACE_EVENT(cow_diff_trouble,
 		  __entry->block, __entry->found, __entry->limit)
 );
 
+#define RCU_REUSE_NAME	16	/* of a queue; the rest is cut */
+
+/* @nr objects now wait for the grace period @cookie; @asked: it had to be asked for. */
+TRACE_EVENT(rcu_reuse_batch,
+	TP_PROTO(const char *queue, int cpu, unsigned long cookie, unsigned int nr, bool asked),
+	TP_ARGS(queue, cpu, cookie, nr, asked),
+	TP_STRUCT__entry(
+		__array(char, queue, RCU_REUSE_NAME)
+		__field(int, cpu)
+		__field(unsigned long, cookie)
+		__field(unsigned int, nr)
+		__field(bool, asked)
+	),
+	TP_fast_assign(
+		strscpy(__entry->queue, queue, RCU_REUSE_NAME);
+		__entry->cpu = cpu;
+		__entry->cookie = cookie;
+		__entry->nr = nr;
+		__entry->asked = asked;
+	),
+	TP_printk("queue=%s list=%d cookie=%lu nr=%u asked=%d", __entry->queue, __entry->cpu,
+		  __entry->cookie, __entry->nr, __entry->asked)
+);
+
+/* It was seen to have passed: @nr objects may be used again. */
+TRACE_EVENT(rcu_reuse_ready,
+	TP_PROTO(const char *queue, int cpu, unsigned long cookie, unsigned int nr),
+	TP_ARGS(queue, cpu, cookie, nr),
+	TP_STRUCT__entry(
+		__array(char, queue, RCU_REUSE_NAME)
+		__field(int, cpu)
+		__field(unsigned long, cookie)
+		__field(unsigned int, nr)
+	),
+	TP_fast_assign(
+		strscpy(__entry->queue, queue, RCU_REUSE_NAME);
+		__entry->cpu = cpu;
+		__entry->cookie = cookie;
+		__entry->nr = nr;
+	),
+	TP_printk("queue=%s list=%d cookie=%lu nr=%u", __entry->queue, __entry->cpu,
+		  __entry->cookie, __entry->nr)
+);
+
+TRACE_EVENT(rcu_reuse_hand_over,
+	TP_PROTO(const char *queue, int from, int to, unsigned int nr),
+	TP_ARGS(queue, from, to, nr),
+	TP_STRUCT__entry(
+		__array(char, queue, RCU_REUSE_NAME)
+		__field(int, from)
+		__field(int, to)
+		__field(unsigned int, nr)
+	),
+	TP_fast_assign(
+		strscpy(__entry->queue, queue, RCU_REUSE_NAME);
+		__entry->from = from;
+		__entry->to = to;
+		__entry->nr = nr;
+	),
+	TP_printk("queue=%s from=%d to=%d nr=%u", __entry->queue, __entry->from, __entry->to,
+		  __entry->nr)
+);
+
+/* @why: 0 over what is kept, 1 too old, 2 memory is short, 3 drained. */
+TRACE_EVENT(rcu_reuse_release,
+	TP_PROTO(const char *queue, int cpu, unsigned int nr, int why),
+	TP_ARGS(queue, cpu, nr, why),
+	TP_STRUCT__entry(
+		__array(char, queue, RCU_REUSE_NAME)
+		__field(int, cpu)
+		__field(unsigned int, nr)
+		__field(int, why)
+	),
+	TP_fast_assign(
+		strscpy(__entry->queue, queue, RCU_REUSE_NAME);
+		__entry->cpu = cpu;
+		__entry->nr = nr;
+		__entry->why = why;
+	),
+	TP_printk("queue=%s list=%d nr=%u why=%s", __entry->queue, __entry->cpu, __entry->nr,
+		  __print_symbolic(__entry->why, { 0, "over" }, { 1, "age" }, { 2, "shrink" },
+				   { 3, "drain" }))
+);
+
 #endif /* _FSCOMMIT_TRACE_H */
 
 #undef TRACE_INCLUDE_PATH
