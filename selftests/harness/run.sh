@@ -34,7 +34,7 @@ tests='g1_exclusion g2_no_grant g3_writer_first g4_bounded_bypass g6_spin_on_own
 lending_tests='visible_readers g5_lent_priority g9_expedite observability fuzz_device'
 
 # a program each, in the folder of its name
-suites='commit_root share_gate cow_diff'
+suites='commit_root share_gate cow_diff rcu_reuse'
 
 # run_kernel NAME
 run_kernel()

@@ -40,6 +40,7 @@ stage()
 			"$tree"/module/{visible_readers,lend,expedite}.c \
 			"$tree"/module/{commit_root,commit_root_read,share_gate}.c \
 			"$tree"/module/cow_diff{,_debugfs}.c \
+			"$tree"/module/rcu_reuse{,_release}.c "$tree"/module/rcu_reuse_lists.h \
 			"$tree"/module/include/linux/*.h)
 		before=$(cat "${product[@]}" | cksum)
 		sed -E -i -f "$edit" "${product[@]}"

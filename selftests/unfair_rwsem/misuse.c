@@ -13,6 +13,7 @@
 #include "../test_modules/commit_root_test.h"
 #include "../test_modules/cow_diff_test.h"
 #include "../test_modules/fscommit_test.h"
+#include "../test_modules/rcu_reuse_test.h"
 #include "../test_modules/share_gate_test.h"
 
 /* Of the other test devices: by number there, 0 if what was wrong was refused. */
@@ -87,6 +88,25 @@ static int misuse_share_gates(__u32 which)
 	return 0;
 }
 
+static const char * const of_reuse_queues[] = {
+	[RRT_ENQUEUE_TWICE] = "enqueue_twice",
+	[RRT_ENQUEUE_AFTER_END] = "enqueue_after_end",
+};
+
+static int misuse_reuse_queue(__u32 which)
+{
+	struct rrt_setup setup = {
+		.flavour = RRT_RCU, .objects = 100, .batch = 8, .keep = 100, .max_age_ms = 1000,
+	};
+	int fd = open("/dev/rcu_reuse_test", O_RDWR);
+
+	if (fd < 0 || ioctl(fd, RRT_SETUP, &setup) || ioctl(fd, RRT_MISUSE, &which)) {
+		perror("/dev/rcu_reuse_test");
+		return 1;
+	}
+	return 0;
+}
+
 static const struct device {
 	const char *const *name;
 	unsigned int nr;
@@ -94,6 +114,7 @@ static const struct device {
 } devices[] = {
 	{ of_commit_roots, sizeof(of_commit_roots) / sizeof(char *), misuse_commit_roots },
 	{ of_share_gates, sizeof(of_share_gates) / sizeof(char *), misuse_share_gates },
+	{ of_reuse_queues, sizeof(of_reuse_queues) / sizeof(char *), misuse_reuse_queue },
 	{ of_cow_diff, sizeof(of_cow_diff) / sizeof(char *), misuse_cow_diff },
 };
 
