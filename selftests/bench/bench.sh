@@ -29,10 +29,10 @@ else
 fi
 if [ "${QUICK:-0}" != 0 ]; then
 	balance='-r 1 -k 20000' growth='-k 100000' usually_diff='15 s'
-	share='-r 1 -D 0.2s' usually_share='1 min'
+	share='-r 1 -D 0.2s' usually_share='1 min' reuse='-r 1 -D 0.3s' usually_reuse='20 s'
 else
 	balance='-r 3' growth='-k 1000000' usually_diff='5 min'
-	share='-r 5 -D 0.5s' usually_share='5 min'
+	share='-r 5 -D 0.5s' usually_share='5 min' reuse='-r 3 -D 1s' usually_reuse='3 min'
 fi
 ckptlat="ckptlat -r $R -D $D"
 holders="--reader-policy=idle --reader-section=2000 --reader-interval=5000 --title='SCHED_IDLE readers that hold it for 2 ms'"
@@ -47,12 +47,14 @@ plan()
 		echo 'load commit_root_test'
 		echo 'load share_gate_test'
 		echo 'load cow_diff_test'
+		echo 'load rcu_reuse_test'
 		echo 'test prepare 10 mkdir -p /tmp/out'
 		while read -r name seconds cmd; do
 			echo "test $name $seconds $cmd --json=/tmp/out/$name.json"
 		done
 		echo 'unload share_gate_test'
 		echo 'unload cow_diff_test'
+		echo 'unload rcu_reuse_test'
 		echo 'unload commit_root_test'
 		echo 'unload cow_tree_test'
 		echo 'unload fscommit_test'
@@ -192,6 +194,21 @@ share()
 	files+=("$out"/share/{share,shared}.json)
 }
 
+# Freed objects: alone, and beside a neighbour that looks up paths.
+reuse()
+{
+	plan reuse-uml <<-END
+		reuse 600 reusebench $reuse
+		nowork 600 reusebench $reuse --work=0
+	END
+	plan reuse-6.12 <<-END
+		reuse 600 reusebench $reuse
+	END
+	boot reuse-uml uml 900 "$usually_reuse"
+	boot reuse-6.12 6.12 900 "$usually_reuse"
+	files+=("$out"/reuse-uml/{reuse,nowork}.json "$out/reuse-6.12/reuse.json")
+}
+
 run()
 {
 	local p files=()
@@ -199,7 +216,7 @@ run()
 	mkdir -p "$CACHE/build/bench" "$LOGS"
 	rm -rf "$out"
 	mkdir -p "$out"
-	for p in ckptlat lockbench csumbench diffbench sharebench; do
+	for p in ckptlat lockbench csumbench diffbench sharebench reusebench; do
 		gcc -O2 -Wall -Wextra -static -pthread -o "$CACHE/build/bench/$p" "$bench/$p.c"
 	done
 	say "several guests, one after the other; leave the machine alone meanwhile"
@@ -209,11 +226,11 @@ run()
 	/usr/bin/python3 "$bench/report.py" --out "$out" "${files[@]}"
 }
 
-[ $# -gt 0 ] || set -- locks csum diff share
+[ $# -gt 0 ] || set -- locks csum diff share reuse
 for p in "$@"; do
 	case $p in
-	locks|csum|diff|share) ;;
-	*) die "bench.sh: '$p': must be locks, csum, diff or share" ;;
+	locks|csum|diff|share|reuse) ;;
+	*) die "bench.sh: '$p': must be locks, csum, diff, share or reuse" ;;
 	esac
 done
 locked bench run "$@"

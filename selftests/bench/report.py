@@ -11,11 +11,12 @@ import os
 import re
 
 import report_locks
+import report_reuse
 import report_trees
 from report_common import (FIGURES, LOCKS, fatal, kind_of, matplotlib, table)
 
-SECTIONS = {**report_locks.SECTIONS, **report_trees.SECTIONS}
-TARGETS = {**report_locks.TARGETS, **report_trees.TARGETS}
+SECTIONS = {**report_locks.SECTIONS, **report_trees.SECTIONS, **report_reuse.SECTIONS}
+TARGETS = {**report_locks.TARGETS, **report_trees.TARGETS, **report_reuse.TARGETS}
 
 CSS = """
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto;
@@ -73,8 +74,11 @@ def check(run):
     for name, lock in run["locks"].items():
         LOCKS[name]  # pylint: disable=pointless-statement
         if "part" in run:
-            for fig in FIGURES[run["part"]]:
-                optional = fig.endswith("_ratio") and "rwsem" not in run["locks"]
+            of_part = report_reuse.figures_of(run) if run["part"] == "reuse" else \
+                FIGURES[run["part"]]
+            for fig in of_part:
+                optional = fig in ("writes_ratio", "reads_ratio") and \
+                    "rwsem" not in run["locks"]
                 if not optional:
                     lock[fig]["min"], lock[fig]["median"], lock[fig]["max"]
         else:

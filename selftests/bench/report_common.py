@@ -38,8 +38,15 @@ LOCKS = {
     "always": ("always locked", "#c44e00", (0, (6, 2)), "s"),
     "gate": ("share gate (ours)", "#006d4e", "-", "o"),
     "never": ("never locked (wrong if shared)", "#777777", (0, (1, 2)), "x"),
+    # when freed objects are used again
+    "no-wait": ("at once (unsafe)", "#777777", "-", "x"),
+    "synchronize": ("after synchronize_rcu()", "#c44e00", (0, (6, 2)), "s"),
+    "cond-synchronize": ("after cond_synchronize_rcu()", "#a8527f", (0, (1.2, 1.5)), "D"),
+    "call-rcu": ("never: call_rcu() frees them", "#0065a3", (0, (6, 2, 1.2, 2)), "^"),
+    "reuse-queue": ("from the reuse queue (ours)", "#006d4e", "-", "o"),
+    "reuse-expedited": ("the same, expedited", "#5a8f00", (0, (3, 1)), "v"),
 }
-OURS = ("unfair", "commit-root", "diff", "gate")
+OURS = ("unfair", "commit-root", "diff", "gate", "reuse-queue")
 PEERS = ("rwsem", "percpu", "f2fs")
 FIGURES = {
     "pairs": ("read_pair",),

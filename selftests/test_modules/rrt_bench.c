@@ -5,10 +5,12 @@
  */
 #include <linux/hash.h>
 #include <linux/ktime.h>
+#include <linux/math64.h>
 #include <linux/rculist.h>
 #include <linux/rcupdate.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
+#include <linux/sort.h>
 
 #include "rrt.h"
 
@@ -53,22 +55,39 @@ static u32 pass(const struct node *n)
 	return sum;
 }
 
-/* The shortest of many, since some are interrupted. */
+static u64 time_passes(const struct node *n, unsigned int passes)
+{
+	u64 start = ktime_get_ns();
+	u32 sum = 0;
+
+	while (passes--)
+		sum += pass(n);
+	OPTIMIZER_HIDE_VAR(sum);
+	return ktime_get_ns() - start;
+}
+
+static int compare_u64(const void *a, const void *b)
+{
+	u64 x = *(const u64 *)a, y = *(const u64 *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/*
+ * Not the shortest: an emulator's clock stands still at times. Not the median either: a
+ * guest does, too.
+ */
 static unsigned int measure_pass(const struct node *n)
 {
-	unsigned int best = UINT_MAX, i, j;
+	unsigned int passes = 64, i;
+	u64 ns[9];
 
-	for (i = 0; i < 100; i++) {
-		u64 start = ktime_get_ns(), ns;
-		u32 sum = 0;
-
-		for (j = 0; j < 16; j++)
-			sum += pass(n);
-		OPTIMIZER_HIDE_VAR(sum);
-		ns = (ktime_get_ns() - start) / 16 + 1;
-		best = min_t(u64, best, ns);
-	}
-	return best;
+	while (time_passes(n, passes) < 2 * NSEC_PER_MSEC && passes < 1 << 20)
+		passes *= 2;
+	for (i = 0; i < ARRAY_SIZE(ns); i++)
+		ns[i] = time_passes(n, passes);
+	sort(ns, ARRAY_SIZE(ns), sizeof(ns[0]), compare_u64, NULL);
+	return max_t(u64, div_u64(ns[2], passes), 1);
 }
 
 /* Measured once, so the same for all variants. */
