@@ -285,7 +285,8 @@ EXPORT_SYMBOL_FSCOMMIT(rcu_reuse_init);
  * @q: the queue
  *
  * From the moment that it begins, nothing can be enqueued, and nothing is handed out.
- * Afterwards no &rcu_reuse_ops.release is called, nor in progress.
+ * Afterwards no &rcu_reuse_ops.release is called, nor in progress. Other calls for the queue
+ * must have returned before its memory is freed.
  *
  * Context: process context; sleeps, for grace periods.
  */
