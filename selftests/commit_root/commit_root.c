@@ -26,6 +26,7 @@
 #include "kselftest_harness.h"
 
 #include "../put.h"
+#include "../scale.h"
 #include "../test_modules/commit_root_test.h"
 #include "../test_modules/fscommit_test.h"
 
@@ -587,7 +588,7 @@ static void storm(struct __test_metadata *_metadata, int fd, int seconds, bool c
 		setpriority(PRIO_PROCESS, 0, 19);
 		read_for_ever(fd);
 	}
-	for (i = 0; i < seconds * 50; i++) {
+	for (i = 0; i < scaled(seconds * 50); i++) {
 		sleep_ms(20);
 		if (!(i % 7))
 			ioctl(fd, CRT_SNAPSHOT);

@@ -18,6 +18,7 @@
 
 #include "kselftest_harness.h"
 
+#include "../scale.h"
 #include "../test_modules/cow_diff_test.h"
 
 #define DEVICE		"/dev/cow_diff_test"
@@ -308,7 +309,7 @@ TEST_F_TIMEOUT(cow_diff, pairs_are_those_of_brute_force, 120)
 	unsigned int seed, round;
 	__u64 pairs = 0;
 
-	for (seed = 1; seed <= 60; seed++) {
+	for (seed = 1; seed <= scaled(60); seed++) {
 		const __u32 *size = sizes[seed % 5];
 		__u32 keys = size[0] && size[0] < 8 ? 100 : 1000;
 		int fd = open_tree((struct cdt_setup){ .keys = keys, .in_order = seed & 1,
@@ -482,7 +483,7 @@ TEST_F_TIMEOUT(cow_diff, corrupted_trees_are_no_crash, 120)
 {
 	unsigned int seed, refused = 0, rounds = 0;
 
-	for (seed = 1; seed <= 20; seed++) {
+	for (seed = 1; seed <= scaled(20); seed++) {
 		struct cdt_fuzz f = { .seed = seed, .rounds = 1000 };
 		__u32 items = seed % 4 ? 4 + seed % 8 : 0;
 		int fd = open_tree((struct cdt_setup){ .keys = items ? 200 : 2000, .seed = seed,

@@ -20,6 +20,7 @@
 
 #include "kselftest_harness.h"
 
+#include "../scale.h"
 #include "../test_modules/rcu_reuse_test.h"
 
 #define TRACING	"/sys/kernel/tracing/"
@@ -542,19 +543,19 @@ TEST_F(rcu_reuse, traced)
 TEST_F_TIMEOUT(rcu_reuse, a_million_objects, 120)
 {
 	struct rrt_setup setup = setup_for(variant->flavour);
-	unsigned int sum = 0;
+	unsigned int objects = scaled(1000000), sum;
 	int fd;
 
-	setup.objects = 1000000;
-	setup.keep = 1000000;
+	setup.objects = objects;
+	setup.keep = objects;
 	setup.max = 0;
 	setup.batch = 512;
 	fd = open_queue(&setup);
 	ASSERT_GE(fd, 0);
-	EXPECT_EQ(1000000, enqueue(fd, 1000000));
-	EXPECT_EQ(1000000, state(fd).queued);
-	sum = dequeue_all(fd, 500000, 20000);
-	EXPECT_EQ(500000, sum);
+	EXPECT_EQ(objects, enqueue(fd, objects));
+	EXPECT_EQ(objects, state(fd).queued);
+	sum = dequeue_all(fd, objects / 2, 20000);
+	EXPECT_EQ(objects / 2, sum);
 	EXPECT_EQ(0, state(fd).released);
 	check_end(_metadata, fd, setup.objects);
 }

@@ -20,6 +20,7 @@
 
 #include "kselftest_harness.h"
 
+#include "../scale.h"
 #include "../test_modules/fscommit_test.h"
 #include "../test_modules/share_gate_test.h"
 
@@ -310,7 +311,7 @@ TEST_F_TIMEOUT(share_gate, replay_is_as_without_the_gate, 100)
 	__u64 checked = 0, locked = 0, skipped = 0;
 	unsigned int seed;
 
-	for (seed = 1; seed <= 60; seed++) {
+	for (seed = 1; seed <= scaled(60); seed++) {
 		int gate = open_fs(SGT_GATE, 0), always = open_fs(SGT_ALWAYS, 0);
 		struct sgt_crash a, b;
 
@@ -330,7 +331,7 @@ TEST_F_TIMEOUT(share_gate, replay_is_as_without_the_gate, 100)
 	}
 	TH_LOG("%llu checksums; %llu sections skipped, %llu locked", (unsigned long long)checked,
 	       (unsigned long long)skipped, (unsigned long long)locked);
-	EXPECT_GT(checked, 1000);
+	EXPECT_GT(checked, scaled(1000));
 	EXPECT_GT(skipped, 100);
 	EXPECT_GT(locked, 100);
 }
@@ -367,7 +368,7 @@ TEST_F_TIMEOUT(share_gate, concurrent_fsyncs_lose_nothing, 100)
 	pid_t pid[6];
 	int round, i;
 
-	for (round = 0; round < 10; round++) {
+	for (round = 0; round < scaled(10); round++) {
 		struct sgt_crash c;
 
 		for (i = 0; i < 6; i++) {
@@ -512,7 +513,7 @@ TEST_F_TIMEOUT(share_gate, ranges_exclude_each_other, 60)
 
 	for (i = 0; i < 8; i++)
 		pid[i] = start_ranges(self->fd, i + 1);
-	for (i = 0; i < 40; i++) {
+	for (i = 0; i < scaled(40); i++) {
 		int k = random() % 8;
 
 		usleep(50000);
