@@ -27,7 +27,6 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/utsname.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -37,6 +36,7 @@
 
 #define PROGRAM "ckptlat"
 #include "options.h"
+#include "json.h"
 
 #define EXIT_THRESHOLD	2	/* as cyclictest and rtla: a latency was too long */
 #define MAX_READERS	256
@@ -374,26 +374,11 @@ static void print_histogram(void)
 
 static void print_json(int argc, char **argv, time_t start, int ret)
 {
-	FILE *f = strcmp(opt.json, "-") ? fopen(opt.json, "w") : stdout;
-	struct utsname u;
+	FILE *f = json_begin(opt.json, NULL, argc, argv, start, "%s", opt.title ?: "");
 	unsigned int l;
 	int i, first = 1;
 
-	if (!f)
-		fatal("%s: %s", opt.json, strerror(errno));
-	uname(&u);
-	fprintf(f, "{\n  \"file_version\": 1,\n  \"cmdline\": \"");
-	for (i = 0; i < argc; i++) {
-		fputs(i ? " " : "", f);
-		print_escaped(f, argv[i]);
-	}
-	fprintf(f, "\",\n  \"title\": \"");
-	print_escaped(f, opt.title ?: "");
-	fprintf(f, "\",\n  \"start_time\": %lld,\n  \"end_time\": %lld,\n",
-		(long long)start, (long long)time(NULL));
 	fprintf(f, "  \"return_code\": %d,\n", ret);
-	fprintf(f, "  \"sysinfo\": { \"release\": \"%s\", \"version\": \"%s\", \"machine\": \"%s\", \"cpus\": %ld },\n",
-		u.release, u.version, u.machine, sysconf(_SC_NPROCESSORS_ONLN));
 	fprintf(f, "  \"unit\": \"ns\",\n  \"locks\": {");
 	for (l = 0; l < NR_LOCKS; l++) {
 		struct result *r = results[l];
@@ -420,9 +405,8 @@ static void print_json(int argc, char **argv, time_t start, int ret)
 		samples_print_json(f, &r->writer);
 		fprintf(f, "\n    }");
 	}
-	fprintf(f, "\n  }\n}\n");
-	if (f != stdout && fclose(f))
-		fatal("%s: %s", opt.json, strerror(errno));
+	fprintf(f, "\n  }");
+	json_end(f, opt.json);
 }
 
 static void usage(FILE *f)

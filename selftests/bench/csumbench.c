@@ -23,7 +23,6 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/utsname.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -34,6 +33,7 @@
 
 #define PROGRAM "csumbench"
 #include "options.h"
+#include "json.h"
 
 #define MAX_ROUNDS	16
 #define MAX_TASKS	1024
@@ -354,34 +354,19 @@ static void print_variant(FILE *f, unsigned int v)
 
 static void print_json(int argc, char **argv, time_t start)
 {
-	FILE *f = strcmp(opt.json, "-") ? fopen(opt.json, "w") : stdout;
-	struct utsname u;
+	FILE *f = json_begin(opt.json, "csum", argc, argv, start,
+			     "commits against %d throttled readers of checksums%s", opt.readers,
+			     opt.memory_high ? ", short of memory" : "");
 	unsigned int v;
-	int i;
 
-	if (!f)
-		fatal("%s: %s", opt.json, strerror(errno));
-	uname(&u);
-	fprintf(f, "{\n  \"file_version\": 1,\n  \"part\": \"csum\",\n  \"cmdline\": \"");
-	for (i = 0; i < argc; i++) {
-		fputs(i ? " " : "", f);
-		print_escaped(f, argv[i]);
-	}
-	fprintf(f, "\",\n  \"title\": \"commits against %d throttled readers of checksums\",\n",
-		opt.readers);
-	fprintf(f, "  \"start_time\": %lld, \"end_time\": %lld,\n", (long long)start,
-		(long long)time(NULL));
-	fprintf(f, "  \"sysinfo\": { \"release\": \"%s\", \"version\": \"%s\", \"machine\": \"%s\", \"cpus\": %ld },\n",
-		u.release, u.version, u.machine, sysconf(_SC_NPROCESSORS_ONLN));
 	fprintf(f, "  \"unit\": \"ns\",\n  \"locks\": {");
 	for (v = 0; v < NR_VARIANTS; v++) {
 		print_variant(f, v);
 		if (v < OURS)
 			fputc(',', f);
 	}
-	fprintf(f, "\n  }\n}\n");
-	if (f != stdout && fclose(f))
-		fatal("%s: %s", opt.json, strerror(errno));
+	fprintf(f, "\n  }");
+	json_end(f, opt.json);
 }
 
 /* --- pins ---------------------------------------------------------------- */

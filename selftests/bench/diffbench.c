@@ -13,13 +13,13 @@
 #include <stdint.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "../test_modules/cow_diff_test.h"
 
 #define PROGRAM "diffbench"
 #include "options.h"
+#include "json.h"
 
 #define MAX_ROUNDS	16
 #define MAX_POINTS	64
@@ -255,7 +255,7 @@ static void print_balance_json(FILE *f)
 			(unsigned long long)r->relocated, (unsigned long long)r->swapped,
 			(unsigned long long)r->visited);
 	}
-	fprintf(f, "\n  }\n}\n");
+	fprintf(f, "\n  }");
 }
 
 static void print_growth_json(FILE *f)
@@ -272,39 +272,22 @@ static void print_growth_json(FILE *f)
 			(unsigned long long)p->d.reads, p->d.levels[0] + p->d.levels[1],
 			(unsigned long long)p->d.ns);
 	}
-	fprintf(f, "\n  ],\n  \"locks\": { \"diff\": { } }\n}\n");
+	fprintf(f, "\n  ],\n  \"locks\": { \"diff\": { } }");
 }
 
 static void print_json(int argc, char **argv, time_t start, bool growth)
 {
-	FILE *f = strcmp(opt.json, "-") ? fopen(opt.json, "w") : stdout;
-	struct utsname u;
-	int i;
+	FILE *f;
 
-	if (!f)
-		fatal("%s: %s", opt.json, strerror(errno));
-	uname(&u);
-	fprintf(f, "{\n  \"file_version\": 1,\n  \"part\": \"%s\",\n  \"cmdline\": \"",
-		growth ? "growth" : "balance");
-	for (i = 0; i < argc; i++) {
-		fputs(i ? " " : "", f);
-		print_escaped(f, argv[i]);
-	}
-	fprintf(f, "\",\n  \"title\": \"");
-	if (growth)
-		fprintf(f, "blocks that a diff reads");
-	else
-		fprintf(f, "a balance with quota, %d snapshots", opt.snapshots);
-	fprintf(f, "\",\n  \"start_time\": %lld, \"end_time\": %lld,\n", (long long)start,
-		(long long)time(NULL));
-	fprintf(f, "  \"sysinfo\": { \"release\": \"%s\", \"version\": \"%s\", \"machine\": \"%s\", \"cpus\": %ld },\n",
-		u.release, u.version, u.machine, sysconf(_SC_NPROCESSORS_ONLN));
-	if (growth)
+	if (growth) {
+		f = json_begin(opt.json, "growth", argc, argv, start, "blocks that a diff reads");
 		print_growth_json(f);
-	else
+	} else {
+		f = json_begin(opt.json, "balance", argc, argv, start,
+			       "a balance with quota, %d snapshots", opt.snapshots);
 		print_balance_json(f);
-	if (f != stdout && fclose(f))
-		fatal("%s: %s", opt.json, strerror(errno));
+	}
+	json_end(f, opt.json);
 }
 
 /* --- options ------------------------------------------------------------- */

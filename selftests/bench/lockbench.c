@@ -25,7 +25,6 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/utsname.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -34,6 +33,7 @@
 
 #define PROGRAM "lockbench"
 #include "options.h"
+#include "json.h"
 
 #define MAX_ROUNDS	1000
 #define MAX_TASKS	64
@@ -488,16 +488,6 @@ static struct part parts[] = {
 
 #define NR_PARTS	(sizeof(parts) / sizeof(parts[0]))
 
-static void print_string(FILE *f, const char *s)
-{
-	for (; *s; s++) {
-		if (*s == '"' || *s == '\\')
-			fputc('\\', f);
-		if ((unsigned char)*s >= ' ')
-			fputc(*s, f);
-	}
-}
-
 static void print_json_figure(FILE *f, unsigned int l, enum figure fig)
 {
 	int i, first = 1;
@@ -558,35 +548,17 @@ static void print_json_parameters(FILE *f)
 
 static void print_json(int argc, char **argv, time_t start)
 {
-	FILE *f = strcmp(opt.json, "-") ? fopen(opt.json, "w") : stdout;
-	struct utsname u;
-	int i;
+	FILE *f = json_begin(opt.json, part->name, argc, argv, start, "%s",
+			     opt.title ?: part->title);
 
-	if (!f)
-		fatal("%s: %s", opt.json, strerror(errno));
-	uname(&u);
-	fprintf(f, "{\n  \"file_version\": 1,\n  \"tool\": \"lockbench\",\n  \"part\": \"%s\",\n",
-		part->name);
-	fprintf(f, "  \"cmdline\": \"");
-	for (i = 0; i < argc; i++) {
-		print_string(f, i ? " " : "");
-		print_string(f, argv[i]);
-	}
-	fprintf(f, "\",\n  \"title\": \"");
-	print_string(f, opt.title ?: part->title);
-	fprintf(f, "\",\n  \"start_time\": %lld,\n  \"end_time\": %lld,\n  \"return_code\": 0,\n",
-		(long long)start, (long long)time(NULL));
-	fprintf(f, "  \"sysinfo\": { \"release\": \"%s\", \"version\": \"%s\", ", u.release,
-		u.version);
-	fprintf(f, "\"machine\": \"%s\", \"cpus\": %d },\n  \"unit\": \"", u.machine, cpus());
-	print_string(f, part->unit ?: opt.unit);
+	fprintf(f, "  \"unit\": \"");
+	print_escaped(f, part->unit ?: opt.unit);
 	fprintf(f, "\",\n");
 	print_json_parameters(f);
 	fprintf(f, "  \"locks\": {");
 	print_json_locks(f);
-	fprintf(f, "\n  }\n}\n");
-	if (ferror(f) | (f != stdout ? fclose(f) : fflush(f)))
-		fatal("%s: cannot write it", opt.json);
+	fprintf(f, "\n  }");
+	json_end(f, opt.json);
 }
 
 /* --- options -------------------------------------------------------------- */

@@ -62,17 +62,4 @@ static inline double duration(const char *s, unsigned int max)
 	return v;
 }
 
-/* The inside of a JSON string. */
-static inline void print_escaped(FILE *f, const char *s)
-{
-	for (; *s; s++) {
-		if (*s == '"' || *s == '\\')
-			fprintf(f, "\\%c", *s);
-		else if ((unsigned char)*s < ' ')
-			fprintf(f, "\\u%04x", *s);
-		else
-			fputc(*s, f);
-	}
-}
-
 #endif /* FSCOMMIT_OPTIONS_H */

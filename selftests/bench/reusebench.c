@@ -17,7 +17,6 @@
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
-#include <sys/utsname.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -26,6 +25,7 @@
 
 #define PROGRAM "reusebench"
 #include "options.h"
+#include "json.h"
 
 #define MAX_ROUNDS	16
 #define MAX_TASKS	256
@@ -283,25 +283,12 @@ static void print_variant(FILE *f, unsigned int v)
 
 static void print_json(int argc, char **argv, time_t start)
 {
-	FILE *f = strcmp(opt.json, "-") ? fopen(opt.json, "w") : stdout;
-	struct utsname u;
+	FILE *f = json_begin(opt.json, "reuse", argc, argv, start,
+			     "freed objects that are used again, %g us of work each",
+			     opt.work_ns / 1e3);
 	unsigned int v;
 	int i;
 
-	if (!f)
-		fatal("%s: %s", opt.json, strerror(errno));
-	uname(&u);
-	fprintf(f, "{\n  \"file_version\": 1,\n  \"part\": \"reuse\",\n  \"cmdline\": \"");
-	for (i = 0; i < argc; i++) {
-		fputs(i ? " " : "", f);
-		print_escaped(f, argv[i]);
-	}
-	fprintf(f, "\",\n  \"title\": \"freed objects that are used again, %g us of work each\",\n",
-		opt.work_ns / 1e3);
-	fprintf(f, "  \"start_time\": %lld, \"end_time\": %lld,\n", (long long)start,
-		(long long)time(NULL));
-	fprintf(f, "  \"sysinfo\": { \"release\": \"%s\", \"version\": \"%s\", \"machine\": \"%s\", \"cpus\": %ld },\n",
-		u.release, u.version, u.machine, sysconf(_SC_NPROCESSORS_ONLN));
 	fprintf(f, "  \"parameters\": { \"work_ns\": %d, \"keep\": %d, \"max\": %d, \"tasks\": %d, \"rounds\": %d, \"batches\": [",
 		opt.work_ns, opt.keep, opt.max, opt.tasks, opt.rounds);
 	for (i = 0; i < opt.nr_batches; i++)
@@ -312,9 +299,8 @@ static void print_json(int argc, char **argv, time_t start)
 		if (v + 1 < NR_VARIANTS)
 			fputc(',', f);
 	}
-	fprintf(f, "\n  }\n}\n");
-	if (f != stdout && fclose(f))
-		fatal("%s: %s", opt.json, strerror(errno));
+	fprintf(f, "\n  }");
+	json_end(f, opt.json);
 }
 
 /* --- options ------------------------------------------------------------- */

@@ -16,7 +16,6 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
-#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "../test_modules/fscommit_test.h"
@@ -24,6 +23,7 @@
 
 #define PROGRAM "sharebench"
 #include "options.h"
+#include "json.h"
 
 #define MAX_ROUNDS	16
 #define MAX_JOBS	1024
@@ -224,26 +224,13 @@ static void print_mode(FILE *f, int step, unsigned int m)
 
 static void print_json(int argc, char **argv, time_t start)
 {
-	FILE *f = strcmp(opt.json, "-") ? fopen(opt.json, "w") : stdout;
+	FILE *f = json_begin(opt.json, "share", argc, argv, start,
+			     "fsyncs by many jobs, %d %% of what they write is shared",
+			     opt.shared);
 	const char *comma = "";
-	struct utsname u;
 	unsigned int m, p;
 	int i, jobs;
 
-	if (!f)
-		fatal("%s: %s", opt.json, strerror(errno));
-	uname(&u);
-	fprintf(f, "{\n  \"file_version\": 1,\n  \"part\": \"share\",\n  \"cmdline\": \"");
-	for (i = 0; i < argc; i++) {
-		fputs(i ? " " : "", f);
-		print_escaped(f, argv[i]);
-	}
-	fprintf(f, "\",\n  \"title\": \"fsyncs by many jobs, %d %% of what they write is shared\",\n",
-		opt.shared);
-	fprintf(f, "  \"start_time\": %lld, \"end_time\": %lld,\n", (long long)start,
-		(long long)time(NULL));
-	fprintf(f, "  \"sysinfo\": { \"release\": \"%s\", \"version\": \"%s\", \"machine\": \"%s\", \"cpus\": %ld },\n",
-		u.release, u.version, u.machine, sysconf(_SC_NPROCESSORS_ONLN));
 	fprintf(f, "  \"unit\": \"1/s\",\n  \"shared_percent\": %d,\n  \"published\": {", opt.shared);
 	for (p = 0; p < sizeof(published) / sizeof(published[0]); p++)
 		fprintf(f, "%s \"%d\": [%.1f, %.1f]", p ? "," : "", published[p].jobs,
@@ -258,9 +245,8 @@ static void print_json(int argc, char **argv, time_t start)
 		fprintf(f, "      }");
 		comma = ",\n";
 	}
-	fprintf(f, "\n  }\n}\n");
-	if (f != stdout && fclose(f))
-		fatal("%s: %s", opt.json, strerror(errno));
+	fprintf(f, "\n  }");
+	json_end(f, opt.json);
 }
 
 /* --- options ------------------------------------------------------------- */
