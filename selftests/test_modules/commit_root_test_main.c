@@ -2,15 +2,9 @@
 /*
  * /dev/commit_root_test: see commit_root_test.h.
  */
-#include <linux/capability.h>
-#include <linux/fs.h>
-#include <linux/miscdevice.h>
-#include <linux/module.h>
-#include <linux/slab.h>
-#include <linux/uaccess.h>
 
 #include "crt.h"
-#include "import_fscommit.h"
+#include "test_device.h"
 
 union crt_args {
 	struct crt_setup setup;
@@ -101,71 +95,43 @@ static int crt_do(struct crt *c, unsigned int cmd, union crt_args *a)
 	return ret;
 }
 
-static long crt_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
+static int crt_run(void *object, unsigned int cmd, void *args)
 {
-	struct crt *c = file->private_data;
-	void __user *user = (void __user *)arg;
-	union crt_args a = { };
+	union crt_args *a = args;
+	struct crt *c = object;
 	int ret;
 
-	if (_IOC_SIZE(cmd) > sizeof(a))
-		return -ENOTTY;
-	if (_IOC_DIR(cmd) & _IOC_WRITE && copy_from_user(&a, user, _IOC_SIZE(cmd)))
-		return -EFAULT;
-	if (cmd == CRT_SETUP) {
-		mutex_lock(&c->lock);
-		ret = crt_set_up(c, &a.setup);
-		mutex_unlock(&c->lock);
-		return ret;
-	}
-	if (!READ_ONCE(c->fs))
-		return -ENXIO;
-	ret = crt_do(c, cmd, &a);
-	if (!ret && _IOC_DIR(cmd) & _IOC_READ && copy_to_user(user, &a, _IOC_SIZE(cmd)))
-		return -EFAULT;
+	if (cmd != CRT_SETUP)
+		return READ_ONCE(c->fs) ? crt_do(c, cmd, a) : -ENXIO;
+	mutex_lock(&c->lock);
+	ret = crt_set_up(c, &a->setup);
+	mutex_unlock(&c->lock);
 	return ret;
 }
 
-static int crt_open(struct inode *inode, struct file *file)
+static int crt_open(void **object)
 {
-	struct crt *c;
+	struct crt *c = kvzalloc(sizeof(*c), GFP_KERNEL);
 
-	if (!capable(CAP_SYS_ADMIN))
-		return -EPERM;
-	c = kvzalloc(sizeof(*c), GFP_KERNEL);
 	if (!c)
 		return -ENOMEM;
 	mutex_init(&c->lock);
 	init_rwsem(&c->commit_sem);
 	spin_lock_init(&c->places_lock);
-	file->private_data = c;
+	*object = c;
 	return 0;
 }
 
-static int crt_release(struct inode *inode, struct file *file)
+static void crt_release(void *object)
 {
-	struct crt *c = file->private_data;
+	struct crt *c = object;
 
 	if (c->fs)
 		WARN_ON(crt_tear_down(c, true));
 	kvfree(c);
-	return 0;
 }
 
-static const struct file_operations crt_fops = {
-	.owner = THIS_MODULE,
-	.open = crt_open,
-	.release = crt_release,
-	.unlocked_ioctl = crt_ioctl,
-};
-
-static struct miscdevice crt_device = {
-	.minor = MISC_DYNAMIC_MINOR,
-	.name = "commit_root_test",
-	.fops = &crt_fops,
-	.mode = 0600,
-};
-module_misc_device(crt_device);
+TEST_DEVICE(commit_root_test, crt_open, crt_release, crt_run, union crt_args);
 
 MODULE_DESCRIPTION("Tests of commit-root search on a copy-on-write tree");
 MODULE_LICENSE("GPL");

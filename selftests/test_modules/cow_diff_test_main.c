@@ -2,15 +2,9 @@
 /*
  * /dev/cow_diff_test: see cow_diff_test.h.
  */
-#include <linux/capability.h>
-#include <linux/fs.h>
-#include <linux/miscdevice.h>
-#include <linux/module.h>
-#include <linux/slab.h>
-#include <linux/uaccess.h>
 
 #include "cdt.h"
-#include "import_fscommit.h"
+#include "test_device.h"
 
 union cdt_args {
 	struct cdt_setup setup;
@@ -56,69 +50,36 @@ static int cdt_do(struct cdt *c, unsigned int cmd, union cdt_args *a)
 	return -ENOTTY;
 }
 
-static long cdt_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
+static int cdt_run(void *object, unsigned int cmd, void *args)
 {
-	struct cdt *c = file->private_data;
-	void __user *user = (void __user *)arg;
-	union cdt_args *a;
-	int ret = -EFAULT;
+	struct cdt *c = object;
+	int ret = mutex_lock_killable(&c->lock);
 
-	if (_IOC_SIZE(cmd) > sizeof(*a))
-		return -ENOTTY;
-	a = kzalloc(sizeof(*a), GFP_KERNEL);
-	if (!a)
-		return -ENOMEM;
-	if (_IOC_DIR(cmd) & _IOC_WRITE && copy_from_user(a, user, _IOC_SIZE(cmd)))
-		goto out;
-	ret = mutex_lock_killable(&c->lock);
 	if (ret)
-		goto out;
-	ret = cdt_do(c, cmd, a);
+		return ret;
+	ret = cdt_do(c, cmd, args);
 	mutex_unlock(&c->lock);
-	if (!ret && _IOC_DIR(cmd) & _IOC_READ && copy_to_user(user, a, _IOC_SIZE(cmd)))
-		ret = -EFAULT;
-out:
-	kfree(a);
 	return ret;
 }
 
-static int cdt_open(struct inode *inode, struct file *file)
+static int cdt_open(void **object)
 {
-	struct cdt *c;
+	struct cdt *c = kvzalloc(sizeof(*c), GFP_KERNEL);
 
-	if (!capable(CAP_SYS_ADMIN))
-		return -EPERM;
-	c = kvzalloc(sizeof(*c), GFP_KERNEL);
 	if (!c)
 		return -ENOMEM;
 	mutex_init(&c->lock);
-	file->private_data = c;
+	*object = c;
 	return 0;
 }
 
-static int cdt_release(struct inode *inode, struct file *file)
+static void cdt_release(void *object)
 {
-	struct cdt *c = file->private_data;
-
-	cdt_tear_down(c);
-	kvfree(c);
-	return 0;
+	cdt_tear_down(object);
+	kvfree(object);
 }
 
-static const struct file_operations cdt_fops = {
-	.owner = THIS_MODULE,
-	.open = cdt_open,
-	.release = cdt_release,
-	.unlocked_ioctl = cdt_ioctl,
-};
-
-static struct miscdevice cdt_device = {
-	.minor = MISC_DYNAMIC_MINOR,
-	.name = "cow_diff_test",
-	.fops = &cdt_fops,
-	.mode = 0600,
-};
-module_misc_device(cdt_device);
+TEST_DEVICE(cow_diff_test, cdt_open, cdt_release, cdt_run, union cdt_args);
 
 MODULE_DESCRIPTION("Tests of the COW diff on copy-on-write trees");
 MODULE_LICENSE("GPL");

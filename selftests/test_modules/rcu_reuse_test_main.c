@@ -2,19 +2,14 @@
 /*
  * /dev/rcu_reuse_test: see rcu_reuse_test.h.
  */
-#include <linux/capability.h>
 #include <linux/delay.h>
-#include <linux/fs.h>
 #include <linux/kthread.h>
-#include <linux/miscdevice.h>
 #include <linux/mm.h>
-#include <linux/module.h>
 #include <linux/rcupdate.h>
 #include <linux/smp.h>
-#include <linux/uaccess.h>
-#include <linux/version.h>
 
 #include "rrt.h"
+#include "test_device.h"
 
 /* --- objects ------------------------------------------------------------- */
 
@@ -421,51 +416,38 @@ static int rrt_do(struct rrt *r, unsigned int cmd, union rrt_args *a)
 	return ret;
 }
 
-static long rrt_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
+static int rrt_run(void *object, unsigned int cmd, void *args)
 {
-	struct rrt *r = file->private_data;
-	void __user *user = (void __user *)arg;
-	union rrt_args a = { };
+	union rrt_args *a = args;
+	struct rrt *r = object;
 	int ret;
 
-	if (_IOC_SIZE(cmd) > sizeof(a))
-		return -ENOTTY;
-	if (_IOC_DIR(cmd) & _IOC_WRITE && copy_from_user(&a, user, _IOC_SIZE(cmd)))
-		return -EFAULT;
-	if (cmd == RRT_SETUP) {
-		mutex_lock(&r->lock);
-		ret = set_up(r, &a.setup);
-		mutex_unlock(&r->lock);
-		return ret;
-	}
 	if (cmd == RRT_BENCH)
-		ret = rrt_bench(&a.bench);
-	else
-		/* pairs with set_up() */
-		ret = smp_load_acquire(&r->object) ? rrt_do(r, cmd, &a) : -ENXIO;
-	if (!ret && _IOC_DIR(cmd) & _IOC_READ && copy_to_user(user, &a, _IOC_SIZE(cmd)))
-		return -EFAULT;
+		return rrt_bench(&a->bench);
+	/* pairs with set_up() */
+	if (cmd != RRT_SETUP)
+		return smp_load_acquire(&r->object) ? rrt_do(r, cmd, a) : -ENXIO;
+	mutex_lock(&r->lock);
+	ret = set_up(r, &a->setup);
+	mutex_unlock(&r->lock);
 	return ret;
 }
 
-static int rrt_open(struct inode *inode, struct file *file)
+static int rrt_open(void **object)
 {
-	struct rrt *r;
+	struct rrt *r = kzalloc(sizeof(*r), GFP_KERNEL);
 
-	if (!capable(CAP_SYS_ADMIN))
-		return -EPERM;
-	r = kzalloc(sizeof(*r), GFP_KERNEL);
 	if (!r)
 		return -ENOMEM;
 	mutex_init(&r->lock);
 	raw_spin_lock_init(&r->free_lock);
-	file->private_data = r;
+	*object = r;
 	return 0;
 }
 
-static int rrt_close(struct inode *inode, struct file *file)
+static void rrt_release(void *object)
 {
-	struct rrt *r = file->private_data;
+	struct rrt *r = object;
 
 	if (r->object) {
 		reader_out(r);
@@ -474,28 +456,9 @@ static int rrt_close(struct inode *inode, struct file *file)
 		kvfree(r->object);
 	}
 	kfree(r);
-	return 0;
 }
 
-static const struct file_operations rrt_fops = {
-	.owner = THIS_MODULE,
-	.open = rrt_open,
-	.release = rrt_close,
-	.unlocked_ioctl = rrt_ioctl,
-};
+TEST_DEVICE(rcu_reuse_test, rrt_open, rrt_release, rrt_run, union rrt_args);
 
-static struct miscdevice rrt_device = {
-	.minor = MISC_DYNAMIC_MINOR,
-	.name = "rcu_reuse_test",
-	.fops = &rrt_fops,
-	.mode = 0600,
-};
-module_misc_device(rrt_device);
-
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 13, 0)
-MODULE_IMPORT_NS("FSCOMMIT");
-#else
-MODULE_IMPORT_NS(FSCOMMIT);
-#endif
 MODULE_DESCRIPTION("Tests of the RCU reuse queue");
 MODULE_LICENSE("GPL");

@@ -2,15 +2,9 @@
 /*
  * /dev/share_gate_test: see share_gate_test.h.
  */
-#include <linux/capability.h>
-#include <linux/fs.h>
-#include <linux/miscdevice.h>
-#include <linux/module.h>
-#include <linux/slab.h>
-#include <linux/uaccess.h>
 
 #include "sgt.h"
-#include "import_fscommit.h"
+#include "test_device.h"
 
 union sgt_args {
 	struct sgt_setup setup;
@@ -86,59 +80,29 @@ static int sgt_do(struct sgt *s, unsigned int cmd, union sgt_args *a)
 	return READ_ONCE(s->fs) ? on_files(s, cmd, a) : -ENXIO;
 }
 
-static long sgt_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
+static int sgt_run(void *object, unsigned int cmd, void *args)
 {
-	void __user *user = (void __user *)arg;
-	union sgt_args a = { };
-	int ret;
-
-	if (_IOC_SIZE(cmd) > sizeof(a))
-		return -ENOTTY;
-	if (_IOC_DIR(cmd) & _IOC_WRITE && copy_from_user(&a, user, _IOC_SIZE(cmd)))
-		return -EFAULT;
-	ret = sgt_do(file->private_data, cmd, &a);
-	if (!ret && _IOC_DIR(cmd) & _IOC_READ && copy_to_user(user, &a, _IOC_SIZE(cmd)))
-		return -EFAULT;
-	return ret;
+	return sgt_do(object, cmd, args);
 }
 
-static int sgt_open(struct inode *inode, struct file *file)
+static int sgt_open(void **object)
 {
-	struct sgt *s;
+	struct sgt *s = kzalloc(sizeof(*s), GFP_KERNEL);
 
-	if (!capable(CAP_SYS_ADMIN))
-		return -EPERM;
-	s = kzalloc(sizeof(*s), GFP_KERNEL);
 	if (!s)
 		return -ENOMEM;
 	mutex_init(&s->lock);
-	file->private_data = s;
+	*object = s;
 	return 0;
 }
 
-static int sgt_release(struct inode *inode, struct file *file)
+static void sgt_release(void *object)
 {
-	struct sgt *s = file->private_data;
-
-	sgt_tear_down(s);
-	kfree(s);
-	return 0;
+	sgt_tear_down(object);
+	kfree(object);
 }
 
-static const struct file_operations sgt_fops = {
-	.owner = THIS_MODULE,
-	.open = sgt_open,
-	.release = sgt_release,
-	.unlocked_ioctl = sgt_ioctl,
-};
-
-static struct miscdevice sgt_device = {
-	.minor = MISC_DYNAMIC_MINOR,
-	.name = "share_gate_test",
-	.fops = &sgt_fops,
-	.mode = 0600,
-};
-module_misc_device(sgt_device);
+TEST_DEVICE(share_gate_test, sgt_open, sgt_release, sgt_run, union sgt_args);
 
 MODULE_DESCRIPTION("Tests of the share gate on a log of checksums");
 MODULE_LICENSE("GPL");
