@@ -55,14 +55,17 @@ static u32 pass(const struct node *n)
 	return sum;
 }
 
-static u64 time_passes(const struct node *n, unsigned int passes)
+static void work(struct bench *b, const struct node *n, unsigned int passes)
+{
+	while (passes--)
+		b->sum += pass(n);
+}
+
+static u64 time_passes(struct bench *b, const struct node *n, unsigned int passes)
 {
 	u64 start = ktime_get_ns();
-	u32 sum = 0;
 
-	while (passes--)
-		sum += pass(n);
-	OPTIMIZER_HIDE_VAR(sum);
+	work(b, n, passes);
 	return ktime_get_ns() - start;
 }
 
@@ -77,27 +80,27 @@ static int compare_u64(const void *a, const void *b)
  * Not the shortest: an emulator's clock stands still at times. Not the median either: a
  * guest does, too.
  */
-static unsigned int measure_pass(const struct node *n)
+static unsigned int measure_pass(struct bench *b, const struct node *n)
 {
 	unsigned int passes = 64, i;
 	u64 ns[9];
 
-	while (time_passes(n, passes) < 2 * NSEC_PER_MSEC && passes < 1 << 20)
+	while (time_passes(b, n, passes) < 2 * NSEC_PER_MSEC && passes < 1 << 20)
 		passes *= 2;
 	for (i = 0; i < ARRAY_SIZE(ns); i++)
-		ns[i] = time_passes(n, passes);
+		ns[i] = time_passes(b, n, passes);
 	sort(ns, ARRAY_SIZE(ns), sizeof(ns[0]), compare_u64, NULL);
 	return max_t(u64, div_u64(ns[2], passes), 1);
 }
 
 /* Measured once, so the same for all variants. */
-static unsigned int passes_for(unsigned int work_ns, const struct node *n)
+static unsigned int passes_for(struct bench *b, const struct node *n)
 {
 	static unsigned int pass_ns;
 
 	if (!pass_ns)
-		pass_ns = measure_pass(n);
-	return work_ns / pass_ns;
+		pass_ns = measure_pass(b, n);
+	return b->args->work_ns / pass_ns;
 }
 
 static void node_free(struct bench *b, struct node *n)
@@ -197,7 +200,7 @@ static void after_free(struct bench *b)
 
 static int one_batch(struct bench *b, unsigned int passes)
 {
-	unsigned int i, j, nr = b->args->batch;
+	unsigned int i, nr = b->args->batch;
 	int ret = 0;
 
 	before_reuse(b);
@@ -212,8 +215,7 @@ static int one_batch(struct bench *b, unsigned int passes)
 		spin_lock(&b->lock);
 		hlist_add_head_rcu(&n->link, &b->bucket[hash_ptr(n, 10)]);
 		spin_unlock(&b->lock);
-		for (j = 0; j < passes; j++)
-			b->sum += pass(n);
+		work(b, n, passes);
 	}
 	while (i--) {
 		spin_lock(&b->lock);
@@ -236,7 +238,7 @@ static int loop(struct bench *b)
 
 	if (!n)
 		return -ENOMEM;
-	passes = passes_for(args->work_ns, n);
+	passes = passes_for(b, n);
 	node_free(b, n);
 	args->allocated = 0;
 	start = last = ktime_get_ns();
