@@ -230,7 +230,8 @@ int rcu_reuse_enqueue(struct rcu_reuse_queue *q, struct rcu_reuse_head *head)
 		misused(q, "an object is enqueued that is in a queue");
 		return -EBUSY;
 	}
-	/* D: a read section of RCU, too: rcu_reuse_destroy() waits for its end */
+	/* D: to the last look at the queue: rcu_reuse_destroy() waits for it */
+	rcu_read_lock();
 	local_irq_save(irqflags);
 	if (unlikely(READ_ONCE(q->ending)))
 		goto out;
@@ -265,6 +266,7 @@ out:
 		reuse_set_pace(q, pace);
 	if (unlikely(ask))
 		reuse_ask(q);
+	rcu_read_unlock();
 	return ret;
 }
 EXPORT_SYMBOL_FSCOMMIT(rcu_reuse_enqueue);
@@ -334,6 +336,7 @@ struct rcu_reuse_head *rcu_reuse_dequeue(struct rcu_reuse_queue *q)
 	bool ask = false;
 
 	/* D: see rcu_reuse_enqueue() */
+	rcu_read_lock();
 	local_irq_save(irqflags);
 	if (unlikely(READ_ONCE(q->ending)))
 		goto out;
@@ -359,6 +362,7 @@ out:
 	local_irq_restore(irqflags);
 	if (unlikely(ask))
 		reuse_ask(q);
+	rcu_read_unlock();
 	return head;
 }
 EXPORT_SYMBOL_FSCOMMIT(rcu_reuse_dequeue);
