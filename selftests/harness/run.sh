@@ -39,7 +39,13 @@ suites='commit_root share_gate cow_diff rcu_reuse'
 # run_kernel NAME
 run_kernel()
 {
-	local name=$1 tree out=$LOGS/$1 start=$SECONDS torture t scale=
+	local name=$1 tree out=$LOGS/$1 start=$SECONDS torture t scale=1
+	# where each step takes several times as long, less of what is a matter of luck
+	case $name in
+	uml) ;;
+	uml-debug) scale=4 ;;
+	*) scale=2 ;;
+	esac
 	tree=$("$HARNESS/stage.sh" "$name") || { result "$name" build FAIL 0; return; }
 	result "$name" build ok $((SECONDS - start))
 	mkdir -p "$out"
@@ -58,10 +64,8 @@ run_kernel()
 			[ -e "$programs/unfair_rwsem/$t" ] && echo "test $t 150 $t"
 		done
 		echo "unload fscommit_test"
-		# where each step takes several times as long, less of what is a matter of luck
-		[ "$name" = uml-debug ] && scale='FSCOMMIT_SCALE=4 '
 		for t in $suites; do
-			plan_suite "$t" 300 "$t" | sed "s/^test $t 300 /&${scale:-}/"
+			plan_suite "$t" 300 "$t"
 		done
 		echo "load unfair_torture torture_type=unfair_rwsem onoff_interval=3 stat_interval=0"
 		echo "test torture $((torture + 20)) torture_watch $torture"
@@ -69,6 +73,7 @@ run_kernel()
 		echo "test torture_verdict 10 dmesg | grep -q 'End of test: SUCCESS'"
 		echo "unload fscommit"
 	} >"$out.plan"
+	sed -Ei "s/^test ([a-z0-9_]+) ([0-9]+) ([a-z0-9_]+)$/test \\1 \\2 FSCOMMIT_SCALE=$scale \\3/" "$out.plan"
 	start=$SECONDS
 	step "$name: tests in the guest" "1-2 min" "$out.log" \
 		"$HARNESS/boot.sh" --out "$out" --timeout $((900 + torture)) "$name" \

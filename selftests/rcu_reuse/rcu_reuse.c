@@ -586,7 +586,7 @@ static struct rrt_torture torture(int fd, unsigned int ms)
 TEST_F_TIMEOUT(rcu_reuse, torture_finds_no_early_reuse, 90)
 {
 	pid_t pid = access(ONLINE, W_OK) ? 0 : start_onoff();
-	struct rrt_torture t = torture(self->fd, 4000);
+	struct rrt_torture t = torture(self->fd, scaled(4000));
 
 	if (pid) {
 		kill(pid, SIGKILL);

@@ -31,6 +31,7 @@
 #include "kselftest_harness.h"
 
 #include "../put.h"
+#include "../scale.h"
 
 #include "../test_modules/fscommit_test.h"
 

@@ -161,7 +161,7 @@ TEST_F_TIMEOUT(g4_bounded_bypass, every_write_section_may_have_its_window, 60)
 	set_bound(self->fd, 1000);
 	w = start(self->fd, (struct job){ .mode = FCT_WRITE, .hold_us = 300, .repeat = 100000000 });
 	ASSERT_REACHED(state(self->fd).taken > 10);
-	for (i = 0; i < 50; i++) {
+	for (i = 0; i < scaled(50); i++) {
 		r = start(self->fd, (struct job){
 			.mode = FCT_READ, .how = FCT_TIMEOUT, .timeout_ms = 5000, .nice = 19 });
 		EXPECT_EQ(0, finish(r));

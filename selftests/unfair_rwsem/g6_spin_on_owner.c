@@ -119,7 +119,7 @@ TEST_F_TIMEOUT(g6_spin_on_owner, real_time_waiter_lets_the_holder_run, 60)
 	int i;
 
 	throttle_real_time(false);
-	for (i = 0; i < 20; i++) {
+	for (i = 0; i < scaled(20); i++) {
 		struct task *holder, *w;
 		__u64 taken = state(self->fd).taken;
 
@@ -147,7 +147,7 @@ TEST_F_TIMEOUT(g6_spin_on_owner, real_time_waiter_lets_the_first_one_run, 60)
 	int i;
 
 	throttle_real_time(false);
-	for (i = 0; i < 20; i++) {
+	for (i = 0; i < scaled(20); i++) {
 		struct task *holder, *first, *second;
 
 		holder = start(self->fd, (struct job){

@@ -210,13 +210,13 @@ TEST_F(g7_clean_retreat, timeout_of_zero_looks_once)
 /* At every moment that a dice finds. */
 TEST_F_TIMEOUT(g7_clean_retreat, at_random, 120)
 {
-	double end = seconds() + 20;
+	double end = seconds() + scaled(20);
 	struct task *t[16];
 	int i, round;
 
 	srand(1);
 	/* a kernel that checks everything does fewer */
-	for (round = 0; round < 40 && (round < 5 || seconds() < end); round++) {
+	for (round = 0; round < scaled(40) && (round < 5 || seconds() < end); round++) {
 		for (i = 0; i < 16; i++) {
 			const struct way *way = &ways[rand() % NR_WAYS];
 
