@@ -13,7 +13,7 @@ static inline int scaled(int times)
 	const char *s = getenv("FSCOMMIT_SCALE");
 	int scale = s ? atoi(s) : 1;
 
-	return scale > 1 && times > scale ? times / scale : times;
+	return scale <= 1 ? times : times > scale ? times / scale : 1;
 }
 
 #endif /* FSCOMMIT_SCALE_H */

@@ -39,12 +39,12 @@ suites='commit_root share_gate cow_diff rcu_reuse'
 # run_kernel NAME
 run_kernel()
 {
-	local name=$1 tree out=$LOGS/$1 start=$SECONDS torture t scale=1
-	# where each step takes several times as long, less of what is a matter of luck
+	local name=$1 tree out=$LOGS/$1 start=$SECONDS torture t scale
+	# less of what is a matter of luck, where each step takes several times as long
 	case $name in
-	uml) ;;
-	uml-debug) scale=4 ;;
-	*) scale=2 ;;
+	uml) scale=2 ;;
+	uml-debug) scale=8 ;;
+	*) scale=4 ;;
 	esac
 	tree=$("$HARNESS/stage.sh" "$name") || { result "$name" build FAIL 0; return; }
 	result "$name" build ok $((SECONDS - start))

@@ -437,7 +437,7 @@ TEST_F_TIMEOUT(g5_lent_priority, nobody_is_left_with_it, 100)
 	static const int policies[] = { SCHED_OTHER, SCHED_BATCH, SCHED_IDLE };
 	struct { pid_t pid; int policy, nice; } who[CROWD];
 	atomic_int *stop = share(2 * sizeof(*stop));
-	double end = seconds() + SECONDS;
+	double end = seconds() + scaled(SECONDS);
 	int i, changes = 0, kills = 0, moves = 0, offline = 0, raced = 0;
 	bool groups;
 
