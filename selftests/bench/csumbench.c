@@ -210,7 +210,7 @@ static void writer(int fd)
 	_exit(0);
 }
 
-static void busy(int fd)
+static void busy(__attribute__((unused)) int fd)
 {
 	volatile unsigned long n = 0;
 
