@@ -244,52 +244,67 @@ static pid_t start_loop(int fd, __u32 hold_us, __u32 ms)
 	_exit(ioctl(fd, FCT_LOOP, &l) ? 1 : 0);
 }
 
-/*
- * Writers that take the lock in turn leave it to a reader that runs after sixteen
- * sections, whatever the bound is. Sections after which it had not left its CPU yet
- * are what counts.
- */
-TEST_F_TIMEOUT(g4_bounded_bypass, running_reader_has_its_turn, 60)
+struct turns {
+	int seen, late;
+};
+
+/* Returns false if the writers failed. */
+static bool count_turns(int fd, struct turns *turns)
 {
 	struct fct_op op = { .mode = FCT_READ };
+	int status[2] = { 1, 1 };
 	struct rusage before, after;
-	int seen = 0, late = 0, status;
 	double end;
 	pid_t w[2];
 	__u64 taken;
 
-	if (cpus() < 2 || kernel_is_rt())
-		SKIP(return, "needs two CPUs, and spinning");
-	set_bound(self->fd, 0);
 	fflush(NULL);
-	w[0] = start_loop(self->fd, 100, 3000);
-	w[1] = start_loop(self->fd, 100, 3000);
-	ASSERT_REACHED(state(self->fd).taken > 10);
-	pin(1);
+	w[0] = start_loop(fd, 100, 3000);
+	w[1] = start_loop(fd, 100, 3000);
 	end = seconds() + 2.5;
+	if (!reached(state(fd).taken > 10))
+		end = 0;
+	pin(1);
 	while (seconds() < end) {
 		getrusage(RUSAGE_THREAD, &before);
-		taken = state(self->fd).taken;
-		ASSERT_EQ(0, ioctl(self->fd, FCT_LOCK, &op));
+		taken = state(fd).taken;
+		if (ioctl(fd, FCT_LOCK, &op))
+			break;
 		getrusage(RUSAGE_THREAD, &after);
 		if (before.ru_nvcsw != after.ru_nvcsw || before.ru_nivcsw != after.ru_nivcsw)
 			continue;
-		seen++;
+		turns->seen++;
 		/* one that it came too late for, and itself */
-		late += op.order - taken > 16 + 2;
+		turns->late += op.order - taken > 16 + 2;
 	}
 	unpin();
-	EXPECT_EQ(w[0], waitpid(w[0], &status, 0));
-	EXPECT_EQ(0, status);
-	EXPECT_EQ(w[1], waitpid(w[1], &status, 0));
-	EXPECT_EQ(0, status);
-	TH_LOG("%d times, %d times late", seen, late);
-	EXPECT_GT(seen, 10);
+	waitpid(w[0], &status[0], 0);
+	waitpid(w[1], &status[1], 0);
+	return end && seconds() >= end && !status[0] && !status[1];
+}
+
+/*
+ * Writers that take the lock in turn leave it to a reader that runs after sixteen
+ * sections, whatever the bound is. Sections after which it had not left its CPU yet
+ * are what counts; where there are hardly any, it is done again.
+ */
+TEST_F_TIMEOUT(g4_bounded_bypass, running_reader_has_its_turn, 60)
+{
+	struct turns turns = { };
+	int i;
+
+	if (cpus() < 2 || kernel_is_rt())
+		SKIP(return, "needs two CPUs, and spinning");
+	set_bound(self->fd, 0);
+	for (i = 0; i < 4 && turns.seen <= 10; i++)
+		ASSERT_TRUE(count_turns(self->fd, &turns));
+	TH_LOG("%d times, %d times late", turns.seen, turns.late);
+	EXPECT_GT(turns.seen, 10);
 	/*
 	 * A virtual CPU may itself be off its CPU: one in sixty on a machine that did
 	 * something else as well. Without turns it is one in twenty.
 	 */
-	EXPECT_LE(late, seen / 35);
+	EXPECT_LE(turns.late, turns.seen / 35);
 }
 
 /* Many overdue readers: each of them comes in, nobody is forgotten. */
