@@ -67,13 +67,6 @@ void share_gate_reloaded(struct share_gate *gate, u64 last_transaction)
 }
 EXPORT_SYMBOL_FSCOMMIT(share_gate_reloaded);
 
-static void misused(const char *what, u64 generation)
-{
-	count(SHARE_GATE_MISUSE);
-	WARN_ONCE(1, "fscommit: share_gate_mark() of %s in generation %llu: must be 1 to %llu\n",
-		  what, generation, ~0ULL - 1);
-}
-
 /**
  * share_gate_mark() - two objects share something from now on
  * @a: the gate of the source
@@ -89,7 +82,9 @@ static void misused(const char *what, u64 generation)
 void share_gate_mark(struct share_gate *a, struct share_gate *b, u64 generation)
 {
 	if (unlikely(!fs_generation_known(generation))) {
-		misused("an object", generation);
+		count(SHARE_GATE_MISUSE);
+		WARN_ONCE(1, "fscommit: share_gate_mark() in generation %llu: must be 1 to %llu\n",
+			  generation, ~0ULL - 1);
 		generation = ~0ULL;
 	}
 	raise_to(a, generation);

@@ -191,22 +191,23 @@ TEST_F(share_gate, bad_arguments)
 /* --- rules --------------------------------------------------------------- */
 
 /* Each returns how many checksums are missing after a crash. */
-static __u64 source_is_marked(int fd)
+static __u64 log_in_turn(int fd, __u32 first, __u32 second)
 {
 	write_slot(fd, 0, 0);
 	share(fd, 0, 1, 4, 4);
-	on_file(fd, SGT_FSYNC, 1);
-	on_file(fd, SGT_FSYNC, 0);
+	on_file(fd, SGT_FSYNC, first);
+	on_file(fd, SGT_FSYNC, second);
 	return crash(fd).missing;
+}
+
+static __u64 source_is_marked(int fd)
+{
+	return log_in_turn(fd, 1, 0);
 }
 
 static __u64 destination_is_marked(int fd)
 {
-	write_slot(fd, 0, 0);
-	share(fd, 0, 1, 4, 4);
-	on_file(fd, SGT_FSYNC, 0);
-	on_file(fd, SGT_FSYNC, 1);
-	return crash(fd).missing;
+	return log_in_turn(fd, 0, 1);
 }
 
 static __u64 what_is_read_in_again_may_be_shared(int fd)
@@ -232,11 +233,7 @@ static __u64 full_log_raises(int fd)
 
 static __u64 clear_after_all_is_logged(int fd)
 {
-	write_slot(fd, 0, 0);
-	share(fd, 0, 1, 4, 4);
-	on_file(fd, SGT_FSYNC, 0);
-	on_file(fd, SGT_FSYNC, 1);
-	return crash(fd).missing;
+	return log_in_turn(fd, 0, 1);
 }
 
 #define RULE(name, flag)						\
