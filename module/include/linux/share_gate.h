@@ -152,7 +152,7 @@ struct share_gate_section {
 	const struct share_gate_ops	*ops;
 	void				*lock, *private;
 	u64				first, last;
-	u64				generation, marks;
+	u64				generation;
 	bool				locked;
 };
 
@@ -188,7 +188,6 @@ share_gate_enter(struct share_gate_section *section, struct share_gate *gate, u6
 		.gate = gate, .ops = ops, .lock = lock, .private = private, .first = first,
 		.last = last, .generation = generation,
 	};
-	section->marks = atomic64_read_acquire(&gate->marks);
 	if (likely(first <= last) && !share_gate_may_be_shared(gate, generation)) {
 		this_cpu_inc(share_gate_counts.nr[SHARE_GATE_SKIP]);
 		return SHARE_GATE_SKIPPED;
