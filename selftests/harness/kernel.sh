@@ -7,6 +7,7 @@
 #   kernel.sh build NAME DIR [ARG...]
 #                                make -C kdir M=DIR ARG..., by its own compiler
 #   kernel.sh source VERSION     the unpacked kernel source, prints its folder
+#   kernel.sh modules NAME       the modules of a stock kernel, prints their folder
 #   kernel.sh shell NAME         a shell where that compiler is
 #
 # Everything is made under a temporary name and renamed: a cache that is empty
@@ -82,7 +83,7 @@ in_toolchain()
 	"${ns[@]}" sh -c '
 		set -e
 		root=$1; shift
-		for d in /proc /dev "$FSCOMMIT_BIND_A" "$FSCOMMIT_BIND_B"; do
+		for d in /proc /dev "$FSCOMMIT_BIND_A" "$FSCOMMIT_BIND_B" "$FSCOMMIT_BIND_C"; do
 			mkdir -p "$root$d"
 			mount --rbind "$d" "$root$d"
 		done
@@ -167,6 +168,31 @@ make_stock()
 	mv "$tmp" "$dir"
 }
 
+# The modules of a stock kernel are some 100 MB that only the filesystems' tests need.
+make_stock_modules()
+{
+	local name=$1 suite flavour dir=$CACHE/kernels/$1 tmp rel img
+	[ -e "$dir/modules/complete" ] && return 0
+	suite=$(matrix_field "$name" suite)
+	flavour=$(matrix_field "$name" flavour)
+	suite_update "$suite"
+	rel=$(cat "$dir/release")
+	rel=${rel%-"$flavour"-amd64}
+	img=$(suite_apt "$suite" apt-cache pkgnames linux- |
+		grep -xF -e "linux-modules-$rel-$flavour-amd64" -e "linux-image-$rel-$flavour-amd64" \
+			-e "linux-image-$rel-$flavour-amd64-unsigned" | sort -r | head -n 1) || true
+	[ -n "$img" ] || die "$suite has no modules for $rel-$flavour any more: remove $dir"
+	tmp=$dir/modules.tmp.$$
+	rm -rf "$dir"/modules.tmp.*
+	mkdir -p "$tmp"
+	step "downloading the modules of Linux $rel ($flavour)" "5 s" "$LOGS/kernel-$name.log" \
+		download "$suite" "$tmp" "$img" || die "cannot download $img from $suite"
+	mv "$(find "$tmp/root" -path '*/lib/modules/*' -prune -type d | head -n 1)/kernel" "$tmp/kernel"
+	rm -rf "$tmp/root"
+	touch "$tmp/complete"
+	mv "$tmp" "$dir/modules"
+}
+
 # --- kernels built here -----------------------------------------------------
 
 make_source()
@@ -248,7 +274,7 @@ build()
 	k=$(get "$name")
 	toolchain_for "$name"
 	[ "$(cat "$k/arch")" = um ] && arch=(ARCH=um)
-	FSCOMMIT_BIND_A=$CACHE FSCOMMIT_BIND_B=$dir_root \
+	FSCOMMIT_BIND_A=$CACHE FSCOMMIT_BIND_B=$dir_root FSCOMMIT_BIND_C=$(realpath "$CACHE/kernels") \
 		in_toolchain "$(matrix_field "$name" toolchain)" \
 		make -C "$k/kdir" M="$dir" "${arch[@]}" "$@"
 }
@@ -269,6 +295,12 @@ source)
 	printf '%s\n' "$CACHE/src/$v" ;;
 shell)
 	toolchain_for "$1"
-	FSCOMMIT_BIND_A=$CACHE FSCOMMIT_BIND_B=$dir_root in_toolchain "$(matrix_field "$1" toolchain)" bash ;;
+	FSCOMMIT_BIND_A=$CACHE FSCOMMIT_BIND_B=$dir_root FSCOMMIT_BIND_C=$(realpath "$CACHE/kernels") \
+		in_toolchain "$(matrix_field "$1" toolchain)" bash ;;
+modules)
+	get "${1:?name of a kernel}" >/dev/null
+	[ "$(matrix_field "$1" kind)" = stock ] || die "only a stock kernel has a package of modules"
+	locked "modules-$1" make_stock_modules "$1"
+	printf '%s\n' "$CACHE/kernels/$1/modules" ;;
 *) sed -n '3,/^$/s/^# \{0,1\}//p' "$0" ;;
 esac
