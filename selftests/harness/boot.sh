@@ -16,12 +16,17 @@
 #   --icount         count instructions: one CPU, one ns each
 #   --with PROGRAM   a program of the host with its libraries
 #   --no-panic       do not panic on a WARN
+#   --disk SIZE      a block device in this machine's memory, like 512M: $DISK in the
+#                    guest; the second is $DISK2, and so on
+#   --mem SIZE       the guest's memory                              [1G]
+#   --kmod NAME      a module of the kernel itself and those that it needs, loaded
+#                    before the plan begins
 #
 # Exit status: 0 verdict PASS; 1 FAIL, or no verdict.
 
 . "$(dirname "$0")/lib.sh"
 
-out='' limit=300 append='' expect='' smp=2 icount='' with=() panic='panic_on_warn=1 oops=panic'
+out='' limit=300 append='' expect='' smp=2 icount='' mem=1G with=() disks=() kmods=() panic='panic_on_warn=1 oops=panic'
 while [ $# -gt 0 ]; do
 	case $1 in
 	--out) out=$2; shift 2 ;;
@@ -32,6 +37,9 @@ while [ $# -gt 0 ]; do
 	--icount) icount=1; smp=1; shift ;;
 	--with) with+=("$2"); shift 2 ;;
 	--no-panic) panic=oops=panic; shift ;;
+	--disk) disks+=("$2"); shift 2 ;;
+	--mem) mem=$2; shift 2 ;;
+	--kmod) kmods+=("$2"); shift 2 ;;
 	--*) die "boot.sh: unknown option $1" ;;
 	*) break ;;
 	esac
@@ -55,7 +63,9 @@ reports="$reports|scheduling while atomic|possible (recursive|circular)|lock hel
 reports="$reports|psi: inconsistent|refcount_t:|list_(add|del) corruption|ODEBUG:"
 
 root=$(mktemp -d "${TMPDIR:-/tmp}/fscommit-root.XXXXXX")
-trap 'rm -rf "$root"' EXIT
+ram=$(df --output=target /dev/shm >/dev/null 2>&1 && echo /dev/shm || echo "${TMPDIR:-/tmp}")
+disk_dir=$(mktemp -d "$ram/fscommit-disk.XXXXXX")
+trap 'rm -rf "$root" "$disk_dir"' EXIT
 mkdir -p "$root"/{bin,fscommit,lib,lib64,etc}
 cp /bin/busybox "$root/bin/"
 cp "$HARNESS/init" "$root/init"
@@ -70,11 +80,62 @@ for p in "${with[@]}"; do
 	done
 done
 cp "$plan" "$root/fscommit/plan"
+
+# add_kmod NAME: the file, after those that it needs
+loaded=' '
+add_kmod()
+{
+	local name=${1//-/_} file dep
+	[[ $loaded = *" $name "* ]] && return 0
+	file=$(find "$modules" -name "${name//_/[-_]}.ko*" ! -name '*.o' ! -name '*.cmd' | head -n 1)
+	[ -n "$file" ] || return 1
+	case $file in
+	*.xz) xz -dc "$file" >"$root/fscommit/kmod/$name.ko" ;;
+	*) cp "$file" "$root/fscommit/kmod/$name.ko" ;;
+	esac
+	for dep in $(/sbin/modinfo -F depends "$root/fscommit/kmod/$name.ko" | tr , ' '); do
+		add_kmod "$dep" || die "$name needs $dep, which $KERNEL_NAME has not"
+	done
+	loaded="$loaded$name "
+}
+
+if [ ${#kmods[@]} -gt 0 ] || [ ${#disks[@]} -gt 0 ]; then
+	need_packages kmod xz-utils
+	KERNEL_NAME=$name
+	mkdir -p "$root/fscommit/kmod"
+	if [ "$arch" = um ]; then
+		modules=$kernel/kdir/
+	else
+		modules=$("$HARNESS/kernel.sh" modules "$name")/ || exit 1
+		# what is built in needs no module
+		[ ${#disks[@]} -eq 0 ] || for m in virtio_pci virtio_blk; do add_kmod "$m" || true; done
+	fi
+	for m in "${kmods[@]}"; do
+		add_kmod "$m" || say "  $name has no module $m: taken as built in"
+	done
+fi
+
+disk_args=() disk_env='' n=0
+for size in "${disks[@]}"; do
+	truncate -s "$size" "$disk_dir/$n" || die "--disk $size: no size, like 512M"
+	letter=$(printf '%b' "\\$(printf '%o' $((97 + n)))")
+	if [ "$arch" = um ]; then
+		disk_args+=("ubd$n=$disk_dir/$n")
+		dev=/dev/ubd$letter
+	else
+		disk_args+=(-drive "file=$disk_dir/$n,format=raw,if=virtio,cache=unsafe,discard=unmap")
+		dev=/dev/vd$letter
+	fi
+	n=$((n + 1))
+	disk_env+="export DISK$([ $n -eq 1 ] || echo $n)=$dev"$'\n'
+done
 result=/dev/ttyS1
 cat >"$root/fscommit/env" <<EOF
 RESULT=$result
 EXPECT='$expect'
 REPORTS='$reports'
+KMODS='$loaded'
+$disk_env
 EOF
 (cd "$root" && find . | cpio -o -H newc --quiet -R 0:0 | gzip -1) >"$out/initramfs"
 
@@ -94,8 +155,8 @@ kvm_works()
 rc=0
 if [ "$arch" = um ]; then
 	# own temporary folder: UML maps its memory from a file there
-	TMPDIR=$(df --output=target /dev/shm >/dev/null 2>&1 && echo /dev/shm || echo /tmp) \
-	timeout -k 5 "$limit" "$kernel/image" mem=1G ncpus="$smp" seccomp=on \
+	TMPDIR=$ram timeout -k 5 "$limit" "$kernel/image" mem="$mem" ncpus="$smp" seccomp=on \
+		"${disk_args[@]}" \
 		initrd="$out/initramfs" con=null con0=null,fd:1 ssl=null ssl1=null,fd:9 \
 		panic=-1 quiet ${panic:+$panic} ${append:+$append} \
 		</dev/null >"$out/console" 2>&1 9>"$out/result" || rc=$?
@@ -111,11 +172,11 @@ else
 	# done: its fault, not the guest's, so once more, three times at the most
 	for attempt in 1 2 3 4; do
 		rc=0
-		timeout -k 5 "$limit" qemu-system-x86_64 "${accel[@]}" -smp "$smp" -m 1G \
+		timeout -k 5 "$limit" qemu-system-x86_64 "${accel[@]}" -smp "$smp" -m "$mem" \
 			-display none -no-reboot -nodefaults \
 			-chardev "file,id=c,path=$out/console" -serial chardev:c \
 			-chardev "file,id=r,path=$out/result" -serial chardev:r \
-			-kernel "$kernel/image" -initrd "$out/initramfs" \
+			"${disk_args[@]}" -kernel "$kernel/image" -initrd "$out/initramfs" \
 			-append "console=ttyS0 panic=-1 quiet tsc=reliable $panic $append" \
 			</dev/null >"$out/qemu" 2>&1 || rc=$?
 		grep -q 'Oops: int3' "$out/console" && [ "$attempt" -lt 4 ] || break
