@@ -18,6 +18,10 @@ help:
 	@echo '  make test KERNEL=K    on one: $(shell awk '!/^#/ && NF { printf "%s ", $$1 }' $(H)/matrix)'
 	@echo '  make                  build fscommit.ko for KDIR=$(KDIR)'
 	@echo '  make install          into /lib/modules/.../updates (INSTALL_MOD_PATH= honoured)'
+	@echo 'For filesystems'
+	@echo '  make f2fs KERNEL=K    that kernel'"'"'s own driver on fscommit, by semantic patch; with'
+	@echo '                        KSRC= and KDIR= for a source and a build folder of yours;'
+	@echo '                        selftests/filesystems/port.sh f2fs lists the options'
 	@echo 'For developers'
 	@echo '  make torture          unfair_torture for DURATION=600 s on KERNEL=uml-debug'
 	@echo '  make bench            every figure of the documents, with plots and a report'
@@ -55,11 +59,16 @@ test-meta:
 kernels:
 	@for k in $$(awk '!/^#/ && NF && $$7 != "-" { print $$1 }' $(H)/matrix); do $(H)/kernel.sh get $$k || exit 1; done
 
+# a folder with patches each: the variables of the command line are the options
+PORTS := $(patsubst selftests/filesystems/%/options,%,$(wildcard selftests/filesystems/*/options))
+$(PORTS):
+	@selftests/filesystems/port.sh $@ $(MAKEOVERRIDES)
+
 clean:
 	@find module selftests/test_modules . -maxdepth 1 \( -name '*.o' -o -name '*.ko' -o -name '*.mod' \
 		-o -name '*.mod.c' -o -name '.*.cmd' -o -name 'modules.order' -o -name 'Module.symvers' \
 		-o -name '.module-common*' \) -delete
 	@rm -rf out
 
-.PHONY: all help module install demo test torture bench test-meta kernels clean
+.PHONY: all help module install demo test torture bench test-meta kernels clean $(PORTS)
 endif
