@@ -22,10 +22,12 @@
 # and defines choose(), which reads the options as shell variables and sets
 #
 #   variant   the name of the result
-#   patches   the semantic patches of FS/ to apply, in this order; with none the
-#             driver is built as it is, and needs no fscommit
+#   patches   the semantic patches of FS/ to apply, in this order, each with options
+#             for spatch, and sed scripts for the macros that those do not see; with
+#             none the driver is built as it is, and needs no fscommit
 #   flags     more for the compiler
-#   checks    functions of FS/options to call on the patched source (see sites.sh)
+#   checks    functions to call with two folders, the source before and after the
+#             patches, or such commands with their first arguments; see sites.sh
 
 . "$(dirname "$0")/../harness/lib.sh"
 FSDIR=$TOP/selftests/filesystems
@@ -138,10 +140,18 @@ apply()
 {
 	local p before after
 	for p in "${patches[@]}"; do
+		echo "applying $p"
 		before=$(cat "$1"/*.[ch] | cksum)
-		# no-includes: what a driver's own headers hold is patched as files of their own
-		spatch --very-quiet --no-includes --include-headers --in-place \
-			--sp-file "$FSDIR/$fs/$p" --dir "$1" || return 1
+		case $p in
+		*.sed)	sed -i -E -f "$FSDIR/$fs/$p" "$1"/*.[ch] || return 1 ;;
+		*)	# A driver's own headers are patched as files of their own.  With the
+			# isomorphism, a pattern E->f takes a[i].f for a->f, and loses the index.
+			# shellcheck disable=SC2086 # the first word is the file
+			set -- "$1" $p
+			spatch --very-quiet --no-includes --include-headers --in-place \
+				--disable-iso ptr_to_array --sp-file "$FSDIR/$fs/$2" "${@:3}" \
+				--dir "$1" || return 1 ;;
+		esac
 		after=$(cat "$1"/*.[ch] | cksum)
 		[ "$before" != "$after" ] || { echo "$p changed nothing"; return 1; }
 	done
@@ -176,7 +186,8 @@ build_driver()
 			die "cannot apply the patches of $fs"
 		(cd "$tmp" && diff -ru "$source" src >changes.diff) || true
 		for c in "${checks[@]}"; do
-			"$c" "$source" "$tmp/src" || die "$fs-$variant of $release is not converted"
+			# shellcheck disable=SC2086 # a command
+			$c "$source" "$tmp/src" || die "$fs-$variant of $release is not converted"
 		done
 		cp "$TOP/selftests/test_modules/import_fscommit.h" "$FSDIR/import_fscommit.c" "$tmp/src/"
 		echo "$module-y += import_fscommit.o" >>"$tmp/src/Makefile"
@@ -201,10 +212,14 @@ build_driver()
 # Everything that the result depends on.
 key()
 {
+	local files=("$FSDIR/port.sh" "$FSDIR/sites.sh" "$FSDIR"/import* "$FSDIR/$fs/options") p
+	for p in "${patches[@]}"; do
+		files+=("$FSDIR/$fs/${p%% *}")
+	done
+	[ ${#patches[@]} -eq 0 ] || files+=("$TOP"/module/*.[ch] "$TOP"/module/include/linux/*.h)
+	cat "${files[@]}" | cksum
 	echo "$release $fs $variant ${patches[*]} ${flags[*]}"
 	stat -c %Y "$KDIR/.config" "$source/Makefile"
-	cat "$FSDIR/port.sh" "$FSDIR/sites.sh" "$FSDIR"/import* "$FSDIR/$fs/"* \
-		"$TOP"/module/*.[ch] "$TOP"/module/include/linux/*.h 2>/dev/null | cksum
 }
 
 make_port()
