@@ -57,6 +57,19 @@
 # define compat_custom_slice(task)	0
 #endif
 
+/*
+ * Not in 6.12, but in 7.3: when a task that sleeps, and is still queued for its lag,
+ * changes its class, psi forgets that it waits for I/O, and finds that inconsistent when
+ * the task is woken. Without the run queue's lock this may be old when it arrives: then
+ * psi says so, once.
+ */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 13, 0) && defined(CONFIG_PSI)
+# define compat_class_upsets_psi(task)					\
+	(READ_ONCE((task)->se.sched_delayed) && ((task)->in_iowait || (task)->in_memstall))
+#else
+# define compat_class_upsets_psi(task)	false
+#endif
+
 /* 6.13: a timer is set up with its function. */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 13, 0)
 # define compat_hrtimer_setup(timer, fn, clock, mode)	hrtimer_setup(timer, fn, clock, mode)

@@ -469,6 +469,9 @@ static void note_loan(struct unfair_rwsem *sem, struct task_struct *task,
 	struct loan *loan;
 
 	lockdep_assert_held(&sem->wait_lock);
+	/* it is asleep, and the lender looks again */
+	if (level.rt && !is_rt_policy(READ_ONCE(task->policy)) && compat_class_upsets_psi(task))
+		return;
 	raw_spin_lock(&lend_lock);
 	b = find_borrower(task);
 	if (!b) {
