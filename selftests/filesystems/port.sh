@@ -7,6 +7,7 @@
 #   port.sh FS KSRC=SOURCE KDIR=BUILD [OPTION=VALUE...]
 #                                            source and build folder of your own
 #   port.sh FS                               the options of that driver
+#   port.sh ... CHECK=1                      applies and checks the patches, builds nothing
 #
 # Prints the path of FS.ko; fscommit.ko, if it needs that, lies beside it. Variants
 # lie side by side in the cache, in build/fs/KERNEL/FS-VARIANT/, with the patched
@@ -19,12 +20,19 @@
 #             configuration has no such driver; the first one switches it on
 #   options   NAME=DEFAULT [WORDS] for each option, WORDS being the values allowed
 #
+# and for the tests
+#
+#   packages  Debian's packages with the programs that are needed
+#   tools     programs that the guest needs
+#   kmods     modules of the kernel that it asks for by another way than symbols
+#
 # and defines choose(), which reads the options as shell variables and sets
 #
 #   variant   the name of the result
 #   patches   the semantic patches of FS/ to apply, in this order, each with options
 #             for spatch, and sed scripts for the macros that those do not see; with
 #             none the driver is built as it is, and needs no fscommit
+#   files     sources of ours that become part of the driver
 #   flags     more for the compiler
 #   checks    functions to call with two folders, the source before and after the
 #             patches, or such commands with their first arguments; see sites.sh
@@ -40,7 +48,7 @@ fs=${1:-}
 [ -e "$FSDIR/$fs/options" ] ||
 	die "no patches for '$fs'; there are: $(cd "$FSDIR" && printf '%s ' */options | sed 's:/options::g')"
 shift
-module=$fs config=() options=() variant='' patches=() flags=() checks=()
+module=$fs config=() options=() variant='' patches=() files=() flags=() checks=()
 # shellcheck source=/dev/null
 . "$FSDIR/$fs/options"
 
@@ -70,7 +78,7 @@ option()
 	die "$fs has no option $1; there are: $(printf '%s\n' "${options[@]}" | cut -d= -f1 | tr '\n' ' ')"
 }
 
-KERNEL='' KSRC='' KDIR=''
+KERNEL='' KSRC='' KDIR='' CHECK=''
 for o in "${options[@]}"; do
 	o=${o%% *}
 	option "${o%%=*}" "${o#*=}"
@@ -78,7 +86,7 @@ done
 [ $# -gt 0 ] || usage
 for arg in "$@"; do
 	case $arg in
-	KERNEL=*|KSRC=*|KDIR=*) printf -v "${arg%%=*}" %s "${arg#*=}" ;;
+	KERNEL=*|KSRC=*|KDIR=*|CHECK=*) printf -v "${arg%%=*}" %s "${arg#*=}" ;;
 	*=*) option "${arg%%=*}" "${arg#*=}" ;;
 	*) KERNEL=$arg ;;
 	esac
@@ -91,7 +99,7 @@ need_packages coccinelle rsync make kmod perl
 
 if [ -n "$KERNEL" ]; then
 	kernel=$("$HARNESS/kernel.sh" get "$KERNEL")
-	KSRC=$("$HARNESS/kernel.sh" source "$(matrix_field "$KERNEL" version)")
+	[ -n "$KSRC" ] || KSRC=$("$HARNESS/kernel.sh" source "$(matrix_field "$KERNEL" version)")
 	KDIR=$kernel/kdir
 	release=$(cat "$kernel/release")
 	place=$CACHE/build/fs/$KERNEL
@@ -181,16 +189,25 @@ build_driver()
 	cp -r "$source/." "$tmp/src"
 	configure
 	if [ ${#patches[@]} -gt 0 ]; then
-		tree=$(product) || exit 1
 		step "$fs-$variant: ${#patches[@]} semantic patches" "5-20 s" "$log" apply "$tmp/src" ||
 			die "cannot apply the patches of $fs"
 		(cd "$tmp" && diff -ru "$source" src >changes.diff) || true
 		for c in "${checks[@]}"; do
 			# shellcheck disable=SC2086 # a command
-			$c "$source" "$tmp/src" || die "$fs-$variant of $release is not converted"
+			$c "$source" "$tmp/src" || die "$fs-$variant of $release is not converted; see $tmp/src"
 		done
+		if [ -n "$CHECK" ]; then
+			rm -rf "$tmp"
+			say "$fs-$variant: every site of $KSRC is converted"
+			exit
+		fi
+		tree=$(product) || exit 1
 		cp "$TOP/selftests/test_modules/import_fscommit.h" "$FSDIR/import_fscommit.c" "$tmp/src/"
 		echo "$module-y += import_fscommit.o" >>"$tmp/src/Makefile"
+		for c in "${files[@]}"; do
+			cp "$FSDIR/$fs/$c" "$tmp/src/"
+			[[ $c = *.h ]] || echo "$module-y += ${c%.c}.o" >>"$tmp/src/Makefile"
+		done
 		flags+=("-I$tree/module/include")
 		args+=("KBUILD_EXTRA_SYMBOLS=$tree/Module.symvers")
 	fi
@@ -212,13 +229,13 @@ build_driver()
 # Everything that the result depends on.
 key()
 {
-	local files=("$FSDIR/port.sh" "$FSDIR/sites.sh" "$FSDIR"/import* "$FSDIR/$fs/options") p
-	for p in "${patches[@]}"; do
-		files+=("$FSDIR/$fs/${p%% *}")
+	local deps=("$FSDIR/port.sh" "$FSDIR/sites.sh" "$FSDIR"/import* "$FSDIR/$fs/options") p
+	for p in "${patches[@]}" "${files[@]}"; do
+		deps+=("$FSDIR/$fs/${p%% *}")
 	done
-	[ ${#patches[@]} -eq 0 ] || files+=("$TOP"/module/*.[ch] "$TOP"/module/include/linux/*.h)
-	cat "${files[@]}" | cksum
-	echo "$release $fs $variant ${patches[*]} ${flags[*]}"
+	[ ${#patches[@]} -eq 0 ] || deps+=("$TOP"/module/*.[ch] "$TOP"/module/include/linux/*.h)
+	cat "${deps[@]}" | cksum
+	echo "$release $source $variant ${patches[*]} ${flags[*]}"
 	stat -c %Y "$KDIR/.config" "$source/Makefile"
 }
 
@@ -226,11 +243,11 @@ make_port()
 {
 	local key
 	key=$(key)
-	if [ ! -e "$dir/$module.ko" ] || [ "$(cat "$dir/key")" != "$key" ]; then
+	if [ -n "$CHECK" ] || [ ! -e "$dir/$module.ko" ] || [ "$(cat "$dir/key")" != "$key" ]; then
 		build_driver
 	fi
 }
 
 mkdir -p "$place"
 locked "port-$(basename "$place")-$fs-$variant" make_port
-printf '%s\n' "$dir/$module.ko"
+[ -n "$CHECK" ] || printf '%s\n' "$dir/$module.ko"

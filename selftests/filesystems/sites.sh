@@ -11,9 +11,8 @@ code()
 {
 	# shellcheck disable=SC2016 # perl's
 	(cd "$1" && find . -name '*.[ch]' -printf '%P\n' | sort | xargs perl -0777 -ne '
-		s{(/\*.*?\*/)|(//[^\n]*)|("(?:\\.|[^"\\\n])*")}{
-			my $t = $&;
-			if (defined $3) { q("") } else { $t =~ s/[^\n]//g; $t }
+		s{(/\*.*?\*/|//[^\n]*)|"(?:\\.|[^"\\\n])*"|\x27(?:\\.|[^\x27\\\n])+\x27}{
+			(defined $1 ? " " : q("")) . ($& =~ s/[^\n]//gr)
 		}gse;
 		my $n = 0;
 		print "$ARGV:", ++$n, ":$_\n" for split /\n/;

@@ -1,0 +1,95 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0
+# Tests of the ported drivers.
+#
+#   run.sh quick           for `make test`: the drivers with their default options, on uml
+#                          and uml-debug, and the site check
+#   run.sh smoke FS KERNEL [OPTION=VALUE...]
+#                          one variant on one kernel, see port.sh
+#   run.sh sites           the site check must find what spatch does not see
+#
+# Prints lines `KERNEL TEST VERDICT SECONDS PASSED FAILED SKIPPED`; the exit status is 0
+# if nothing failed.
+
+. "$(dirname "$0")/../harness/lib.sh"
+# shellcheck source-path=SCRIPTDIR/../harness
+. "$HARNESS/results.sh"
+FSDIR=$TOP/selftests/filesystems
+
+# fs_programs: static, in the cache; prints their folder
+fs_programs()
+{
+	local out=$CACHE/build/fs-programs
+	need_packages gcc libc6-dev
+	mkdir -p "$out"
+	gcc -O2 -Wall -Wextra -static -o "$out/fsops.$$" "$FSDIR/fsops.c" || die "cannot build fsops"
+	mv "$out/fsops.$$" "$out/fsops"
+	printf '%s\n' "$out"
+}
+
+# smoke FS KERNEL [OPTION=VALUE...]
+smoke()
+{
+	local fs=$1 kernel=$2 ko dir out name m start=$SECONDS args=()
+	local module=$1 packages=() tools=() kmods=()
+	shift 2
+	# shellcheck source=/dev/null
+	. "$FSDIR/$fs/options"
+	need_packages "${packages[@]}"
+	if ! ko=$("$FSDIR/port.sh" "$fs" "$kernel" "$@"); then
+		result "$kernel" "$fs-build" FAIL $((SECONDS - start))
+		return
+	fi
+	dir=$(dirname "$ko")
+	name=$(basename "$dir")
+	result "$kernel" "$name-build" ok $((SECONDS - start))
+	start=$SECONDS
+	out=$LOGS/$name-$kernel
+	mkdir -p "$out"
+	for m in $(modinfo -F depends "$ko" | tr , ' ') "${kmods[@]}"; do
+		[ "$m" = fscommit ] || args+=(--kmod "$m")
+	done
+	for m in "${tools[@]}"; do
+		args+=(--with "$m")
+	done
+	{
+		[ ! -e "$dir/fscommit.ko" ] || echo "load fscommit"
+		echo "load $module"
+		echo "test $name 300 smoke 2 $name"
+		echo "unload $module"
+		[ ! -e "$dir/fscommit.ko" ] || echo "unload fscommit"
+	} >"$out.plan"
+	step "$name on $kernel" "20 s" "$out.log" "$HARNESS/boot.sh" --out "$out" --timeout 400 \
+		--disk 512M "${args[@]}" "$kernel" "$out.plan" "$dir"/*.ko "$programs/fsops" \
+		"$FSDIR/$fs/smoke" || true
+	collect "$kernel" "$out" $((SECONDS - start))
+}
+
+# A source with a site that spatch does not see: each must be named.
+sites()
+{
+	local start=$SECONDS
+	if "$FSDIR/sites_test.sh" >&2; then
+		result any port_sites ok $((SECONDS - start))
+	else
+		result any port_sites FAIL $((SECONDS - start))
+	fi
+}
+
+case ${1:-} in
+quick)
+	programs=$(fs_programs) || exit 1
+	sites
+	for kernel in uml uml-debug; do
+		smoke f2fs "$kernel"
+	done ;;
+smoke)
+	[ $# -ge 3 ] || die "run.sh smoke FS KERNEL [OPTION=VALUE...]"
+	programs=$(fs_programs) || exit 1
+	smoke "${@:2}" ;;
+sites) sites ;;
+*)	sed -n '3,/^$/s/^# \{0,1\}//p' "$0"
+	exit 2 ;;
+esac
+printf '%s\n' "${RESULTS[@]}"
+[ ${#FAILURES[@]} -eq 0 ]
