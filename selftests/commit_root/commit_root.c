@@ -588,7 +588,9 @@ static void storm(struct __test_metadata *_metadata, int fd, int seconds, bool c
 		setpriority(PRIO_PROCESS, 0, 19);
 		read_for_ever(fd);
 	}
-	for (i = 0; i < scaled(seconds * 50); i++) {
+	/* longer, where few of the readers' searches meet what was just moved */
+	for (i = 0; i < scaled(seconds * 50) ||
+		    (i < 1000 && committed && !atomic_load(&sums[MISSED])); i++) {
 		sleep_ms(20);
 		if (!(i % 7))
 			ioctl(fd, CRT_SNAPSHOT);

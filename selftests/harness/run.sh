@@ -39,12 +39,12 @@ suites='commit_root share_gate cow_diff rcu_reuse'
 # run_kernel NAME
 run_kernel()
 {
-	local name=$1 tree out=$LOGS/$1 start=$SECONDS torture t scale
+	local name=$1 tree out=$LOGS/$1 start=$SECONDS torture t scale suite_scale
 	# less of what is a matter of luck, where each step takes several times as long
 	case $name in
-	uml) scale=2 ;;
-	uml-debug) scale=8 ;;
-	*) scale=4 ;;
+	uml) scale=2 suite_scale=2 ;;
+	uml-debug) scale=8 suite_scale=16 ;;
+	*) scale=4 suite_scale=4 ;;
 	esac
 	tree=$("$HARNESS/stage.sh" "$name") || { result "$name" build FAIL 0; return; }
 	result "$name" build ok $((SECONDS - start))
@@ -73,7 +73,8 @@ run_kernel()
 		echo "test torture_verdict 10 dmesg | grep -q 'End of test: SUCCESS'"
 		echo "unload fscommit"
 	} >"$out.plan"
-	sed -Ei "s/^test ([a-z0-9_]+) ([0-9]+) ([a-z0-9_]+)$/test \\1 \\2 FSCOMMIT_SCALE=$scale \\3/" "$out.plan"
+	sed -Ei -e "s/^test (${suites// /|}) ([0-9]+) [a-z_]+$/test \\1 \\2 FSCOMMIT_SCALE=$suite_scale \\1/" \
+		-e "s/^test ([a-z0-9_]+) ([0-9]+) ([a-z0-9_]+)$/test \\1 \\2 FSCOMMIT_SCALE=$scale \\3/" "$out.plan"
 	start=$SECONDS
 	step "$name: tests in the guest" "1-2 min" "$out.log" \
 		"$HARNESS/boot.sh" --out "$out" --timeout $((900 + torture)) "$name" \
