@@ -12,7 +12,6 @@
 # if nothing failed.
 
 . "$(dirname "$0")/../harness/lib.sh"
-# shellcheck source-path=SCRIPTDIR/../harness
 . "$HARNESS/results.sh"
 FSDIR=$TOP/selftests/filesystems
 
