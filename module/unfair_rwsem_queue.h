@@ -136,7 +136,8 @@ static void sync_flags(struct unfair_rwsem *sem, bool window)
 			new |= WWAIT;
 		if (!RB_EMPTY_ROOT(&sem->readers))
 			new |= RWAIT;
-		if (window)
+		/* a writer that spins may have been quicker */
+		if (window && !(word & WRITER))
 			new |= WINDOW;
 	} while (new != word && !atomic_long_try_cmpxchg(&sem->word, &word, new));
 }
