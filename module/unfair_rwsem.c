@@ -138,9 +138,13 @@ static bool try_write(struct unfair_rwsem *sem, struct waiter *w, u64 now, u64 *
 		*nap = 0;
 		return false;
 	}
-	if (*nap || (passes && !may_pass_first(sem, first, w, now, nap)) ||
-	    (word & SPIN && !may_pass_spinner(sem, w)))
+	if (*nap || (passes && !may_pass_first(sem, first, w, now, nap)))
 		return false;
+	if (word & SPIN && !may_pass_spinner(sem, w)) {
+		/* that one may give up, and then it wakes nobody */
+		*nap = window_ns();
+		return false;
+	}
 
 	new = (long)current | WRITER | (word & (RWAIT | SPIN | LENT));
 	if (passes || (w->queued && rb_next(&w->node)))
@@ -309,9 +313,8 @@ int __unfair_down_write_slow(struct unfair_rwsem *sem, unsigned int state, long 
 	count_event(sem, EV_WRITE_SLOW);
 	lock_contended(&sem->dep_map, _RET_IP_);
 	trace_contention_begin(sem, LCB_F_WRITE);
-	if (spin_for_owner(sem, &w, &wait))
+	if (spin_for_owner(sem, &w, &wait, &irqflags))
 		goto out;
-	raw_spin_lock_irqsave(&sem->wait_lock, irqflags);
 	for (;;) {
 		now = ktime_get_ns();
 		if (w.called && now - w.called > time_to_come(&w) && w.missed < MAX_MISSED)

@@ -205,10 +205,15 @@ static void unlock_and_wake(struct unfair_rwsem *sem, unsigned long irqflags, st
 	preempt_enable();
 }
 
+static u64 window_ns(void)
+{
+	return (u64)READ_ONCE(window_us.value) * NSEC_PER_USEC;
+}
+
 /* How long the others wait for a writer that was called, in nanoseconds. */
 static u64 time_to_come(const struct waiter *w)
 {
-	return (u64)READ_ONCE(window_us.value) * NSEC_PER_USEC << w->missed;
+	return window_ns() << w->missed;
 }
 
 static void call_first_writer(struct unfair_rwsem *sem, struct wakes *wakes, u64 now)

@@ -82,25 +82,25 @@ static void poll_pause(void)
  * Spins outside of the queue, while the writer that owns the lock runs and nobody is
  * queued: then two that take it in turns need no wait_lock. SPIN keeps others out
  * meanwhile, so that it waits for nobody that comes later. Returns whether it has the
- * lock now; if not, it has to queue.
+ * lock now; if not, it has wait_lock, and has to queue.
  */
 static bool spin_for_owner(struct unfair_rwsem *sem, const struct waiter *w,
-			   const struct wait *wait)
+			   const struct wait *wait, unsigned long *irqflags)
 {
+	bool spins = false;
 	long word;
 
-	if (!can_spin())
-		return false;
 	/* see spin() */
 	preempt_disable();
+	if (!can_spin())
+		goto queue;
 	word = atomic_long_read(&sem->word);
 	do {
-		if (!(word & WRITER) || word & (WWAIT | SPIN) || !compat_on_cpu(owner_of(word))) {
-			preempt_enable();
-			return false;
-		}
+		if (!(word & WRITER) || word & (WWAIT | SPIN) || !compat_on_cpu(owner_of(word)))
+			goto queue;
 	} while (!atomic_long_try_cmpxchg_relaxed(&sem->word, &word, word | SPIN));
 
+	spins = true;
 	WRITE_ONCE(sem->spin_prio, w->prio);
 	while (!need_resched() && !wait_over(wait)) {
 		word = atomic_long_read(&sem->word);
@@ -125,7 +125,14 @@ static bool spin_for_owner(struct unfair_rwsem *sem, const struct waiter *w,
 	}
 	count_event(sem, EV_SPIN_LOST);
 	WRITE_ONCE(sem->spin_prio, 0);
-	atomic_long_andnot(SPIN, &sem->word);
+queue:
+	/*
+	 * Nobody is woken because SPIN goes. Those that it has kept out and that sleep need
+	 * this task to look next, so it is not preempted before.
+	 */
+	raw_spin_lock_irqsave(&sem->wait_lock, *irqflags);
+	if (spins)
+		atomic_long_andnot(SPIN, &sem->word);
 	preempt_enable();
 	return false;
 }
