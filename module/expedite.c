@@ -144,9 +144,12 @@ void unfair_rwsem_expedite(struct unfair_rwsem *sem)
 	});
 	raw_spin_lock_irq(&sem->wait_lock);
 	sem->expedited = 1;
-	/* all readers are to be seen, and to come by when they release */
-	revoke_bias(sem);
+	/*
+	 * All readers are to be seen, and to come by when they release. In this order: with
+	 * LENT in the word no reader sets BIAS again.
+	 */
 	expect_returns(sem);
+	revoke_bias(sem);
 	raw_spin_unlock_irq(&sem->wait_lock);
 	expedite_readers(sem);
 	wake_watcher();
