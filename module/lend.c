@@ -88,7 +88,7 @@ struct sched_values {
 struct borrower {
 	struct task_struct	*task;		/* NULL: free */
 	struct loan		loan[MAX_LOANS];
-	bool			busy;		/* somebody settles; the rest is its own */
+	bool			busy;		/* somebody is in settle(); the rest is its own */
 	bool			left_alone;	/* somebody else has changed it */
 	bool			has_fifo;
 	bool			fifo_spent;
@@ -353,6 +353,10 @@ static void start_fifo(struct borrower *b)
 /*
  * Not preempted where the kernel allows that: a lender of nice -20 may well be by
  * others, and whoever has released by then would wait for it with what it was lent.
+ *
+ * So it is here that @b becomes busy, and not when its loans change: a lender that is
+ * preempted in between would keep others, who run, from lending. One of them has settled
+ * then, and @b may be free, or another task's, who loses nothing by one more look.
  */
 static void settle(struct borrower *b)
 {
@@ -361,8 +365,12 @@ static void settle(struct borrower *b)
 	unsigned long irqflags;
 
 	compat_settle_begin();
+	raw_spin_lock_irqsave(&lend_lock, irqflags);
+	/* who is at it already looks once more */
+	if (!b->task || b->busy)
+		goto out;
+	b->busy = true;
 	for (;;) {
-		raw_spin_lock_irqsave(&lend_lock, irqflags);
 		level = level_of_loans(b);
 		if (same_level(level, b->now))
 			break;
@@ -370,6 +378,7 @@ static void settle(struct borrower *b)
 			start_fifo(b);
 		raw_spin_unlock_irqrestore(&lend_lock, irqflags);
 		apply_level(b, level);
+		raw_spin_lock_irqsave(&lend_lock, irqflags);
 		b->now = level;
 	}
 	b->busy = false;
@@ -379,6 +388,7 @@ static void settle(struct borrower *b)
 		while (nr_borrowers && !borrowers[nr_borrowers - 1].task)
 			nr_borrowers--;
 	}
+out:
 	raw_spin_unlock_irqrestore(&lend_lock, irqflags);
 	compat_settle_end();
 	if (done)
@@ -437,10 +447,6 @@ static struct loan *find_loan(struct borrower *b, const struct unfair_rwsem *sem
 
 static void settle_later(struct borrower *b, struct settlement *todo)
 {
-	/* who is at it already looks once more */
-	if (b->busy)
-		return;
-	b->busy = true;
 	todo->who[todo->nr++] = b;
 }
 
