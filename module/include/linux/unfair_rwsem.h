@@ -267,8 +267,12 @@ static __always_inline bool __unfair_read_fast(struct unfair_rwsem *sem)
 		   atomic_long_try_cmpxchg_acquire(&sem->word, &word, UNFAIR_RWSEM_READER))) {
 		raw_cpu_write(slot->pid, current->pid);
 		raw_cpu_write(slot->since, (u32)jiffies);
-		smp_wmb();	/* A: pairs with slot_task() */
-		raw_cpu_write(slot->sem, (unsigned long)sem);
+		/*
+		 * A: pairs with slot_task(). A release, not smp_wmb(): the slot may have been
+		 * given up by the biased reader of another lock a moment ago, and a writer of
+		 * that one who finds ours in it has to see what that reader did (D).
+		 */
+		smp_store_release(raw_cpu_ptr(&slot->sem), (unsigned long)sem);
 	} else {
 		taken = __unfair_read_contended(sem);
 	}
