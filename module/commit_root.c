@@ -519,7 +519,10 @@ int commit_root_set_destroy(struct commit_root_set *set)
 	 */
 	smp_mb();
 	unpins = sum_of(set, COMMIT_ROOT_UNPIN);
-	/* D: pairs with the full barrier of an unpin: whose unpin we saw, its pin we see */
+	/*
+	 * D: pairs with E, and with the full barrier of an unpin. Whose unpin we saw, its pin
+	 * we see, and all that it did to the set.
+	 */
 	smp_rmb();
 	pinned = sum_of(set, COMMIT_ROOT_PIN) != unpins;
 	if (!pinned) {

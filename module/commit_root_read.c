@@ -97,8 +97,7 @@ int __commit_root_refused(struct commit_root_set *set, int idx)
 
 	count(set, COMMIT_ROOT_REFUSED);
 	__srcu_read_unlock(&set->pins, idx);
-	/* the last look at the set */
-	count(set, COMMIT_ROOT_UNPIN);
+	__commit_root_gone(set);
 	return ret;
 }
 EXPORT_SYMBOL_FSCOMMIT(__commit_root_refused);
@@ -141,8 +140,7 @@ void __commit_root_unpin_odd(struct commit_pin *pin)
 		__commit_root_unpinned(pin);
 	pin->roots = NULL;
 	put_roots(roots);
-	/* the last look at the set */
-	count(set, COMMIT_ROOT_UNPIN);
+	__commit_root_gone(set);
 }
 EXPORT_SYMBOL_FSCOMMIT(__commit_root_unpin_odd);
 

@@ -302,6 +302,14 @@ static inline int __must_check commit_root_pin(struct commit_root_set *set,
 
 void commit_root_pin_again(struct commit_pin *pin, const struct commit_pin *held);
 
+/* The last look at the set: see commit_root_set_destroy(). */
+static inline void __commit_root_gone(struct commit_root_set *set)
+{
+	/* E: pairs with D: whose unpin is seen, of that nothing is still to come */
+	smp_wmb();
+	this_cpu_inc(set->counts->nr[COMMIT_ROOT_UNPIN]);
+}
+
 /**
  * commit_root_unpin() - give up a pin
  * @pin: the pin; twice is a bug of the caller, and has no effect but a warning
@@ -321,8 +329,7 @@ static inline void commit_root_unpin(struct commit_pin *pin)
 		__commit_root_unpinned(pin);
 	pin->roots = NULL;
 	__srcu_read_unlock(&set->pins, idx);
-	/* the last look at the set: see commit_root_set_destroy() */
-	this_cpu_inc(set->counts->nr[COMMIT_ROOT_UNPIN]);
+	__commit_root_gone(set);
 }
 
 u64 commit_root_generation(const struct commit_pin *pin);
