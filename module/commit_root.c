@@ -58,7 +58,7 @@ static void move_reusable(struct commit_root_set *set)
 {
 	struct commit_roots *oldest = oldest_roots(set);
 
-	/* B: pairs with commit_root_reusable() */
+	/* F: pairs with commit_root_reusable() */
 	if (oldest)
 		atomic64_set_release(&set->reusable, oldest->generation);
 }

@@ -120,9 +120,7 @@ void publish_reader(struct unfair_rwsem *sem)
 		count_event(sem, EV_UNSEEN);
 		return;
 	}
-	WRITE_ONCE(s->pid, current->pid);
-	WRITE_ONCE(s->since, (u32)jiffies);
-	smp_store_release(&s->sem, (unsigned long)sem);	/* A: pairs with slot_task() */
+	__unfair_fill_slot(s, sem);	/* A */
 }
 
 /* Returns whether the caller holds it now. If not, BIAS is gone, or no slot is free. */
@@ -133,8 +131,7 @@ static bool read_biased(struct unfair_rwsem *sem)
 
 	if (!s)
 		return false;
-	WRITE_ONCE(s->pid, current->pid);
-	WRITE_ONCE(s->since, (u32)jiffies);
+	__unfair_name_reader(s);
 	/*
 	 * A: pairs with slot_task(). B: pairs with C: either we see here that BIAS is
 	 * gone, or the writer that takes it off sees the slot. It is also the lock's

@@ -286,7 +286,7 @@ static inline int __must_check commit_root_pin(struct commit_root_set *set,
 	int idx;
 
 	this_cpu_inc(set->counts->nr[COMMIT_ROOT_PIN]);
-	/* as srcu_down_read(), which 6.1 lacks; its full barrier is B */
+	/* B: its full barrier, pairs with C. As srcu_down_read(), which 6.1 lacks */
 	idx = __srcu_read_lock(&set->pins);
 	/* A: pairs with the release in commit_root_switch() */
 	roots = rcu_dereference_check(set->roots, true);
@@ -443,7 +443,7 @@ void commit_root_want_space(struct commit_root_set *set);
  */
 static inline u64 commit_root_reusable(const struct commit_root_set *set)
 {
-	/* pairs with the release of whoever moved it: what readers did came before */
+	/* F: pairs with the release of whoever moved it: what readers did came before */
 	return atomic64_read_acquire(&set->reusable);
 }
 

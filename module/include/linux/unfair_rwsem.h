@@ -253,6 +253,25 @@ __unfair_slot(const struct unfair_rwsem *sem)
 }
 
 /*
+ * A: pairs with slot_task(). The slot was found empty, and preemption is disabled since.
+ * Both are a release, for who gave up the slot a moment ago, maybe on another CPU: who sees
+ * this pid sees that the slot was given up; and who sees this lock, what a biased reader of
+ * another one did before (D).
+ */
+static __always_inline void __unfair_name_reader(struct unfair_reader_slot *s)
+{
+	WRITE_ONCE(s->since, (u32)jiffies);
+	smp_store_release(&s->pid, current->pid);	/* A */
+}
+
+static __always_inline void __unfair_fill_slot(struct unfair_reader_slot *s,
+					       const struct unfair_rwsem *sem)
+{
+	__unfair_name_reader(s);
+	smp_store_release(&s->sem, (unsigned long)sem);	/* A */
+}
+
+/*
  * Nobody holds or waits, and the slot is free: count in, and be seen. All else is out
  * of line. Preemption is disabled so that no holder is preempted before it is seen.
  */
@@ -264,18 +283,10 @@ static __always_inline bool __unfair_read_fast(struct unfair_rwsem *sem)
 
 	preempt_disable();
 	if (likely(!word && !raw_cpu_read(slot->sem) &&
-		   atomic_long_try_cmpxchg_acquire(&sem->word, &word, UNFAIR_RWSEM_READER))) {
-		raw_cpu_write(slot->pid, current->pid);
-		raw_cpu_write(slot->since, (u32)jiffies);
-		/*
-		 * A: pairs with slot_task(). A release, not smp_wmb(): the slot may have been
-		 * given up by the biased reader of another lock a moment ago, and a writer of
-		 * that one who finds ours in it has to see what that reader did (D).
-		 */
-		smp_store_release(raw_cpu_ptr(&slot->sem), (unsigned long)sem);
-	} else {
+		   atomic_long_try_cmpxchg_acquire(&sem->word, &word, UNFAIR_RWSEM_READER)))
+		__unfair_fill_slot(raw_cpu_ptr(slot), sem);
+	else
 		taken = __unfair_read_contended(sem);
-	}
 	preempt_enable();
 	return taken;
 }
