@@ -122,6 +122,13 @@ for k in "${kernels[@]}"; do
 	run_kernel "$k"
 done
 
+if [ -n "${meta:-}" ]; then
+	say "filesystems"
+	while read -r kernel name verdict seconds pass fail skip; do
+		result "$kernel" "$name" "$verdict" "$seconds" "$pass" "$fail" "$skip"
+	done < <("$TOP/selftests/filesystems/run.sh" quick)
+fi
+
 n=0
 all=$(grep -cvE '^#|^$' "$HARNESS/expected")
 while read -r name kernel regex; do
