@@ -22,6 +22,8 @@ help:
 	@echo '  make f2fs KERNEL=K    that kernel'"'"'s own driver on fscommit, by semantic patch; with'
 	@echo '                        KSRC= and KDIR= for a source and a build folder of yours;'
 	@echo '                        selftests/filesystems/port.sh f2fs lists the options'
+	@echo '  make crash-FS         f2fs, btrfs: crashes at POINTS=100 of a workload, nothing is lost'
+	@echo '  make stress-FS        fio, fsx, stress-ng, freeze, remount, shutdown on KERNEL=uml-debug'
 	@echo 'For developers'
 	@echo '  make torture          unfair_torture for DURATION=600 s on KERNEL=uml-debug'
 	@echo '  make bench            every figure of the documents, with plots and a report'
@@ -52,6 +54,12 @@ bench:
 
 bench-%:
 	@selftests/bench/bench.sh $*
+
+crash-%:
+	@selftests/filesystems/crash/crash.sh $* $(or $(KERNEL),uml)
+
+stress-%:
+	@selftests/filesystems/stress/stress.sh $* $(or $(KERNEL),uml-debug)
 
 test-meta:
 	@selftests/meta/run.sh all

@@ -1,0 +1,498 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * crash_check - is everything there that was promised before the crash?
+ *
+ *	crash_check --dir=DIR --history=FILE --marks=FILE [--strict] [--verbose]
+ *
+ * Each worker's history is gone through once. At the last of its promises before the crash
+ * the model of its files is kept; what it did afterwards may or may not be on the disk. So:
+ *
+ *	names		after fsync of the directory, or a sync: a name belongs to the file
+ *			that it belonged to, or to one that it was given to afterwards
+ *	reachable	a file that was fsynced, or had a promised name, and was not removed
+ *			afterwards, has exactly one of the names that it had since
+ *	size		at least what was promised, or what it was cut to afterwards
+ *	contents	each promised block has the version that it had, or a later one. If its
+ *			page was written again afterwards it may also be neither, but on a
+ *			filesystem that never overwrites and checks its data (--strict)
+ *
+ * f2fs, unless mounted with fsync_mode=strict, gives an exception to the second: a file that
+ * was renamed is lost when another file gets its old name, that one is fsynced, and the
+ * directory is not. Its roll-forward recovery knows only of the other file, and takes the name
+ * from whoever has it. Such files are counted as robbed; --strict calls them lost.
+ *
+ * That fsync of a new or renamed file keeps its name is more than POSIX asks for; Linux
+ * filesystems do it, and programs rely on it.
+ */
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <getopt.h>
+#include <stdbool.h>
+
+#define PROGRAM "crash_check"
+#include "history.h"
+
+#define NONE	UINT32_MAX
+#define PAGES	(MAX_BLOCKS / PAGE_BLOCKS)
+
+/* A block that was cut off, or not written yet. */
+#define NO_VERSION	UINT32_MAX
+
+/* One file of a worker, from its creation on. */
+struct file {
+	uint32_t blocks, version[MAX_BLOCKS];
+	int name;			/* -1: removed */
+	bool promised, named;		/* its contents; that it can be reached */
+	/* since the promise */
+	uint32_t promised_blocks, promised_version[MAX_BLOCKS];
+	bool removed, written[PAGES];
+	uint32_t cut_to;		/* the least size that it was cut to */
+	uint32_t names;			/* a bit each */
+	bool robbed;			/* renamed, and another file has the old name */
+	int found;
+};
+
+/* The files that a name may belong to, since the last promise of all names. */
+struct allowed {
+	uint32_t *file, nr, room;
+	bool any;
+};
+
+struct model {
+	uint32_t worker, synced;
+	const struct worker *log;
+	const char *promised;		/* a byte for each operation */
+	struct file **file;		/* by serial number */
+	uint32_t files, bound[NR_NAMES];
+	struct allowed allowed[NR_NAMES];
+};
+
+static bool strict, verbose;
+static unsigned long failures, torn, robbed, strangers, checked_blocks, checked_names, checked_files;
+
+__attribute__((format(printf, 2, 3)))
+static void wrong(const struct model *m, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (failures++ >= 10 && !verbose)
+		return;
+	printf("# lost: w%02u: ", m->worker);
+	va_start(ap, fmt);
+	vprintf(fmt, ap);
+	va_end(ap);
+	printf("\n");
+}
+
+static struct file *file_of(struct model *m, uint32_t serial)
+{
+	if (serial >= m->files) {
+		uint32_t n = serial + 256;
+
+		m->file = realloc(m->file, n * sizeof(*m->file));
+		if (!m->file)
+			fatal("no memory");
+		memset(m->file + m->files, 0, (n - m->files) * sizeof(*m->file));
+		m->files = n;
+	}
+	if (!m->file[serial]) {
+		m->file[serial] = calloc(1, sizeof(struct file));
+		if (!m->file[serial])
+			fatal("no memory");
+		m->file[serial]->name = -1;
+		m->file[serial]->cut_to = NONE;
+	}
+	return m->file[serial];
+}
+
+static void allow(struct allowed *a, uint32_t serial)
+{
+	if (a->nr == a->room) {
+		a->room = a->room * 2 + 4;
+		a->file = realloc(a->file, a->room * sizeof(*a->file));
+		if (!a->file)
+			fatal("no memory");
+	}
+	a->file[a->nr++] = serial;
+}
+
+static bool is_allowed(const struct allowed *a, uint32_t serial)
+{
+	uint32_t i;
+
+	for (i = 0; i < a->nr; i++)
+		if (a->file[i] == serial)
+			return true;
+	return !a->any;
+}
+
+static void remove_file(struct model *m, uint32_t serial)
+{
+	struct file *f = file_of(m, serial);
+
+	f->removed = true;
+	f->name = -1;
+}
+
+static void bind_name(struct model *m, int name, uint32_t serial)
+{
+	uint32_t i;
+
+	m->bound[name] = serial;
+	allow(&m->allowed[name], serial);
+	if (serial == NONE)
+		return;
+	for (i = 0; i < m->files; i++)
+		if (i != serial && m->file[i] && m->file[i]->names & 1u << name)
+			m->file[i]->robbed = true;
+	file_of(m, serial)->name = name;
+	file_of(m, serial)->names |= 1u << name;
+}
+
+static void apply(struct model *m, uint32_t n, const struct op *op)
+{
+	struct file *f = op->file ? file_of(m, op->file) : NULL;
+	uint32_t i;
+
+	switch (op->kind) {
+	case OP_CREATE:
+		bind_name(m, op->name, op->file);
+		break;
+	case OP_WRITE:
+		for (i = op->block; i < op->block + op->nr; i++) {
+			f->version[i] = n;
+			f->written[i / PAGE_BLOCKS] = true;
+		}
+		if (f->blocks < op->block + op->nr)
+			f->blocks = op->block + op->nr;
+		break;
+	case OP_TRUNCATE:
+		for (i = op->nr; i < f->blocks; i++)
+			f->version[i] = NO_VERSION;
+		f->written[(op->nr - 1) / PAGE_BLOCKS] = true;
+		if (f->cut_to > op->nr)
+			f->cut_to = op->nr;
+		f->blocks = op->nr;
+		break;
+	case OP_RENAME:
+		if (m->bound[op->name2] != NONE)
+			remove_file(m, m->bound[op->name2]);
+		bind_name(m, op->name, NONE);
+		bind_name(m, op->name2, op->file);
+		break;
+	case OP_UNLINK:
+		bind_name(m, op->name, NONE);
+		remove_file(m, op->file);
+		break;
+	}
+}
+
+/* That it has a name; the removed ones have none that could be lost. */
+static void promise_name(struct file *f)
+{
+	if (f->name < 0)
+		return;
+	f->named = true;
+	f->removed = f->robbed = false;
+	f->names = 1u << f->name;
+}
+
+static void promise_file(struct file *f)
+{
+	f->promised = true;
+	f->promised_blocks = f->blocks;
+	memcpy(f->promised_version, f->version, sizeof(f->version));
+	memset(f->written, 0, sizeof(f->written));
+	f->cut_to = NONE;
+	promise_name(f);
+}
+
+static void promise_names(struct model *m)
+{
+	int i;
+
+	for (i = 0; i < NR_NAMES; i++) {
+		m->allowed[i].nr = 0;
+		m->allowed[i].any = true;
+		allow(&m->allowed[i], m->bound[i]);
+		if (m->bound[i] != NONE)
+			promise_name(file_of(m, m->bound[i]));
+	}
+}
+
+static void promise_all(struct model *m)
+{
+	int i;
+
+	promise_names(m);
+	for (i = 0; i < NR_NAMES; i++)
+		if (m->bound[i] != NONE)
+			promise_file(file_of(m, m->bound[i]));
+}
+
+static void build(struct model *m)
+{
+	uint32_t n, nr = atomic_load(&m->log->begun);
+
+	if (m->synced)
+		for (n = 0; n < NR_NAMES; n++)
+			m->allowed[n].any = true;
+	for (n = 0; n < nr; n++) {
+		const struct op *op = &m->log->ops[n];
+
+		apply(m, n, op);
+		if (m->promised[n] && op->kind == OP_FSYNC)
+			promise_file(file_of(m, op->file));
+		if (m->promised[n] && op->kind == OP_FSYNC_DIR)
+			promise_names(m);
+		if (n + 1 == m->synced)
+			promise_all(m);
+	}
+}
+
+/* A block that is neither zero nor one of this file's says nothing about whose it is. */
+static uint32_t owner(const struct model *m, const struct block *b, ssize_t nr)
+{
+	ssize_t i;
+
+	for (i = 0; i < nr; i++)
+		if (block_valid(&b[i]) && b[i].worker == m->worker && b[i].index == i)
+			return b[i].file;
+	return NONE;
+}
+
+/* What was done to a file, for whoever looks for the reason. */
+static void explain(const struct model *m, uint32_t serial)
+{
+	static const char * const kinds[] = { "", "create", "write", "truncate", "fsync", "rename",
+		"unlink", "fsync of directory", "sync" };
+	static int explained;
+	uint32_t n, nr = atomic_load(&m->log->begun);
+
+	if (explained++ >= 3 && !verbose)
+		return;
+	for (n = 0; n < nr; n++) {
+		const struct op *op = &m->log->ops[n];
+
+		if (op->file == serial || (m->promised[n] && !op->file))
+			printf("#   %u: %s n%02u n%02u, blocks %u+%u%s%s\n", n, kinds[op->kind],
+			       op->name, op->name2, op->block, op->nr,
+			       m->promised[n] ? ", promised" : "",
+			       n + 1 == m->synced ? ", synced" : "");
+	}
+}
+
+static void check_contents(struct model *m, const char *name, uint32_t serial,
+			   const struct block *b, ssize_t nr)
+{
+	struct file *f = file_of(m, serial);
+	unsigned long before = failures;
+	uint32_t i;
+
+	checked_files++;
+	if (nr < f->promised_blocks && nr < f->cut_to)
+		wrong(m, "%s (file %u) has %zd blocks, promised are %u", name, serial, nr,
+		      f->promised_blocks);
+	for (i = 0; i < f->promised_blocks && i < nr && i < f->cut_to; i++) {
+		uint32_t version = f->promised_version[i];
+		bool ours = block_valid(&b[i]) && b[i].worker == m->worker &&
+			    b[i].file == serial && b[i].index == i;
+
+		if (version == NO_VERSION)
+			continue;
+		checked_blocks++;
+		if (ours && b[i].version >= version &&
+		    (b[i].version == version || f->written[i / PAGE_BLOCKS]))
+			continue;
+		/* an older version is never right */
+		if (f->written[i / PAGE_BLOCKS] && !ours) {
+			torn++;
+			if (!strict)
+				continue;
+		}
+		wrong(m, "%s (file %u) block %u: %s %u, promised is %u", name, serial, i,
+		      ours ? "version" : b[i].magic ? "garbage" : "zeroes",
+		      ours ? b[i].version : 0, version);
+	}
+	if (failures > before)
+		explain(m, serial);
+}
+
+static void check_file(struct model *m, int dir, const char *name, int n, uint32_t *unknown)
+{
+	static struct block b[MAX_BLOCKS];
+	int fd = openat(dir, name, O_RDONLY);
+	const struct allowed *a = &m->allowed[n];
+	ssize_t size = fd < 0 ? -1 : pread(fd, b, sizeof(b), 0);
+	uint32_t serial, i;
+
+	if (size < 0) {
+		/* btrfs says EIO for data whose checksum is wrong */
+		wrong(m, "%s cannot be read: %s", name, strerror(errno));
+		if (fd >= 0)
+			close(fd);
+		return;
+	}
+	close(fd);
+	serial = owner(m, b, size / BLOCK);
+	if (serial == NONE) {
+		bool ok = !a->any;
+
+		/* one whose contents nobody promised, or that may be empty by now */
+		for (i = 0; i < a->nr; i++)
+			if (a->file[i] != NONE) {
+				struct file *f = file_of(m, a->file[i]);
+
+				ok |= !f->promised || f->cut_to != NONE || !f->promised_blocks || f->written[0];
+			}
+		if (!ok)
+			wrong(m, "%s is a file without a block of its own, %zd bytes", name, size);
+		strangers++;
+		*unknown |= 1u << n;
+		return;
+	}
+	if (serial >= m->files || !m->file[serial]) {
+		wrong(m, "%s is file %u, which never was", name, serial);
+		return;
+	}
+	if (!is_allowed(a, serial))
+		wrong(m, "%s is file %u, which it was not since it was promised", name, serial);
+	file_of(m, serial)->found++;
+	if (m->file[serial]->promised)
+		check_contents(m, name, serial, b, size / BLOCK);
+}
+
+static void check_worker(struct model *m, const char *top)
+{
+	bool present[NR_NAMES] = { false };
+	char path[256], name[8];
+	uint32_t unknown = 0, i;
+	struct dirent *d;
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "%s/w%02u", top, m->worker);
+	dir = opendir(path);
+	if (!dir) {
+		wrong(m, "%s: %s", path, strerror(errno));
+		return;
+	}
+	while ((d = readdir(dir))) {
+		if (d->d_name[0] == '.')
+			continue;
+		if (sscanf(d->d_name, "n%02u", &i) != 1 || i >= NR_NAMES || present[i]) {
+			wrong(m, "a name %s", d->d_name);
+			continue;
+		}
+		present[i] = true;
+		snprintf(name, sizeof(name), "n%02u", i % NR_NAMES);
+		check_file(m, dirfd(dir), name, i, &unknown);
+	}
+	closedir(dir);
+	for (i = 0; i < NR_NAMES; i++) {
+		if (!m->allowed[i].any)
+			continue;
+		checked_names++;
+		if (!present[i] && !is_allowed(&m->allowed[i], NONE))
+			wrong(m, "n%02u is gone", i);
+		if (present[i] && m->allowed[i].nr == 1 && is_allowed(&m->allowed[i], NONE))
+			wrong(m, "n%02u is back", i);
+	}
+	for (i = 0; i < m->files; i++) {
+		const struct file *f = m->file[i];
+
+		if (!f)
+			continue;
+		if (f->found > 1)
+			wrong(m, "file %u has %d names", i, f->found);
+		if (!f->named || f->removed || f->found || unknown & f->names)
+			continue;
+		if (f->robbed)
+			robbed++;
+		if (!f->robbed || strict) {
+			wrong(m, "file %u has none of the names that it had", i);
+			explain(m, i);
+		}
+	}
+}
+
+static char **read_marks(const struct history *h, const char *path, uint32_t *synced,
+			 unsigned long *promises)
+{
+	char **promised = calloc(MAX_WORKERS + 1, sizeof(*promised));
+	unsigned int w, n, i;
+	char line[64];
+	FILE *f = fopen(path, "r");
+
+	if (!f || !promised)
+		fatal("%s: %s", path, strerror(errno));
+	for (w = 0; w <= MAX_WORKERS; w++) {
+		promised[w] = calloc(1, MAX_OPS);
+		if (!promised[w])
+			fatal("no memory");
+	}
+	while (fgets(line, sizeof(line), f)) {
+		if (sscanf(line, "w%u.%u", &w, &n) != 2)
+			continue;
+		if (w > MAX_WORKERS || n >= MAX_OPS)
+			fatal("mark %s: no such operation", line);
+		++*promises;
+		promised[w][n] = 1;
+		if (w != h->sync_task)
+			continue;
+		for (i = 0; i < h->workers; i++) {
+			uint32_t d = h->syncs[h->worker[w].ops[n].block].done[i];
+
+			if (synced[i] < d)
+				synced[i] = d;
+		}
+	}
+	fclose(f);
+	return promised;
+}
+
+int main(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "dir", 1, NULL, 'd' }, { "history", 1, NULL, 'h' }, { "marks", 1, NULL, 'm' },
+		{ "strict", 0, NULL, 's' }, { "verbose", 0, NULL, 'v' }, { NULL },
+	};
+	const char *dir = NULL, *path = NULL, *marks = NULL;
+	uint32_t synced[MAX_WORKERS] = { 0 }, w;
+	unsigned long promises = 0;
+	const struct history *h;
+	char **promised;
+	int c;
+
+	while ((c = getopt_long(argc, argv, "", options, NULL)) != -1)
+		switch (c) {
+		case 'd': dir = optarg; break;
+		case 'h': path = optarg; break;
+		case 'm': marks = optarg; break;
+		case 's': strict = true; break;
+		case 'v': verbose = true; break;
+		default: return 1;
+		}
+	if (!dir || !path || !marks)
+		fatal("--dir=DIR --history=FILE --marks=FILE");
+	h = history_map(path, false);
+	promised = read_marks(h, marks, synced, &promises);
+	for (w = 0; w < h->workers; w++) {
+		struct model m = {
+			/* .synced: so much was done when the last sync before the crash began */
+			.worker = w, .synced = synced[w], .log = &h->worker[w],
+			.promised = promised[w],
+		};
+		uint32_t i;
+
+		for (i = 0; i < NR_NAMES; i++) {
+			m.bound[i] = NONE;
+			allow(&m.allowed[i], NONE);
+		}
+		build(&m);
+		check_worker(&m, dir);
+	}
+	printf("# %lu promises before the crash; looked at %lu names, %lu files, %lu blocks; "
+	       "%lu torn, %lu robbed, %lu without contents, %lu lost\n", promises, checked_names,
+	       checked_files, checked_blocks, torn, robbed, strangers, failures);
+	return failures ? 1 : 0;
+}

@@ -1,0 +1,492 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * crash_load - work on a filesystem that lies on dm-log-writes, with a mark for each promise
+ *
+ * Tasks of different priority, each in a directory of its own, create, write, overwrite,
+ * truncate, rename and unlink files, and fsync them and their directory; one task calls
+ * syncfs; busy tasks keep the CPUs from the others. After each of these calls that returned,
+ * the caller puts a mark "w<worker>.<operation>" into the log of the device: whatever the
+ * call promises must be there on any disk that has the log up to this mark.
+ *
+ * dm-log-writes logs a write when a flush after it, or its FUA, has completed, and before the
+ * filesystem hears of that. So the mark comes after all that the call made durable.
+ */
+#define _GNU_SOURCE
+#include <getopt.h>
+#include <linux/dm-ioctl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+#define PROGRAM "crash_load"
+#include "history.h"
+
+static struct {
+	const char *dir, *dm, *history;
+	int workers, busy, full;
+	uint32_t seed;
+	double duration;
+	long min;
+	bool mark_early, no_fsync;
+} opt = {
+	.workers = 10, .busy = 3, .seed = 1, .duration = 8, .full = 85, .min = 100,
+};
+
+static struct history *history;
+static _Atomic int *stop;
+
+/* A file that has a name, as its worker sees it. */
+struct file {
+	uint32_t serial;	/* 0: none */
+	uint32_t blocks;
+	int fd;
+};
+
+struct task {
+	uint32_t id, random, next_file;
+	struct worker *log;
+	int dir, control;
+	struct file files[NR_NAMES];
+};
+
+static int dm_control(void)
+{
+	int fd = open("/dev/mapper/control", O_RDWR);
+
+	if (fd < 0)
+		fatal("/dev/mapper/control: %s (no device mapper?)", strerror(errno));
+	return fd;
+}
+
+static union dm_buffer {
+	struct dm_ioctl head;
+	char bytes[4096];
+} buffer;
+
+static void dm_begin(void)
+{
+	memset(&buffer, 0, sizeof(buffer));
+	buffer.head.version[0] = DM_VERSION_MAJOR;
+	buffer.head.data_size = sizeof(buffer);
+	buffer.head.data_start = sizeof(struct dm_ioctl);
+	snprintf(buffer.head.name, sizeof(buffer.head.name), "%s", opt.dm);
+}
+
+__attribute__((format(printf, 2, 3)))
+static void mark(int control, const char *fmt, ...)
+{
+	struct dm_target_msg *msg;
+	va_list ap;
+	int n;
+
+	dm_begin();
+	msg = (void *)(buffer.bytes + sizeof(struct dm_ioctl));
+	n = sprintf(msg->message, "mark ");
+	va_start(ap, fmt);
+	vsnprintf(msg->message + n, 64, fmt, ap);
+	va_end(ap);
+	if (ioctl(control, DM_TARGET_MSG, &buffer))
+		fatal("mark in the log of %s: %s", opt.dm, strerror(errno));
+}
+
+/* Sectors of the log in use; a log that has overflown is no log. */
+static unsigned long long log_used(int control, uint64_t *nr_entries)
+{
+	struct dm_target_spec *spec;
+	unsigned long long entries, sector;
+	const char *status;
+
+	dm_begin();
+	if (ioctl(control, DM_TABLE_STATUS, &buffer))
+		fatal("status of %s: %s", opt.dm, strerror(errno));
+	spec = (void *)(buffer.bytes + buffer.head.data_start);
+	status = (char *)(spec + 1);
+	if (sscanf(status, "%llu %llu", &entries, &sector) != 2 || strcmp(spec->target_type, "log-writes"))
+		fatal("%s is no log-writes device", opt.dm);
+	if (strstr(status, "logging_disabled"))
+		fatal("the log of %s is full, or failed", opt.dm);
+	if (nr_entries)
+		*nr_entries = entries;
+	return sector;
+}
+
+static uint32_t pick(struct task *t, uint32_t n)
+{
+	return next_random(&t->random) % n;
+}
+
+/* Written down before it begins. Returns the operation's number. */
+static uint32_t begin(struct task *t, struct op op)
+{
+	uint32_t n = atomic_load(&t->log->begun);
+
+	if (n >= MAX_OPS)
+		_exit(0);
+	t->log->ops[n] = op;
+	atomic_store(&t->log->begun, n + 1);
+	return n;
+}
+
+static void done(struct task *t)
+{
+	atomic_store(&t->log->done, atomic_load(&t->log->begun));
+}
+
+static void promise(struct task *t, uint32_t op)
+{
+	mark(t->control, "w%u.%u", t->id, op);
+	atomic_fetch_add(&history->promises, 1);
+}
+
+static void failed(const char *what)
+{
+	fatal("%s: %s", what, strerror(errno));
+}
+
+static const char *name_of(int name)
+{
+	static char names[2][8];
+	static int n;
+
+	n = !n;
+	snprintf(names[n], sizeof(names[n]), "n%02d", name);
+	return names[n];
+}
+
+/*
+ * All calls that promise something. The two broken ways are for the test of the verifier: the
+ * mark is there before the promise is kept, or it is never kept.
+ */
+static void make_durable(struct task *t, struct op op, int fd, bool data_only)
+{
+	uint32_t n = begin(t, op);
+
+	if (opt.mark_early)
+		promise(t, n);
+	if (opt.no_fsync)
+		;
+	else if (op.kind == OP_SYNC ? syncfs(fd) : data_only ? fdatasync(fd) : fsync(fd))
+		failed("fsync");
+	done(t);
+	if (!opt.mark_early)
+		promise(t, n);
+}
+
+static void forget(struct file *f)
+{
+	if (f->serial)
+		close(f->fd);
+	f->serial = 0;
+}
+
+static void write_blocks(struct task *t, struct file *f, uint32_t from, uint32_t nr)
+{
+	static struct block blocks[MAX_BLOCKS];
+	uint32_t n, i;
+
+	n = begin(t, (struct op){ .kind = OP_WRITE, .file = f->serial, .block = from, .nr = nr });
+	for (i = 0; i < nr; i++)
+		block_fill(&blocks[i], t->id, f->serial, from + i, n);
+	if (pwrite(f->fd, blocks, nr * BLOCK, (off_t)from * BLOCK) != nr * BLOCK)
+		failed("write");
+	if (f->blocks < from + nr)
+		f->blocks = from + nr;
+	done(t);
+}
+
+static void create(struct task *t, int name)
+{
+	static const uint32_t sizes[] = { 1, 2, 3, 8, 16, 40, 64 };
+	struct file *f = &t->files[name];
+
+	f->serial = ++t->next_file;
+	f->blocks = 0;
+	begin(t, (struct op){ .kind = OP_CREATE, .file = f->serial, .name = name });
+	f->fd = openat(t->dir, name_of(name), O_RDWR | O_CREAT | O_EXCL, 0644);
+	if (f->fd < 0)
+		failed("create");
+	done(t);
+	write_blocks(t, f, 0, sizes[pick(t, sizeof(sizes) / sizeof(sizes[0]))]);
+}
+
+static void rename_file(struct task *t, int from, int to)
+{
+	struct file *f = &t->files[from];
+
+	if (from == to)
+		return;
+	begin(t, (struct op){ .kind = OP_RENAME, .file = f->serial, .name = from, .name2 = to });
+	if (renameat(t->dir, name_of(from), t->dir, name_of(to)))
+		failed("rename");
+	done(t);
+	forget(&t->files[to]);
+	t->files[to] = *f;
+	f->serial = 0;
+}
+
+static void unlink_file(struct task *t, int name)
+{
+	struct file *f = &t->files[name];
+
+	begin(t, (struct op){ .kind = OP_UNLINK, .file = f->serial, .name = name });
+	if (unlinkat(t->dir, name_of(name), 0))
+		failed("unlink");
+	done(t);
+	forget(f);
+}
+
+static void change(struct task *t, struct file *f)
+{
+	uint32_t from, nr;
+
+	switch (pick(t, 8)) {
+	case 0:
+		nr = pick(t, f->blocks) + 1;
+		begin(t, (struct op){ .kind = OP_TRUNCATE, .file = f->serial, .nr = nr });
+		if (ftruncate(f->fd, (off_t)nr * BLOCK))
+			failed("truncate");
+		f->blocks = nr;
+		done(t);
+		break;
+	case 1: case 2: case 3:		/* append */
+		nr = pick(t, 24) + 1;
+		if (f->blocks + nr <= MAX_BLOCKS)
+			write_blocks(t, f, f->blocks, nr);
+		break;
+	default:
+		from = pick(t, f->blocks);
+		nr = pick(t, f->blocks - from < 16 ? f->blocks - from : 16) + 1;
+		write_blocks(t, f, from, nr);
+	}
+}
+
+static void step(struct task *t)
+{
+	int name = pick(t, NR_NAMES);
+	struct file *f = &t->files[name];
+	struct op sync_file = { .kind = OP_FSYNC, .file = f->serial };
+
+	if (!f->serial) {
+		create(t, name);
+		if (pick(t, 2))
+			make_durable(t, (struct op){ .kind = OP_FSYNC, .file = f->serial }, f->fd, false);
+		return;
+	}
+	switch (pick(t, 16)) {
+	case 0:
+		unlink_file(t, name);
+		break;
+	case 1: case 2:
+		rename_file(t, name, pick(t, NR_NAMES));
+		break;
+	case 3:
+		make_durable(t, (struct op){ .kind = OP_FSYNC_DIR }, t->dir, false);
+		break;
+	case 4: case 5: case 6:
+		make_durable(t, sync_file, f->fd, pick(t, 2));
+		break;
+	default:
+		change(t, f);
+		if (pick(t, 2))
+			make_durable(t, sync_file, f->fd, pick(t, 2));
+	}
+}
+
+/* From the one whose fsync is urgent to those that run when nothing else does. */
+static void take_priority(uint32_t id)
+{
+	struct sched_param param = { 0 };
+	int policy = SCHED_OTHER, nice = 0;
+
+	switch (id) {
+	case 0: nice = -20; break;
+	case 1: policy = SCHED_FIFO; param.sched_priority = 1; break;
+	default:
+		if (id % 3 == 0)
+			policy = SCHED_IDLE;
+		else if (id % 3 == 1)
+			nice = 19;
+	}
+	if (sched_setscheduler(0, policy, &param) || setpriority(PRIO_PROCESS, 0, nice))
+		failed("priority");
+}
+
+static void child(void)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+}
+
+static void work(uint32_t id)
+{
+	struct task t = {
+		.id = id, .log = &history->worker[id], .control = dm_control(),
+		.random = opt.seed * 2654435761u + id * 97 + 1,
+	};
+	char path[256];
+
+	child();
+	snprintf(path, sizeof(path), "%s/w%02u", opt.dir, id);
+	t.dir = open(path, O_RDONLY | O_DIRECTORY);
+	if (t.dir < 0)
+		failed(path);
+	take_priority(id);
+	while (!atomic_load(stop)) {
+		step(&t);
+		/* these two would leave nothing to the others */
+		if (id < 2)
+			usleep(500);
+	}
+	_exit(0);
+}
+
+static void sync_all(int fs)
+{
+	struct task t = {
+		.id = history->sync_task, .log = &history->worker[history->sync_task],
+		.control = dm_control(), .random = opt.seed,
+	};
+	uint32_t n, w;
+
+	child();
+	for (n = 0; n < MAX_SYNCS && !atomic_load(stop); n++) {
+		for (w = 0; w < history->workers; w++)
+			history->syncs[n].done[w] = atomic_load(&history->worker[w].done);
+		make_durable(&t, (struct op){ .kind = OP_SYNC, .block = n }, fs, false);
+		usleep(50000 + pick(&t, 200) * 1000);
+	}
+	_exit(0);
+}
+
+static void burn(void)
+{
+	volatile unsigned long n = 0;
+
+	child();
+	while (!atomic_load(stop))
+		n++;
+	_exit(0);
+}
+
+static void usage(FILE *f)
+{
+	fprintf(f,
+"Usage: crash_load --dir=DIR --dm=NAME --log=DEVICE --history=FILE [OPTIONS]\n"
+"Work on the filesystem at DIR, with a mark in the log of dm-log-writes device NAME for\n"
+"each call that promises something to be durable. What was done goes to FILE.\n\n"
+"  --duration=TIME      [8s]    --seed=NUM          [1]\n"
+"  --workers=NUM        [10]    --busy=NUM          [3]\n"
+"  --full=PERCENT       end when so much of the log is used             [85]\n"
+"  --min=NUM            fail with fewer promises                        [100]\n"
+"  --mark-early, --no-fsync   broken, for the test of the verifier\n");
+}
+
+static void parse(int argc, char **argv, const char **log)
+{
+	static const struct option options[] = {
+		{ "dir", 1, NULL, 'd' }, { "dm", 1, NULL, 'm' }, { "log", 1, NULL, 'l' },
+		{ "history", 1, NULL, 'h' }, { "duration", 1, NULL, 'D' },
+		{ "seed", 1, NULL, 's' }, { "workers", 1, NULL, 'w' }, { "busy", 1, NULL, 'b' },
+		{ "full", 1, NULL, 'f' }, { "min", 1, NULL, 'n' },
+		{ "mark-early", 0, NULL, 'e' }, { "no-fsync", 0, NULL, 'x' },
+		{ "help", 0, NULL, '?' }, { NULL },
+	};
+	int c;
+
+	while ((c = getopt_long(argc, argv, "", options, NULL)) != -1)
+		switch (c) {
+		case 'd': opt.dir = optarg; break;
+		case 'm': opt.dm = optarg; break;
+		case 'l': *log = optarg; break;
+		case 'h': opt.history = optarg; break;
+		case 'D': opt.duration = duration(optarg, 3600); break;
+		case 's': opt.seed = number("--seed", optarg, 1, INT32_MAX); break;
+		case 'w': opt.workers = number("--workers", optarg, 1, MAX_WORKERS); break;
+		case 'b': opt.busy = number("--busy", optarg, 0, 64); break;
+		case 'f': opt.full = number("--full", optarg, 1, 95); break;
+		case 'n': opt.min = number("--min", optarg, 0, 1 << 30); break;
+		case 'e': opt.mark_early = true; break;
+		case 'x': opt.no_fsync = true; break;
+		default: usage(optopt ? stderr : stdout); exit(optopt ? 1 : 0);
+		}
+	if (!opt.dir || !opt.dm || !opt.history || !*log || optind < argc) {
+		usage(stderr);
+		exit(1);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	const char *log = NULL, *why = "time is up";
+	pid_t pids[MAX_WORKERS + 65];
+	int n = 0, i, fs, fd, control, status, bad = 0;
+	uint64_t sectors, entries;
+	double end;
+
+	parse(argc, argv, &log);
+	fd = open(log, O_RDONLY);
+	if (fd < 0)
+		failed(log);
+	sectors = lseek(fd, 0, SEEK_END) / 512;
+	close(fd);
+	history = history_map(opt.history, true);
+	history->workers = opt.workers;
+	history->sync_task = MAX_WORKERS;
+	stop = mmap(NULL, sizeof(*stop), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	fs = open(opt.dir, O_RDONLY | O_DIRECTORY);
+	if (fs < 0)
+		failed(opt.dir);
+	for (i = 0; i < opt.workers; i++) {
+		char name[16];
+
+		snprintf(name, sizeof(name), "w%02d", i);
+		if (mkdirat(fs, name, 0755))
+			failed(name);
+	}
+	if (syncfs(fs))
+		failed("syncfs");
+	control = dm_control();
+	mark(control, "begin");
+	for (i = 0; i < opt.workers + 1 + opt.busy; i++) {
+		pids[n] = fork();
+		if (pids[n] < 0)
+			failed("fork");
+		if (!pids[n++]) {
+			if (i < opt.workers)
+				work(i);
+			if (i == opt.workers)
+				sync_all(fs);
+			burn();
+		}
+	}
+	/* it must be heard among busy tasks, before the log is full */
+	setpriority(PRIO_PROCESS, 0, -20);
+	for (end = now() + opt.duration; now() < end; usleep(20000)) {
+		if (log_used(control, NULL) > sectors / 100 * opt.full) {
+			why = "the log is full enough";
+			break;
+		}
+		if (waitpid(-1, &status, WNOHANG) > 0) {
+			why = "a task ended";
+			bad = status;
+			break;
+		}
+	}
+	atomic_store(stop, 1);
+	for (i = 0; i < n; i++)
+		if (waitpid(pids[i], &status, 0) == pids[i])
+			bad |= status;
+	mark(control, "end");
+	usleep(100000);
+	sectors = log_used(control, &entries);
+	printf("# %s: %u promises, %llu entries of %llu MiB in the log\n", why, history->promises,
+	       (unsigned long long)entries, (unsigned long long)sectors >> 11);
+	if (bad)
+		fatal("a task failed");
+	if (history->promises < opt.min)
+		fatal("only %u promises, too few to prove anything", history->promises);
+	return 0;
+}

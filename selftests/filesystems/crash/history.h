@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What the workload of the crash test and its verifier share: the history of each worker, and
+ * what stands in a block of a file.
+ *
+ * The history lies outside the filesystem under test. An operation is written down before it
+ * begins, so that whatever can be on the disk is in the history; `done` counts those that have
+ * returned. A worker alone changes its directory and its files: its history is their order.
+ */
+#ifndef CRASH_HISTORY_H
+#define CRASH_HISTORY_H
+
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "../../bench/options.h"
+
+#define MAX_WORKERS	16
+#define MAX_OPS		(1 << 18)
+#define MAX_SYNCS	(1 << 14)
+#define NR_NAMES	24
+
+/*
+ * Four of them are a page: files of one or two blocks lie in the inode, and a page is
+ * written again for a neighbour.
+ */
+#define BLOCK		1024
+#define PAGE_BLOCKS	4
+#define MAX_BLOCKS	256
+
+enum op_kind {
+	OP_CREATE = 1,	/* file, name */
+	OP_WRITE,	/* file; blocks from block, nr of them: this op is their version */
+	OP_TRUNCATE,	/* file; nr blocks stay */
+	OP_FSYNC,	/* file */
+	OP_RENAME,	/* file, from name to name2, which it may replace */
+	OP_UNLINK,	/* file, name */
+	OP_FSYNC_DIR,
+	OP_SYNC,	/* syncs[block]; by a task without a directory */
+};
+
+struct op {
+	uint16_t kind, name, name2, nr;
+	uint32_t file, block;
+};
+
+/* What each worker had done when a sync began: that is what the sync promises. */
+struct sync {
+	uint32_t done[MAX_WORKERS];
+};
+
+struct worker {
+	_Atomic uint32_t begun, done;
+	struct op ops[MAX_OPS];
+};
+
+struct history {
+	uint32_t workers, sync_task;
+	_Atomic uint32_t promises;
+	struct sync syncs[MAX_SYNCS];
+	struct worker worker[MAX_WORKERS + 1];
+};
+
+struct block {
+	uint32_t magic, worker, file, index, version, sum;
+	unsigned char data[BLOCK - 6 * sizeof(uint32_t)];
+};
+
+#define BLOCK_MAGIC	0x6b636c62
+
+static inline struct history *history_map(const char *path, bool create)
+{
+	int fd = open(path, create ? O_RDWR | O_CREAT | O_TRUNC : O_RDONLY, 0600);
+	struct history *h;
+
+	if (fd < 0 || (create && ftruncate(fd, sizeof(*h))))
+		fatal("%s: %s", path, strerror(errno));
+	h = mmap(NULL, sizeof(*h), create ? PROT_READ | PROT_WRITE : PROT_READ, MAP_SHARED, fd, 0);
+	if (h == MAP_FAILED)
+		fatal("%s: %s", path, strerror(errno));
+	close(fd);
+	return h;
+}
+
+static inline uint32_t next_random(uint32_t *state)
+{
+	uint32_t x = *state;
+
+	x ^= x << 13;
+	x ^= x >> 17;
+	x ^= x << 5;
+	return *state = x;
+}
+
+/* CRC-32C, as a table of half a byte: fast enough, and small. */
+static inline uint32_t checksum(const void *data, size_t size)
+{
+	static uint32_t table[16];
+	const unsigned char *p = data;
+	uint32_t c = ~0u;
+	int i, j;
+
+	if (!table[1])
+		for (i = 0; i < 16; i++) {
+			uint32_t t = i;
+
+			for (j = 0; j < 4; j++)
+				t = t & 1 ? t >> 1 ^ 0x82f63b78 : t >> 1;
+			table[i] = t;
+		}
+	while (size--) {
+		c ^= *p++;
+		c = c >> 4 ^ table[c & 15];
+		c = c >> 4 ^ table[c & 15];
+	}
+	return ~c;
+}
+
+static inline uint32_t block_sum(const struct block *b)
+{
+	struct block copy = *b;
+
+	copy.sum = 0;
+	return checksum(&copy, sizeof(copy));
+}
+
+static inline void block_fill(struct block *b, uint32_t worker, uint32_t file, uint32_t index,
+			      uint32_t version)
+{
+	uint32_t state = (worker + 1) * 2654435761u ^ file * 40503u ^ index << 20 ^ version;
+	size_t i;
+
+	b->magic = BLOCK_MAGIC;
+	b->worker = worker;
+	b->file = file;
+	b->index = index;
+	b->version = version;
+	b->sum = 0;
+	if (!state)
+		state = 1;
+	for (i = 0; i + 4 <= sizeof(b->data); i += 4) {
+		uint32_t r = next_random(&state);
+
+		memcpy(b->data + i, &r, 4);
+	}
+	b->sum = block_sum(b);
+}
+
+static inline bool block_valid(const struct block *b)
+{
+	return b->magic == BLOCK_MAGIC && b->sum == block_sum(b);
+}
+
+#endif /* CRASH_HISTORY_H */

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+# Drivers for the guests of the crash test and the stress test. Sourced, never run.
+#
+# A driver is written as port.sh's options with commas between, like LOCKS=all,EXPEDITE=0;
+# `default` has none.
+
+. "$(dirname "${BASH_SOURCE[0]}")/../harness/lib.sh"
+FILESYSTEMS=$TOP/selftests/filesystems
+
+# The control first, then what port.sh has to offer.
+all_drivers()
+{
+	case $1 in
+	f2fs) echo VARIANT=stock default LOCKS=all LOCKS=all+mutexes ;;
+	*) echo VARIANT=stock default ;;
+	esac
+}
+
+# driver_file DRIVER: its name in the guest, where all lie in one folder
+driver_file()
+{
+	printf '%s-%s' "$fs" "$(printf '%s' "$1" | tr -c 'A-Za-z0-9\n' _)"
+}
+
+# prepare_drivers FS KERNEL FOLDER DRIVER...: builds them into FOLDER; sets `boot`, what
+# boot.sh needs for them, and `product`, which is empty if none of them needs it
+prepare_drivers()
+{
+	local fs=$1 kernel=$2 folder=$3 d ko dep
+	shift 3
+	boot=() product=''
+	rm -rf "$folder"
+	mkdir -p "$folder"
+	for d in "$@"; do
+		# shellcheck disable=SC2046 # a word for each option
+		ko=$("$FILESYSTEMS/port.sh" "$fs" "$kernel" \
+			$([ "$d" = default ] || printf '%s\n' "${d//,/ }")) || exit 1
+		cp "$ko" "$folder/$(driver_file "$d").ko"
+		if [ -e "${ko%/*}/fscommit.ko" ]; then
+			cp "${ko%/*}/fscommit.ko" "$folder/"
+			# shellcheck disable=SC2034 # for the caller
+			product=fscommit
+		fi
+		for dep in $(modinfo -F depends "$ko" | tr , ' '); do
+			[ "$dep" = fscommit ] || [[ " ${boot[*]} " = *" $dep "* ]] ||
+				boot+=(--kmod "$dep")
+		done
+	done
+	case $fs in
+	f2fs)
+		need_packages f2fs-tools
+		boot+=(--with mkfs.f2fs --with fsck.f2fs) ;;
+	btrfs)
+		need_packages btrfs-progs
+		boot+=(--with mkfs.btrfs --with btrfs) ;;
+	esac
+}
+
+# verdict_of OUT: what a guest said, test by test; fails if one of them did
+verdict_of()
+{
+	sed '/^FILE /,/^END$/d' "$1/result.txt" | sed -n 's/^TAP //p;s/^REPORT/# report:/p'
+	[ "$(cat "$1/verdict")" = PASS ] || { say "$(cat "$1/verdict")"; return 1; }
+	! grep -qE '^TAP not ok|^DONE [^ ]+ [^0]' "$1/result.txt"
+}

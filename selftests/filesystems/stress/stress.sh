@@ -1,0 +1,54 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0
+# `make stress-f2fs`, `make stress-btrfs`: our drivers through everything that finds fault
+# with a filesystem, on a kernel that checks locks, memory and the filesystem's own rules.
+#
+#   stress.sh FS [KERNEL]      [uml-debug]
+#
+# DURATION=300    seconds for each driver, about
+# SEED=NUM        printed, the time if not given
+# DRIVERS=LIST    port.sh's options of each, with commas between; `default` has none
+# TESTS=LIST      of: fio fsx stress_ng freeze remount shutdown memory
+#
+# Each driver has a boot of its own: KASAN's shadow of an unloaded module may lie there still.
+
+. "$(dirname "$0")/../drivers.sh"
+
+fs=${1:-} kernel=${2:-uml-debug}
+case $fs in
+f2fs|btrfs) ;;
+*) sed -n '3,/^$/s/^# \{0,1\}//p' "$0"; exit 2 ;;
+esac
+duration=${DURATION:-300} seed=${SEED:-$(($(date +%s) % 1000000))}
+drivers=${DRIVERS:-$(all_drivers "$fs" | sed 's/VARIANT=stock //')}
+tests=${TESTS:-fio fsx stress_ng freeze remount shutdown memory}
+for n in "$duration" "$seed"; do
+	[[ $n =~ ^[1-9][0-9]{0,5}$ ]] || die "DURATION and SEED are numbers from 1 to 999999: $n is not"
+done
+slow=2
+[ "$(matrix_field "$kernel" kind)" = uml ] || slow=10
+
+need_packages fio stress-ng
+programs=$("$HARNESS/programs.sh")
+bad=0
+for d in $drivers; do
+	out=$LOGS/stress-$fs-$kernel-$(printf '%s' "$d" | tr -c 'A-Za-z0-9' _)
+	prepare_drivers "$fs" "$kernel" "$out.drivers" "$d"
+	file=$(fs=$fs driver_file "$d")
+	limit=$((duration * 2 * slow + 400))
+	{
+		[ -z "$product" ] || echo "load fscommit"
+		echo "load $file"
+		echo "test stress $limit stress_guest $fs $duration $seed $tests"
+		echo "unload $fs"
+		[ -z "$product" ] || echo "unload fscommit"
+	} >"$out.plan"
+	say "$fs, $d, on $kernel: SEED=$seed; all in $out"
+	step "stress" "$((duration * 2)) s" "$out.log" \
+		"$HARNESS/boot.sh" --out "$out" --timeout $((limit + 120)) --mem 2G \
+		--disk 768M --with fio --with stress-ng "${boot[@]}" \
+		"$kernel" "$out.plan" "$out.drivers"/*.ko "$programs"/filesystems/stress/stress_* \
+		"$FILESYSTEMS/stress/stress_guest" || true
+	verdict_of "$out" || { bad=1; say "  $fs, $d: see $out"; }
+done
+[ $bad -eq 0 ] || die "the stress found something"

@@ -1,0 +1,394 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * stress_fsx - random operations on a file, against a model in memory
+ *
+ * After fsx, which Debian has no package of. Each task has a file of its own and a copy of
+ * what must be in it. Reads by every way are compared with the copy at once, the whole file
+ * now and then, and once more after it was dropped from the page cache. What a filesystem
+ * does not support it says at the first attempt, and is not asked again.
+ */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <getopt.h>
+#include <linux/fs.h>
+#include <sched.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <linux/falloc.h>
+#include <signal.h>
+#include <unistd.h>
+
+#define PROGRAM "stress_fsx"
+#include "../../bench/options.h"
+
+#define MAX_SIZE	(1 << 20)
+#define PAGE		4096
+
+static struct {
+	const char *dir;
+	double duration;
+	int tasks;
+	uint32_t seed;
+} opt = { .duration = 10, .tasks = 4, .seed = 1 };
+
+static char *model, *buffer;
+static int fd, direct_fd, task, last;
+static off_t size;
+static unsigned long done;
+
+enum op {
+	WRITE, READ, MAP_WRITE, MAP_READ, DIRECT_WRITE, DIRECT_READ, TRUNCATE, ALLOCATE, PUNCH,
+	ZERO, COLLAPSE, INSERT, COPY, CLONE, SYNC, DATASYNC, DROP, REOPEN, COMPARE, NR_OPS
+};
+
+static const char * const names[NR_OPS] = {
+	"write", "read", "mmap write", "mmap read", "direct write", "direct read", "truncate",
+	"fallocate", "punch hole", "zero range", "collapse range", "insert range",
+	"copy_file_range", "clone range", "fsync", "fdatasync", "drop from cache", "reopen",
+	"compare",
+};
+
+static bool unsupported[NR_OPS];
+static struct { int op; off_t at, len; } history[64];
+
+static uint32_t random_below(uint32_t n)
+{
+	return n ? (uint32_t)random() % n : 0;
+}
+
+__attribute__((noreturn))
+static void wrong(off_t at, char is, char should)
+{
+	unsigned long i;
+
+	printf("# task %d, seed %u, operation %lu, %s: byte %lld of %lld is %#x, not %#x\n",
+	       task, opt.seed, done, names[last], (long long)at, (long long)size,
+	       is & 0xff, should & 0xff);
+	for (i = done < 24 ? 0 : done - 24; i <= done; i++)
+		printf("#   %lu: %s %lld %lld\n", i, names[history[i % 64].op],
+		       (long long)history[i % 64].at, (long long)history[i % 64].len);
+	fflush(stdout);
+	_exit(1);
+}
+
+__attribute__((noreturn))
+static void failed(const char *what)
+{
+	fatal("task %d, seed %u, operation %lu, %s: %s: %s", task, opt.seed, done, names[last],
+	      what, strerror(errno));
+}
+
+static void compare(const char *is, off_t at, off_t len)
+{
+	off_t i;
+
+	if (!memcmp(is, model + at, len))
+		return;
+	for (i = 0; is[i] == model[at + i]; i++)
+		;
+	wrong(at + i, is[i], model[at + i]);
+}
+
+static void open_file(void)
+{
+	char path[512];
+
+	snprintf(path, sizeof(path), "%s/fsx%d", opt.dir, task);
+	fd = open(path, O_RDWR | O_CREAT, 0600);
+	if (fd < 0)
+		failed(path);
+	direct_fd = open(path, O_RDWR | O_DIRECT);
+}
+
+static void new_bytes(off_t len)
+{
+	off_t i;
+
+	for (i = 0; i < len; i++)
+		buffer[i] = random();
+}
+
+/* The file gets longer by a write or an allocation; what lies between is zero. */
+static void grow(off_t to)
+{
+	if (to > size)
+		size = to;
+}
+
+static void look(off_t at, off_t len, int file)
+{
+	ssize_t n = pread(file, buffer, len, at);
+	off_t want = at >= size ? 0 : at + len > size ? size - at : len;
+
+	if (n < 0)
+		failed("read");
+	if (n != want)
+		fatal("task %d: read %zd bytes at %lld of %lld, not %lld", task, n,
+		      (long long)at, (long long)size, (long long)want);
+	compare(buffer, at, n);
+}
+
+/* True if the filesystem does it; -1 for what must not fail once it has worked. */
+static bool supported(int op, int rc)
+{
+	if (!rc)
+		return true;
+	if (errno == EOPNOTSUPP || errno == ENOTTY || errno == ENOSYS || errno == EXDEV)
+		unsupported[op] = true;
+	/* a full disk is no error of the filesystem, nor is an odd range */
+	else if (errno != ENOSPC && errno != EINVAL)
+		failed("");
+	return false;
+}
+
+static void change_range(int op, off_t at, off_t len)
+{
+	int mode = op == ALLOCATE ? 0 : op == PUNCH ? FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE :
+		   op == ZERO ? FALLOC_FL_ZERO_RANGE : op == COLLAPSE ? FALLOC_FL_COLLAPSE_RANGE :
+		   FALLOC_FL_INSERT_RANGE;
+
+	if (op == COLLAPSE || op == INSERT) {
+		at &= ~(off_t)(PAGE - 1);
+		len = (len + PAGE - 1) & ~(off_t)(PAGE - 1);
+		if (op == COLLAPSE ? at + len >= size : at >= size || size + len > MAX_SIZE)
+			return;
+	}
+	if (!supported(op, fallocate(fd, mode, at, len)))
+		return;
+	switch (op) {
+	case ALLOCATE:
+		grow(at + len);
+		break;
+	case PUNCH:
+		memset(model + at, 0, len);
+		break;
+	case ZERO:
+		memset(model + at, 0, len);
+		grow(at + len);
+		break;
+	case COLLAPSE:
+		memmove(model + at, model + at + len, size - at - len);
+		size -= len;
+		memset(model + size, 0, MAX_SIZE - size);
+		break;
+	case INSERT:
+		memmove(model + at + len, model + at, size - at);
+		memset(model + at, 0, len);
+		size += len;
+		break;
+	}
+}
+
+static void copy_range(int op, off_t at, off_t len)
+{
+	off_t to = random_below(MAX_SIZE - len), from = at;
+	ssize_t n;
+
+	if (op == CLONE) {
+		struct file_clone_range r;
+
+		at &= ~(off_t)(PAGE - 1);
+		to &= ~(off_t)(PAGE - 1);
+		len &= ~(off_t)(PAGE - 1);
+		r = (struct file_clone_range){ fd, at, len, to };
+		if (!len || at + len > size || llabs(to - at) < len)
+			return;
+		if (!supported(op, ioctl(fd, FICLONERANGE, &r)))
+			return;
+		memmove(model + to, model + at, len);
+		grow(to + len);
+		return;
+	}
+	if (at + len > size || llabs(to - at) < len)
+		return;
+	from = at;
+	n = copy_file_range(fd, &from, fd, &(off_t){ to }, len, 0);
+	if (!supported(op, n < 0) || n <= 0)
+		return;
+	memmove(model + to, model + at, n);
+	grow(to + n);
+}
+
+static void map_range(int op, off_t at, off_t len)
+{
+	off_t page = at & ~(off_t)(PAGE - 1);
+	char *p;
+
+	if (at >= size)
+		return;
+	if (at + len > size)
+		len = size - at;
+	p = mmap(NULL, at - page + len, PROT_READ | PROT_WRITE, MAP_SHARED, fd, page);
+	if (p == MAP_FAILED)
+		failed("mmap");
+	if (op == MAP_WRITE) {
+		new_bytes(len);
+		memcpy(p + (at - page), buffer, len);
+		memcpy(model + at, buffer, len);
+		if (!random_below(4) && msync(p, at - page + len, MS_SYNC))
+			failed("msync");
+	} else {
+		compare(p + (at - page), at, len);
+	}
+	munmap(p, at - page + len);
+}
+
+static void write_range(off_t at, off_t len, int file)
+{
+	ssize_t n;
+
+	new_bytes(len);
+	n = pwrite(file, buffer, len, at);
+	if (n < 0 && errno == ENOSPC)
+		n = 0;
+	if (n < 0)
+		failed("write");
+	memcpy(model + at, buffer, n);
+	if (n)
+		grow(at + n);
+}
+
+static void drop(void)
+{
+	if (fsync(fd) || posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED))
+		failed("drop");
+}
+
+static void compare_all(void)
+{
+	if (lseek(fd, 0, SEEK_END) != size)
+		fatal("task %d, seed %u, operation %lu: the size is %lld, not %lld", task, opt.seed,
+		      done, (long long)lseek(fd, 0, SEEK_END), (long long)size);
+	look(0, MAX_SIZE, fd);
+}
+
+static void one(void)
+{
+	off_t at = random_below(MAX_SIZE - 1), len = random_below(1 << (4 + random_below(14))) + 1;
+	off_t to;
+
+	/* most of it where something is */
+	if (random_below(4))
+		at = random_below(size < MAX_SIZE ? size + 1 : MAX_SIZE - 1);
+	if (at + len > MAX_SIZE)
+		len = MAX_SIZE - at;
+	last = random_below(NR_OPS);
+	if (unsupported[last])
+		return;
+	history[done % 64].op = last;
+	if (last == DIRECT_READ || last == DIRECT_WRITE) {
+		at &= ~(off_t)(PAGE - 1);
+		len = (len + PAGE - 1) & ~(off_t)(PAGE - 1);
+		if (direct_fd < 0)
+			return;
+	}
+	history[done % 64].at = at;
+	history[done % 64].len = len;
+	switch (last) {
+	case WRITE: write_range(at, len, fd); break;
+	case READ: look(at, len, fd); break;
+	case MAP_WRITE: case MAP_READ: map_range(last, at, len); break;
+	case DIRECT_WRITE: write_range(at, len, direct_fd); break;
+	case DIRECT_READ: look(at, len, direct_fd); break;
+	case TRUNCATE:
+		to = random_below(8) ? random_below(MAX_SIZE) : 0;
+		history[done % 64].at = to;
+		if (ftruncate(fd, to))
+			failed("truncate");
+		if (to < size)
+			memset(model + to, 0, size - to);
+		size = to;
+		break;
+	case ALLOCATE: case PUNCH: case ZERO: case COLLAPSE: case INSERT:
+		change_range(last, at, len);
+		break;
+	case COPY: case CLONE: copy_range(last, at, len); break;
+	case SYNC:
+		if (fsync(fd))
+			failed("fsync");
+		break;
+	case DATASYNC:
+		if (fdatasync(fd))
+			failed("fdatasync");
+		break;
+	case DROP: drop(); break;
+	case REOPEN:
+		close(fd);
+		if (direct_fd >= 0)
+			close(direct_fd);
+		open_file();
+		break;
+	case COMPARE:
+		compare_all();
+		break;
+	}
+	done++;
+}
+
+static void work(void)
+{
+	double end = now() + opt.duration;
+	char path[512];
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	/* from urgent to idle, as the crash test's */
+	if (setpriority(PRIO_PROCESS, 0, task % 4 == 0 ? -10 : task % 4 == 1 ? 19 : 0))
+		failed("priority");
+	if (task % 4 == 3 && sched_setscheduler(0, SCHED_IDLE, &(struct sched_param){ 0 }))
+		failed("priority");
+	srandom(opt.seed * 100 + task);
+	model = calloc(1, MAX_SIZE);
+	buffer = aligned_alloc(PAGE, MAX_SIZE);
+	if (!model || !buffer)
+		fatal("no memory");
+	open_file();
+	if (ftruncate(fd, 0))
+		failed("truncate");
+	while (now() < end)
+		one();
+	last = COMPARE;
+	compare_all();
+	drop();
+	compare_all();
+	printf("# task %d: %lu operations; not supported:", task, done);
+	for (last = 0; last < NR_OPS; last++)
+		if (unsupported[last])
+			printf(" %s,", names[last]);
+	printf("\n");
+	fflush(stdout);
+	snprintf(path, sizeof(path), "%s/fsx%d", opt.dir, task);
+	unlink(path);
+	_exit(done < 100);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "dir", 1, NULL, 'd' }, { "duration", 1, NULL, 'D' }, { "tasks", 1, NULL, 't' },
+		{ "seed", 1, NULL, 's' }, { NULL },
+	};
+	int c, status, bad = 0;
+
+	while ((c = getopt_long(argc, argv, "", options, NULL)) != -1)
+		switch (c) {
+		case 'd': opt.dir = optarg; break;
+		case 'D': opt.duration = duration(optarg, 36000); break;
+		case 't': opt.tasks = number("--tasks", optarg, 1, 64); break;
+		case 's': opt.seed = number("--seed", optarg, 1, 1 << 20); break;
+		default: return 1;
+		}
+	if (!opt.dir)
+		fatal("--dir=DIR [--duration=TIME] [--tasks=NUM] [--seed=NUM]");
+	for (task = 0; task < opt.tasks; task++)
+		if (!fork())
+			work();
+	while (wait(&status) > 0)
+		bad |= status;
+	return bad ? 1 : 0;
+}

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * stress_ioctl - freeze, thaw or shut down a filesystem
+ *
+ *	stress_ioctl freeze|thaw DIR
+ *	stress_ioctl shutdown DIR MODE	0: sync first, 1: only metadata, 2: nothing,
+ *					3: flush metadata; f2fs only
+ *
+ * Exit status 4: this filesystem has no such ioctl.
+ */
+#include <fcntl.h>
+#include <linux/fs.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/ioctl.h>
+
+#define PROGRAM "stress_ioctl"
+#include "../../bench/options.h"
+
+/* ext4, xfs and f2fs have it by the same number; not every <linux/fs.h> does */
+#define SHUTDOWN	_IOR('X', 125, uint32_t)
+
+int main(int argc, char **argv)
+{
+	uint32_t mode = argc > 3 ? number("MODE", argv[3], 0, 4) : 0;
+	const char *what = argc > 2 ? argv[1] : "";
+	int fd, rc;
+
+	if (argc < 3)
+		fatal("freeze|thaw DIR, or shutdown DIR MODE");
+	fd = open(argv[2], O_RDONLY);
+	if (fd < 0)
+		fatal("%s: %s", argv[2], strerror(errno));
+	if (!strcmp(what, "freeze"))
+		rc = ioctl(fd, FIFREEZE, 0);
+	else if (!strcmp(what, "thaw"))
+		rc = ioctl(fd, FITHAW, 0);
+	else if (!strcmp(what, "shutdown"))
+		rc = ioctl(fd, SHUTDOWN, &mode);
+	else
+		fatal("%s is none of freeze, thaw, shutdown", what);
+	if (rc && (errno == ENOTTY || errno == EOPNOTSUPP))
+		return 4;
+	if (rc)
+		fatal("%s %s: %s", what, argv[2], strerror(errno));
+	return 0;
+}
