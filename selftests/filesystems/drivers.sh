@@ -27,7 +27,7 @@ driver_file()
 # boot.sh needs for them, and `product`, which is empty if none of them needs it
 prepare_drivers()
 {
-	local fs=$1 kernel=$2 folder=$3 d ko dep
+	local fs=$1 kernel=$2 folder=$3 d ko dep packages=() tools=() kmods=()
 	shift 3
 	boot=() product=''
 	rm -rf "$folder"
@@ -47,14 +47,15 @@ prepare_drivers()
 				boot+=(--kmod "$dep")
 		done
 	done
-	case $fs in
-	f2fs)
-		need_packages f2fs-tools
-		boot+=(--with mkfs.f2fs --with fsck.f2fs) ;;
-	btrfs)
-		need_packages btrfs-progs
-		boot+=(--with mkfs.btrfs --with btrfs) ;;
-	esac
+	# shellcheck source=/dev/null
+	. "$FILESYSTEMS/$fs/options"
+	need_packages "${packages[@]}"
+	for dep in "${tools[@]}"; do
+		boot+=(--with "$dep")
+	done
+	for dep in "${kmods[@]}"; do
+		boot+=(--kmod "$dep")
+	done
 }
 
 # verdict_of OUT: what a guest said, test by test; fails if one of them did

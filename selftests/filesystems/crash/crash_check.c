@@ -275,7 +275,7 @@ static void explain(const struct model *m, uint32_t serial)
 		const struct op *op = &m->log->ops[n];
 
 		if (op->file == serial || (m->promised[n] && !op->file))
-			printf("#   %u: %s n%02u n%02u, blocks %u+%u%s%s\n", n, kinds[op->kind],
+			printf("#   %u: %.6f %s n%02u n%02u, blocks %u+%u%s%s\n", n, op->returned, kinds[op->kind],
 			       op->name, op->name2, op->block, op->nr,
 			       m->promised[n] ? ", promised" : "",
 			       n + 1 == m->synced ? ", synced" : "");

@@ -171,6 +171,7 @@ static void make_durable(struct task *t, struct op op, int fd, bool data_only)
 		;
 	else if (op.kind == OP_SYNC ? syncfs(fd) : data_only ? fdatasync(fd) : fsync(fd))
 		failed("fsync");
+	t->log->ops[n].returned = now();
 	done(t);
 	if (!opt.mark_early)
 		promise(t, n);

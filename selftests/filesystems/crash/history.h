@@ -48,6 +48,7 @@ enum op_kind {
 struct op {
 	uint16_t kind, name, name2, nr;
 	uint32_t file, block;
+	double returned;	/* when, by CLOCK_MONOTONIC; what promises nothing has none */
 };
 
 /* What each worker had done when a sync began: that is what the sync promises. */

@@ -30,7 +30,7 @@ slow=2
 
 need_packages fio stress-ng
 programs=$("$HARNESS/programs.sh")
-bad=0
+bad=0 boot=() product=''
 for d in $drivers; do
 	out=$LOGS/stress-$fs-$kernel-$(printf '%s' "$d" | tr -c 'A-Za-z0-9' _)
 	prepare_drivers "$fs" "$kernel" "$out.drivers" "$d"
