@@ -61,14 +61,15 @@ struct allowed {
 struct model {
 	uint32_t worker, synced;
 	const struct worker *log;
-	const char *promised;		/* a byte for each operation */
+	const uint32_t *promised;	/* by operation: the entry of its mark, or 0 */
 	struct file **file;		/* by serial number */
 	uint32_t files, bound[NR_NAMES];
 	struct allowed allowed[NR_NAMES];
 };
 
 static bool strict, verbose;
-static unsigned long failures, torn, robbed, strangers, checked_blocks, checked_names, checked_files;
+static unsigned long failures, torn, robbed, strangers;
+static unsigned long checked_blocks, checked_names, checked_files;
 
 __attribute__((format(printf, 2, 3)))
 static void wrong(const struct model *m, const char *fmt, ...)
@@ -274,11 +275,14 @@ static void explain(const struct model *m, uint32_t serial)
 	for (n = 0; n < nr; n++) {
 		const struct op *op = &m->log->ops[n];
 
-		if (op->file == serial || (m->promised[n] && !op->file))
-			printf("#   %u: %.6f %s n%02u n%02u, blocks %u+%u%s%s\n", n, op->returned, kinds[op->kind],
-			       op->name, op->name2, op->block, op->nr,
-			       m->promised[n] ? ", promised" : "",
-			       n + 1 == m->synced ? ", synced" : "");
+		if (op->file != serial && (!m->promised[n] || op->file))
+			continue;
+		printf("#   %u: %s n%02u n%02u, blocks %u+%u", n, kinds[op->kind], op->name,
+		       op->name2, op->block, op->nr);
+		if (m->promised[n])
+			printf(", returned at %.6f, promised at entry %u", op->returned,
+			       m->promised[n]);
+		printf("%s\n", n + 1 == m->synced ? ", synced" : "");
 	}
 }
 
@@ -415,28 +419,28 @@ static void check_worker(struct model *m, const char *top)
 	}
 }
 
-static char **read_marks(const struct history *h, const char *path, uint32_t *synced,
+static uint32_t **read_marks(const struct history *h, const char *path, uint32_t *synced,
 			 unsigned long *promises)
 {
-	char **promised = calloc(MAX_WORKERS + 1, sizeof(*promised));
-	unsigned int w, n, i;
+	uint32_t **promised = calloc(MAX_WORKERS + 1, sizeof(*promised));
+	unsigned int w, n, i, entry;
 	char line[64];
 	FILE *f = fopen(path, "r");
 
 	if (!f || !promised)
 		fatal("%s: %s", path, strerror(errno));
 	for (w = 0; w <= MAX_WORKERS; w++) {
-		promised[w] = calloc(1, MAX_OPS);
+		promised[w] = calloc(MAX_OPS, sizeof(**promised));
 		if (!promised[w])
 			fatal("no memory");
 	}
 	while (fgets(line, sizeof(line), f)) {
-		if (sscanf(line, "w%u.%u", &w, &n) != 2)
+		if (sscanf(line, "w%u.%u %u", &w, &n, &entry) != 3)
 			continue;
 		if (w > MAX_WORKERS || n >= MAX_OPS)
 			fatal("mark %s: no such operation", line);
 		++*promises;
-		promised[w][n] = 1;
+		promised[w][n] = entry;
 		if (w != h->sync_task)
 			continue;
 		for (i = 0; i < h->workers; i++) {
@@ -460,7 +464,7 @@ int main(int argc, char **argv)
 	uint32_t synced[MAX_WORKERS] = { 0 }, w;
 	unsigned long promises = 0;
 	const struct history *h;
-	char **promised;
+	uint32_t **promised;
 	int c;
 
 	while ((c = getopt_long(argc, argv, "", options, NULL)) != -1)

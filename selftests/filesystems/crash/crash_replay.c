@@ -16,7 +16,8 @@
  *		other writes between that flush and the next: they lay in the cache
  *
  * BASE holds the log up to --from and is brought to the flush before --to, for the next
- * point. DISK becomes a copy of it with the rest. FILE gets the marks before the point.
+ * point. DISK becomes a copy of it with the rest. FILE gets the marks before the point, and
+ * where they are.
  * A discarded range holds garbage. --lose leaves writes out before the point, as a device
  * does that lies about its flushes: for the test of the verifier.
  */
@@ -277,7 +278,7 @@ static void write_marks(const struct index *index, uint64_t to, const char *path
 		fatal("%s: %s", path, strerror(errno));
 	for (n = index->first; n < to; n++)
 		if (index->entry[n].flags & LOG_MARK)
-			fprintf(f, "%s\n", index->entry[n].mark);
+			fprintf(f, "%s %llu\n", index->entry[n].mark, (unsigned long long)n + 1);
 	if (fclose(f))
 		fatal("%s: %s", path, strerror(errno));
 }
