@@ -8,12 +8,21 @@
 . "$(dirname "${BASH_SOURCE[0]}")/../harness/lib.sh"
 FILESYSTEMS=$TOP/selftests/filesystems
 
-# The control first, then what port.sh has to offer.
-all_drivers()
+# The kernel's own, as a control.
+control_driver()
 {
 	case $1 in
-	f2fs) echo VARIANT=stock default LOCKS=all LOCKS=all+mutexes ;;
-	*) echo VARIANT=stock default ;;
+	f2fs) echo VARIANT=stock ;;
+	btrfs) echo default ;;
+	esac
+}
+
+# our_drivers FS: what port.sh makes of it, what is best tested first
+our_drivers()
+{
+	case $1 in
+	f2fs) echo default LOCKS=all LOCKS=all+mutexes ;;
+	btrfs) echo LOCKS=eb,COMMIT_ROOT=1 ;;
 	esac
 }
 

@@ -25,9 +25,9 @@ btrfs) size=384M ;;
 *) sed -n '3,/^$/s/^# \{0,1\}//p' "$0"; exit 2 ;;
 esac
 case $mode in
-full) points=100 duration=30 drivers=$(all_drivers "$fs") ;;
-quick) points=10 duration=4 drivers=default ;;
-meta) points=6 duration=4 drivers=VARIANT=stock ;;
+full) points=100 duration=30 drivers="$(control_driver "$fs") $(our_drivers "$fs")" ;;
+quick) points=10 duration=4 drivers=$(our_drivers "$fs" | cut -d " " -f 1) ;;
+meta) points=6 duration=4 drivers=$(control_driver "$fs") ;;
 *) die "crash.sh: $mode is none of: quick, meta" ;;
 esac
 points=${POINTS:-$points} duration=${DURATION:-$duration} seed=${SEED:-$(date +%s)}
@@ -67,7 +67,7 @@ n=0
 			echo "test lying $limit $run 20"
 			n=$((n + 3)) ;;
 		*)
-			[[ $d = VARIANT=stock && $mode = full ]] && run="CONTROL=1 $run"
+			[[ $d = "$(control_driver "$fs")" && $mode = full ]] && run="CONTROL=1 $run"
 			echo "test $file $limit $run"
 			n=$((n + 1)) ;;
 		esac

@@ -20,7 +20,7 @@ f2fs|btrfs) ;;
 *) sed -n '3,/^$/s/^# \{0,1\}//p' "$0"; exit 2 ;;
 esac
 duration=${DURATION:-300} seed=${SEED:-$(($(date +%s) % 1000000))}
-drivers=${DRIVERS:-$(all_drivers "$fs" | sed 's/VARIANT=stock //')}
+drivers=${DRIVERS:-$(our_drivers "$fs")}
 tests=${TESTS:-fio fsx stress_ng freeze remount shutdown memory}
 for n in "$duration" "$seed"; do
 	[[ $n =~ ^[1-9][0-9]{0,5}$ ]] || die "DURATION and SEED are numbers from 1 to 999999: $n is not"
