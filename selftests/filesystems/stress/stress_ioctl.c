@@ -4,7 +4,7 @@
  *
  *	stress_ioctl freeze|thaw DIR
  *	stress_ioctl shutdown DIR MODE	0: sync first, 1: only metadata, 2: nothing,
- *					3: flush metadata; f2fs only
+ *					3: flush metadata, f2fs only
  *
  * Exit status 4: this filesystem has no such ioctl.
  */
