@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * btrfs on commit_root.h, in place of commit_root_sem. Copied beside btrfs's own files
+ * by COMMIT_ROOT=1. Why it is safe: docs/porting_btrfs.rst.
+ */
+#ifndef BTRFS_COMMIT_PINS_H
+#define BTRFS_COMMIT_PINS_H
+
+#include <linux/commit_root.h>
+#include <linux/list.h>
+#include <linux/mutex.h>
+#include <linux/spinlock.h>
+#include <linux/wait.h>
+#include <linux/workqueue.h>
+
+struct btrfs_fs_info;
+struct btrfs_root;
+struct btrfs_trans_handle;
+struct extent_buffer;
+
+/* In struct btrfs_fs_info. */
+struct btrfs_commit_pins {
+	struct commit_root_set	set;
+	bool			started;	/* the set is there; between mount and unmount */
+	char			name[48];
+	spinlock_t		lock;		/* protects the lists */
+	struct list_head	switched;	/* roots, by a switch within a transaction */
+	struct list_head	firsts;		/* roots whose first root only older pins need */
+	struct list_head	delayed;	/* transactions whose freed extents are kept */
+	struct mutex		unpinning;	/* never waited for by a committer */
+	wait_queue_head_t	settled;
+	struct workqueue_struct	*wq;
+	struct delayed_work	work;
+};
+
+/* In struct btrfs_root. */
+struct btrfs_root_pins {
+	struct commit_tree	tree;
+	bool			in_set;		/* @tree is; set once */
+	struct extent_buffer	*first;		/* the committed root when it was read in */
+	u64			replaced;	/* generation that has another one; 0: none */
+	u64			published;	/* the last generation that it was published in */
+	struct list_head	first_node;	/* in firsts, if @replaced and @first */
+	struct list_head	switched_node;	/* in switched, if @noted */
+	bool			noted;
+};
+
+/* readers */
+void btrfs_pin_commit(struct btrfs_fs_info *fs_info);
+bool btrfs_try_pin_commit(struct btrfs_fs_info *fs_info);
+void btrfs_unpin_commit(struct btrfs_fs_info *fs_info);
+bool btrfs_pin_wanted(struct btrfs_fs_info *fs_info);
+void btrfs_assert_pinned(const struct btrfs_fs_info *fs_info, bool pinned);
+struct extent_buffer *btrfs_pinned_root(struct btrfs_root *root);
+u64 btrfs_pinned_reloc_trans(struct btrfs_fs_info *fs_info);
+bool btrfs_pinned_fst_untrusted(struct btrfs_fs_info *fs_info);
+
+/* roots */
+void btrfs_root_has_first(struct btrfs_root *root);
+void btrfs_root_goes(struct btrfs_root *root);
+
+/* the committer */
+void btrfs_note_switched(struct btrfs_trans_handle *trans, struct btrfs_root *root);
+int btrfs_publish_commit_roots(struct btrfs_trans_handle *trans);
+int btrfs_unpin_extents(struct btrfs_trans_handle *trans);
+void btrfs_settle_pins(struct btrfs_fs_info *fs_info, long timeout);
+
+/* mount and unmount */
+void btrfs_init_pins(struct btrfs_fs_info *fs_info);
+int btrfs_start_pins(struct btrfs_fs_info *fs_info);
+void btrfs_stop_pins(struct btrfs_fs_info *fs_info);
+
+#endif /* BTRFS_COMMIT_PINS_H */

@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: GPL-2.0
+// COMMIT_ROOT=1: commit_root_sem becomes a pin of the newest commit, the switch of roots
+// waits for nobody, and freed extents are given back when no pin reaches them any more.
+// What stands behind it: commit_pins.c; why it is safe: docs/porting_btrfs.rst.
+
+// --- what readers do ---
+
+@@
+expression F;
+@@
+(
+-down_read(&F->commit_root_sem)
++btrfs_pin_commit(F)
+|
+-down_read_trylock(&F->commit_root_sem)
++btrfs_try_pin_commit(F)
+|
+-up_read(&F->commit_root_sem)
++btrfs_unpin_commit(F)
+|
+-rwsem_is_contended(&F->commit_root_sem)
++btrfs_pin_wanted(F)
+|
+-lockdep_assert_held(&F->commit_root_sem)
++btrfs_assert_pinned(F, true)
+|
+-lockdep_assert_held_read(&F->commit_root_sem)
++btrfs_assert_pinned(F, true)
+|
+-lockdep_assert_not_held(&F->commit_root_sem)
++btrfs_assert_pinned(F, false)
+|
+-init_rwsem(&F->commit_root_sem)
++btrfs_init_pins(F)
+)
+
+// Where a search begins: the tree's root of the commit that the task has pinned.
+
+@@
+struct btrfs_path *P;
+struct btrfs_root *R;
+identifier b;
+@@
+ if (P->search_commit_root) {
+	...
+-	b = R->commit_root;
++	b = btrfs_pinned_root(R);
+	...
+ }
+
+@@
+struct btrfs_root *R;
+@@
+(
+ btrfs_header_level(
+-	R->commit_root
++	btrfs_pinned_root(R)
+ )
+|
+ btrfs_clone_extent_buffer(
+-	R->commit_root
++	btrfs_pinned_root(R)
+ )
+)
+
+@@
+expression R;
+@@
+(
+ btrfs_header_level(
+-	R->parent_root->commit_root
++	btrfs_pinned_root(R->parent_root)
+ )
+|
+ btrfs_header_level(
+-	R->send_root->commit_root
++	btrfs_pinned_root(R->send_root)
+ )
+)
+
+@@
+struct btrfs_root *R;
+@@
+ btrfs_compare_trees(...)
+ {
+	<...
+ btrfs_header_generation(
+-	R->commit_root
++	btrfs_pinned_root(R)
+ )
+	...>
+ }
+
+// What the semaphore kept as it was beside the roots.
+
+@@
+struct send_ctx *S;
+struct btrfs_fs_info *F;
+identifier f;
+@@
+(
+ S->f =
+-	F->last_reloc_trans
++	btrfs_pinned_reloc_trans(F)
+|
+-F->last_reloc_trans
++btrfs_pinned_reloc_trans(F)
+ > S->f
+)
+
+@@
+struct btrfs_fs_info *F;
+@@
+ caching_thread(...)
+ {
+	<...
+-	test_bit(BTRFS_FS_FREE_SPACE_TREE_UNTRUSTED, &F->flags)
++	btrfs_pinned_fst_untrusted(F)
+	...>
+ }
+
+// --- trees that come and go ---
+
+@@
+struct btrfs_root *R;
+@@
+ R->commit_root = btrfs_root_node(R);
++btrfs_root_has_first(R);
+
+@@
+struct btrfs_root *R;
+@@
+ free_root_extent_buffers(...)
+ {
+	...
+ if (R) {
++	btrfs_root_goes(R);
+	...
+ }
+ }
+
+// --- the committer ---
+
+// What readers see is switched before: there, and for a whole commit only.
+
+@@
+struct btrfs_fs_info *F;
+identifier trans;
+@@
+ switch_commit_roots(struct btrfs_trans_handle *trans)
+ {
+	<...
+(
+-down_write(&F->commit_root_sem);
+|
+-up_write(&F->commit_root_sem);
+)
+	...>
+ }
+
+@@
+struct btrfs_root *R;
+identifier trans;
+@@
+ switch_commit_roots(struct btrfs_trans_handle *trans)
+ {
+	<...
+(
+ list_del_init(&R->dirty_list);
++btrfs_note_switched(trans, R);
+|
+-btrfs_root_has_first(R);
+)
+	...>
+ }
+
+@@
+identifier trans;
+@@
+ btrfs_commit_transaction(struct btrfs_trans_handle *trans)
+ {
+	... when any
++	ret = btrfs_publish_commit_roots(trans);
++	if (ret)
++		goto unlock_reloc;
+	switch_commit_roots(trans);
+	... when any
+-	btrfs_finish_extent_commit(trans)
++	btrfs_unpin_extents(trans)
+	... when any
+ }
+
+// --- who waits for the space ---
+
+@@
+expression R;
+@@
+ flush_space(...)
+ {
+	<...
+ ret = btrfs_commit_current_transaction(R);
++btrfs_settle_pins(R->fs_info, 10 * HZ);
+	...>
+ }
+
+@@
+struct reloc_control *C;
+@@
++btrfs_settle_pins(C->block_group->fs_info, MAX_SCHEDULE_TIMEOUT);
+ WARN_ON(C->block_group->pinned > 0);
+
+@@
+identifier fs_info;
+@@
+ btrfs_delete_unused_bgs(struct btrfs_fs_info *fs_info)
+ {
+	...
+ if (btrfs_fs_closing(fs_info))
+	return;
++btrfs_settle_pins(fs_info, HZ / 2);
+	...
+ }
+
+// --- mount and unmount ---
+
+@@
+expression F;
+statement S;
+@@
+ ret = init_tree_roots(F);
++if (!ret)
++	ret = btrfs_start_pins(F);
+ if (ret) S
+
+@@
+expression F;
+@@
++btrfs_stop_pins(F);
+ free_root_pointers(F, true);
+
+// --- structures ---
+
+@info@
+@@
+ struct btrfs_fs_info {
+	...
+-	struct rw_semaphore commit_root_sem;
++	struct btrfs_commit_pins commit_pins;
+	...
+ };
+
+@depends on info@
+@@
+ #include "block-rsv.h"
++#include "commit_pins.h"
+
+@root@
+@@
+ struct btrfs_root {
+	...
+	struct extent_buffer *commit_root;
++	struct btrfs_root_pins pins;
+	...
+ };
+
+@depends on root@
+@@
+ #include "locking.h"
++#include "commit_pins.h"
+
+@@
+@@
+ struct btrfs_transaction {
+	...
+	struct extent_io_tree pinned_extents;
++	struct list_head delayed;
+	...
+ };
