@@ -168,6 +168,36 @@ bool btrfs_pinned_fst_untrusted(struct btrfs_fs_info *fs_info)
 	return WARN_ON_ONCE(!p) || p->fst_untrusted;
 }
 
+/*
+ * For searches that are for the live tree, where that need not be: @path searches the
+ * committed one if all of a request is in it. A miss is to be searched live, after
+ * btrfs_unpin_old().
+ */
+bool btrfs_pin_old(struct btrfs_fs_info *fs_info, const struct commit_gen *gen,
+		   struct btrfs_path *path)
+{
+	struct btrfs_commit_pins *pins = &fs_info->commit_pins;
+
+	if (!pins->started || !commit_root_eligible(&pins->set, gen))
+		return false;
+	btrfs_pin_commit(fs_info);
+	if (!commit_root_covers(&find_pin(fs_info)->pin, gen)) {
+		btrfs_unpin_commit(fs_info);
+		return false;
+	}
+	path->search_commit_root = true;
+	path->skip_locking = true;
+	return true;
+}
+
+void btrfs_unpin_old(struct btrfs_fs_info *fs_info, struct btrfs_path *path)
+{
+	btrfs_release_path(path);
+	path->search_commit_root = false;
+	path->skip_locking = false;
+	btrfs_unpin_commit(fs_info);
+}
+
 /* --- first roots ----------------------------------------------------------- */
 
 /* @root was read in or made: nobody else knows it yet, or it is one of relocation. */

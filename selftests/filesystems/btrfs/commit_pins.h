@@ -14,6 +14,7 @@
 #include <linux/workqueue.h>
 
 struct btrfs_fs_info;
+struct btrfs_path;
 struct btrfs_root;
 struct btrfs_trans_handle;
 struct extent_buffer;
@@ -54,6 +55,9 @@ void btrfs_assert_pinned(const struct btrfs_fs_info *fs_info, bool pinned);
 struct extent_buffer *btrfs_pinned_root(struct btrfs_root *root);
 u64 btrfs_pinned_reloc_trans(struct btrfs_fs_info *fs_info);
 bool btrfs_pinned_fst_untrusted(struct btrfs_fs_info *fs_info);
+bool btrfs_pin_old(struct btrfs_fs_info *fs_info, const struct commit_gen *gen,
+		   struct btrfs_path *path);
+void btrfs_unpin_old(struct btrfs_fs_info *fs_info, struct btrfs_path *path);
 
 /* roots */
 void btrfs_root_has_first(struct btrfs_root *root);

@@ -1,0 +1,83 @@
+#!/bin/busybox sh
+# SPDX-License-Identifier: GPL-2.0
+# In the guest: one run of syncbench on one variant of btrfs, on a new filesystem; it must
+# check clean afterwards.
+#
+#   btrfs_guest.sh MODULE NAME [OPTION...]
+#
+# MODULE.ko is loaded as btrfs; the options are syncbench's. Writes /tmp/out/NAME.json, and
+# NAME.waits: what the syncing task waited for in locks, by the kernel's contention
+# events: lines `CAUSE TIMES TOTAL_US MAX_US`.
+
+module=$1 name=$2
+shift 2
+mnt=/tmp/mnt
+tracing=/sys/kernel/tracing
+
+die() { echo "btrfs_guest.sh: $name: $*"; exit 1; }
+
+end()
+{
+	umount "$mnt" 2>/dev/null
+	rmmod btrfs 2>/dev/null
+}
+trap end EXIT
+
+# the task that syncs, or btrfs's own
+committers='comm == "syncer" || comm ~ "btrfs-transacti*"'
+
+start_trace()
+{
+	[ -e $tracing/events/lock/contention_begin ] || return 0
+	echo 0 >$tracing/tracing_on
+	echo 4096 >$tracing/buffer_size_kb
+	echo >$tracing/trace
+	echo "stacktrace if $committers" >$tracing/events/lock/contention_begin/trigger
+	for e in contention_begin contention_end; do
+		echo "$committers" >$tracing/events/lock/$e/filter
+		echo 1 >$tracing/events/lock/$e/enable
+	done
+	echo 1 >$tracing/tracing_on
+}
+
+stop_trace()
+{
+	[ -e $tracing/events/lock/contention_begin ] || return 0
+	echo 0 >$tracing/tracing_on
+	echo 0 >$tracing/events/lock/enable
+	echo '!stacktrace' >$tracing/events/lock/contention_begin/trigger
+	awk '
+		function task(  n) { n = $0; sub(/^ */, "", n); sub(/ *\[.*/, "", n); return n }
+		function stamp(  i) { for (i = 1; i <= NF; i++) if ($i ~ /^[0-9]+\.[0-9]+:$/) return $i + 0 }
+		/contention_begin:/ { who = task(); began[who] = stamp(); cause[who] = "other"; next }
+		/contention_end:/ {
+			t = task()
+			if (began[t]) {
+				us = (stamp() - began[t]) * 1e6
+				times[cause[t]]++; total[cause[t]] += us
+				if (us > max[cause[t]]) max[cause[t]] = us
+				began[t] = 0
+			}
+			next
+		}
+		/=> switch_commit_roots/ { cause[who] = "switch_commit_roots" }
+		/=> btrfs_publish_commit_roots/ { cause[who] = "publish_commit_roots" }
+		/=> btrfs_tree_(read_)?lock/ && cause[who] == "other" { cause[who] = "tree_block" }
+		END { for (c in times) printf "%s %d %d %d\n", c, times[c], total[c], max[c] }
+	' $tracing/trace >"/tmp/out/$name.waits"
+	sed "s/^/# $name waited: /" "/tmp/out/$name.waits"
+}
+
+mkdir -p "$mnt" /tmp/out
+insmod "/fscommit/$module.ko" || die "cannot load $module.ko"
+mkfs.btrfs -q -f "$DISK" >/tmp/mkfs.log 2>&1 || die "mkfs: $(tail -n 3 /tmp/mkfs.log)"
+mount -t btrfs "$DISK" "$mnt" || die "cannot mount it"
+start_trace
+syncbench --json="/tmp/out/$name.json" --variant="$name" "$@" "$mnt" || die "it failed"
+stop_trace
+for f in /sys/fs/btrfs/*-*/commit_stats; do
+	sed "s/^/# $name commit_stats: /" "$f"
+	cp "$f" "/tmp/out/$name.commit_stats"
+done
+umount "$mnt" || die "cannot unmount it"
+btrfs check --readonly "$DISK" >/tmp/check.log 2>&1 || die "check: $(tail -n 5 /tmp/check.log)"

@@ -1,0 +1,369 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * syncbench - how long sync takes beside many readers that hardly run
+ *
+ * Readers of low priority, in a cgroup with little memory if asked for, read old files
+ * that are no longer in the page cache, so that each read looks up checksums; others
+ * overwrite some of these files, so that each commit deletes and inserts checksums; busy
+ * tasks spin; one task of high priority syncs in a loop and is timed. A sync that has not
+ * returned at the end counts with all of its time.
+ */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <getopt.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "stats.h"
+
+#define PROGRAM "syncbench"
+#include "options.h"
+#include "json.h"
+
+#define MAX_TASKS	1024
+#define MAX_SAMPLES	(1 << 16)
+#define GRACE		120	/* what takes longer than that is a hang */
+#define CHUNK		(64 << 10)
+#define CGROUP		"/sys/fs/cgroup/syncbench"
+
+static struct {
+	int nr_readers, nr_writers, nr_busy, nr_files, file_kb, memory_high, cpu_max;
+	bool idle, drop;
+	double duration;
+	const char *json, *title, *variant;
+} opt = {
+	.nr_readers = 64, .nr_writers = 2, .nr_busy = 4, .nr_files = 64, .file_kb = 1024,
+	.idle = true, .duration = 10, .title = "sync beside low-priority readers", .variant = "",
+};
+
+static struct shared {
+	_Atomic bool go, stop;
+	_Atomic uint64_t ready, errors, reads, writes, since;
+	struct samples sync;
+} *shared;
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000000000ULL + t.tv_nsec;
+}
+
+static uint64_t scramble(uint64_t *seed)
+{
+	*seed ^= *seed << 13;
+	*seed ^= *seed >> 7;
+	*seed ^= *seed << 17;
+	return *seed;
+}
+
+static void fail(const char *what, const char *path)
+{
+	fprintf(stderr, "%s: %s: %s: %s\n", PROGRAM, path, what, strerror(errno));
+	atomic_fetch_add(&shared->errors, 1);
+	exit(1);
+}
+
+static void put(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY);
+
+	if (fd < 0 || write(fd, text, strlen(text)) < 0)
+		fatal("%s: cannot write '%s': %s", path, text, strerror(errno));
+	close(fd);
+}
+
+static int open_file(uint64_t n, int flags)
+{
+	char path[32];
+	int fd;
+
+	snprintf(path, sizeof(path), "old-%llu", (unsigned long long)n);
+	fd = open(path, flags, 0600);
+	if (fd < 0)
+		fail("open", path);
+	return fd;
+}
+
+/* In many small extents, of which each commit makes a few new. */
+static void make_files(void)
+{
+	static char data[CHUNK];
+	uint64_t seed = 1, at;
+	int n, fd;
+
+	for (at = 0; at < sizeof(data); at += 8)
+		memcpy(data + at, &(uint64_t){ scramble(&seed) }, 8);
+	for (n = 0; n < opt.nr_files; n++) {
+		fd = open_file(n, O_CREAT | O_WRONLY | O_TRUNC);
+		for (at = 0; at < opt.file_kb * 1024ULL; at += CHUNK)
+			if (pwrite(fd, data, CHUNK, at) != CHUNK)
+				fail("write", "old");
+		fsync(fd);
+		posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+		close(fd);
+	}
+	sync();
+}
+
+/* Old files, and the tree blocks with their checksums, are to be read again. */
+static void dropper(int n)
+{
+	(void)n;
+	while (!shared->stop) {
+		put("/proc/sys/vm/drop_caches", "1");
+		usleep(100000);
+	}
+}
+
+static void wait_for_go(void)
+{
+	atomic_fetch_add(&shared->ready, 1);
+	while (!shared->go)
+		usleep(1000);
+}
+
+static void reader(int n)
+{
+	struct sched_param param = { };
+	static char data[CHUNK];
+	uint64_t seed = n + 1;
+
+	if (opt.memory_high || opt.cpu_max)
+		put(CGROUP "/cgroup.procs", "0");
+	if (opt.idle && sched_setscheduler(0, SCHED_IDLE, &param))
+		fatal("SCHED_IDLE: %s", strerror(errno));
+	wait_for_go();
+	while (!shared->stop) {
+		int fd = open_file(scramble(&seed) % opt.nr_files, O_RDONLY);
+		off_t at = scramble(&seed) % (opt.file_kb / 64) * CHUNK;
+
+		if (pread(fd, data, CHUNK, at) != CHUNK)
+			fail("read", "old");
+		posix_fadvise(fd, at, CHUNK, POSIX_FADV_DONTNEED);
+		close(fd);
+		atomic_fetch_add(&shared->reads, 1);
+	}
+}
+
+static void writer(int n)
+{
+	static char data[4096];
+	uint64_t seed = 1000 + n;
+
+	memset(data, n, sizeof(data));
+	wait_for_go();
+	while (!shared->stop) {
+		int fd = open_file(scramble(&seed) % opt.nr_files, O_WRONLY);
+		off_t at = scramble(&seed) % (opt.file_kb / 4) * 4096;
+
+		if (pwrite(fd, data, sizeof(data), at) != sizeof(data))
+			fail("write", "old");
+		close(fd);
+		atomic_fetch_add(&shared->writes, 1);
+		usleep(500);
+	}
+}
+
+static void syncer(int n)
+{
+	int fd = open("synced", O_CREAT | O_RDWR, 0600);
+
+	if (fd < 0 || setpriority(PRIO_PROCESS, 0, -20))
+		fail("setpriority", ".");
+	wait_for_go();
+	while (!shared->stop) {
+		/* so that there is something to commit */
+		if (pwrite(fd, &n, sizeof(n), 0) != sizeof(n))
+			fail("write", "synced");
+		n++;
+		shared->since = now_ns();
+		if (syncfs(fd))
+			fail("syncfs", ".");
+		samples_add(&shared->sync, now_ns() - shared->since);
+		shared->since = 0;
+		usleep(20000);
+	}
+}
+
+static void spin(int n)
+{
+	(void)n;
+	wait_for_go();
+	while (!shared->stop)
+		;
+}
+
+static void start(const char *name, void (*run)(int), int n)
+{
+	pid_t pid = fork();
+
+	if (pid < 0)
+		fatal("fork: %s", strerror(errno));
+	if (pid)
+		return;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	prctl(PR_SET_NAME, name);
+	run(n);
+	exit(0);
+}
+
+static void make_cgroup(void)
+{
+	char text[32];
+
+	if (!opt.memory_high && !opt.cpu_max)
+		return;
+	put("/sys/fs/cgroup/cgroup.subtree_control", opt.memory_high ? "+cpu +memory" : "+cpu");
+	if (mkdir(CGROUP, 0700) && errno != EEXIST)
+		fatal("%s: %s", CGROUP, strerror(errno));
+	snprintf(text, sizeof(text), "%dM", opt.memory_high);
+	if (opt.memory_high)
+		put(CGROUP "/memory.high", text);
+	snprintf(text, sizeof(text), "%d 100000", opt.cpu_max * 1000);
+	if (opt.cpu_max)
+		put(CGROUP "/cpu.max", text);
+}
+
+static void measure(void)
+{
+	static const struct sched_param top = { .sched_priority = 90 };
+	int i, tasks = opt.nr_readers + opt.nr_writers + opt.nr_busy + 1;
+	int left = tasks + opt.drop;
+	uint64_t reads, writes;
+	double end;
+
+	for (i = 0; i < opt.nr_readers; i++)
+		start("reader", reader, i);
+	for (i = 0; i < opt.nr_writers; i++)
+		start("writer", writer, i);
+	for (i = 0; i < opt.nr_busy; i++)
+		start("busy", spin, i);
+	start("syncer", syncer, 0);
+	if (opt.drop)
+		start("dropper", dropper, 0);
+	if (sched_setscheduler(0, SCHED_FIFO, &top))
+		fatal("SCHED_FIFO: %s", strerror(errno));
+	while (shared->ready < (uint64_t)tasks) {
+		if (shared->errors)
+			exit(1);
+		usleep(10000);
+	}
+	shared->go = true;
+	usleep(opt.duration * 1e6);
+	reads = shared->reads;
+	writes = shared->writes;
+	shared->stop = true;
+	/* the sync that runs ends first, with all of its time */
+	for (end = now() + GRACE; left && now() < end; usleep(1000))
+		while (left && waitpid(-1, NULL, WNOHANG) > 0)
+			left--;
+	if (left || shared->errors)
+		fatal("%d tasks did not end, %llu errors", left,
+		      (unsigned long long)shared->errors);
+	shared->reads = reads;
+	shared->writes = writes;
+}
+
+static void report(int argc, char **argv, time_t began)
+{
+	struct samples *s = &shared->sync;
+	FILE *f;
+
+	samples_sort(s);
+	printf("# %s: %llu syncs, p50 %.1f ms, p99 %.1f ms, max %.1f ms; %llu reads, %llu writes\n",
+	       opt.variant, (unsigned long long)s->count, samples_percentile(s, 50) / 1e6,
+	       samples_percentile(s, 99) / 1e6, s->max / 1e6,
+	       (unsigned long long)shared->reads, (unsigned long long)shared->writes);
+	if (!opt.json)
+		return;
+	f = json_begin(opt.json, "btrfs", argc, argv, began, "%s", opt.title);
+	fprintf(f, "  \"variant\": \"%s\", \"readers\": %d, \"writers\": %d, \"busy\": %d,\n",
+		opt.variant, opt.nr_readers, opt.nr_writers, opt.nr_busy);
+	fprintf(f, "  \"duration_s\": %.1f, \"reads\": %llu, \"writes\": %llu,\n", opt.duration,
+		(unsigned long long)shared->reads, (unsigned long long)shared->writes);
+	fprintf(f, "  \"sync\": { \"count\": %llu, \"p50_ns\": %llu, \"p99_ns\": %llu, \"max_ns\": %llu,\n    \"histogram\": ",
+		(unsigned long long)s->count, (unsigned long long)samples_percentile(s, 50),
+		(unsigned long long)samples_percentile(s, 99), (unsigned long long)s->max);
+	samples_print_json(f, s);
+	fprintf(f, " }");
+	json_end(f, opt.json);
+}
+
+static void usage(void)
+{
+	puts("syncbench [OPTION...] DIR\n"
+	     "  -r, --readers=N       tasks that read old data [64]\n"
+	     "  -w, --writers=N       tasks that overwrite some of it [2]\n"
+	     "  -b, --busy=N          tasks that spin [4]\n"
+	     "  -f, --files=N         files, of --kb KiB [64, 1024]\n"
+	     "  -n, --normal          readers at nice 0, not SCHED_IDLE\n"
+	     "  -m, --memory-high=MB  of the readers' cgroup [0: none]\n"
+	     "  -c, --cpu-max=PERCENT of one CPU, for the readers' cgroup [0: none]\n"
+	     "  -d, --drop            drop the page cache ten times a second\n"
+	     "  -D, --duration=T      [10s]\n"
+	     "  -v, --variant=NAME    of the driver, for the report\n"
+	     "      --json=FILE  --title=TEXT");
+	exit(2);
+}
+
+static void options(int argc, char **argv)
+{
+	static const struct option longs[] = {
+		{ "readers", 1, NULL, 'r' }, { "writers", 1, NULL, 'w' }, { "busy", 1, NULL, 'b' },
+		{ "files", 1, NULL, 'f' }, { "kb", 1, NULL, 'k' }, { "normal", 0, NULL, 'n' },
+		{ "memory-high", 1, NULL, 'm' }, { "cpu-max", 1, NULL, 'c' },
+		{ "duration", 1, NULL, 'D' }, { "drop", 0, NULL, 'd' }, { "variant", 1, NULL, 'v' },
+		{ "json", 1, NULL, 'j' }, { "title", 1, NULL, 't' }, { },
+	};
+	int c;
+
+	while ((c = getopt_long(argc, argv, "r:w:b:f:k:nm:c:dD:v:", longs, NULL)) != -1) {
+		switch (c) {
+		case 'r': opt.nr_readers = number("--readers", optarg, 1, MAX_TASKS); break;
+		case 'w': opt.nr_writers = number("--writers", optarg, 0, MAX_TASKS); break;
+		case 'b': opt.nr_busy = number("--busy", optarg, 0, 64); break;
+		case 'f': opt.nr_files = number("--files", optarg, 1, 4096); break;
+		case 'k': opt.file_kb = number("--kb", optarg, 64, 65536) / 64 * 64; break;
+		case 'n': opt.idle = false; break;
+		case 'm': opt.memory_high = number("--memory-high", optarg, 1, 65536); break;
+		case 'c': opt.cpu_max = number("--cpu-max", optarg, 1, 100); break;
+		case 'd': opt.drop = true; break;
+		case 'D': opt.duration = duration(optarg, 600); break;
+		case 'v': opt.variant = optarg; break;
+		case 'j': opt.json = optarg; break;
+		case 't': opt.title = optarg; break;
+		default: usage();
+		}
+	}
+	if (optind != argc - 1)
+		usage();
+	if (chdir(argv[optind]))
+		fatal("%s: %s", argv[optind], strerror(errno));
+}
+
+int main(int argc, char **argv)
+{
+	size_t size = sizeof(*shared) + samples_size(MAX_SAMPLES);
+	time_t began = time(NULL);
+
+	options(argc, argv);
+	shared = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (shared == MAP_FAILED)
+		fatal("mmap: %s", strerror(errno));
+	samples_init(&shared->sync, shared + 1, MAX_SAMPLES);
+	make_cgroup();
+	make_files();
+	measure();
+	report(argc, argv, began);
+	return 0;
+}
