@@ -28,6 +28,7 @@ help:
 	@echo '  make torture          unfair_torture for DURATION=600 s on KERNEL=uml-debug'
 	@echo '  make bench            every figure of the documents, with plots and a report'
 	@echo '  make bench-PART       of these: locks, csum, diff, share, reuse (see bench.sh)'
+	@echo '  make bench-btrfs      sync on real btrfs beside low-priority readers (see btrfs.sh)'
 	@echo '  make test-meta        every mutant of the product must fail its test'
 	@echo '  make kernels          fetch and build all kernels of the matrix'
 	@echo '  make clean            what a build leaves in this folder'
@@ -51,6 +52,9 @@ torture:
 
 bench:
 	@selftests/bench/bench.sh
+
+bench-btrfs:
+	@selftests/bench/btrfs.sh
 
 bench-%:
 	@selftests/bench/bench.sh $*
@@ -78,5 +82,5 @@ clean:
 		-o -name '.module-common*' \) -delete
 	@rm -rf out
 
-.PHONY: all help module install demo test torture bench test-meta kernels clean $(PORTS)
+.PHONY: all help module install demo test torture bench bench-btrfs test-meta kernels clean $(PORTS)
 endif

@@ -1,5 +1,6 @@
 #!/bin/busybox sh
 # SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=dash
 # In the guest: one run of syncbench on one variant of btrfs, on a new filesystem; it must
 # check clean afterwards.
 #

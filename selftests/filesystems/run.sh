@@ -30,7 +30,7 @@ fs_programs()
 smoke()
 {
 	local fs=$1 kernel=$2 ko dir out name m start=$SECONDS args=()
-	local module=$1 packages=() tools=() kmods=()
+	local module=$1 packages=() tools=() kmods=() extras=() disk=512M
 	shift 2
 	# shellcheck source=/dev/null
 	. "$FSDIR/$fs/options"
@@ -60,8 +60,8 @@ smoke()
 		[ ! -e "$dir/fscommit.ko" ] || echo "unload fscommit"
 	} >"$out.plan"
 	step "$name on $kernel" "20 s" "$out.log" "$HARNESS/boot.sh" --out "$out" --timeout 400 \
-		--disk 512M "${args[@]}" "$kernel" "$out.plan" "$dir"/*.ko "$programs/fsops" \
-		"$FSDIR/$fs/smoke" || true
+		--disk "$disk" "${args[@]}" "$kernel" "$out.plan" "$dir"/*.ko "$programs/fsops" \
+		"$FSDIR/$fs/smoke" "${extras[@]}" || true
 	collect "$kernel" "$out" $((SECONDS - start))
 }
 
@@ -82,6 +82,7 @@ quick)
 	sites
 	for kernel in uml uml-debug; do
 		smoke f2fs "$kernel"
+		smoke btrfs "$kernel" LOCKS=eb COMMIT_ROOT=1
 	done ;;
 smoke)
 	[ $# -ge 3 ] || die "run.sh smoke FS KERNEL [OPTION=VALUE...]"

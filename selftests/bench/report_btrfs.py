@@ -1,0 +1,135 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0
+"""What btrfs.sh found: a table, a plot, and all rounds in one JSON file.
+
+report_btrfs.py --out DIR ROUND...
+"""
+
+import argparse
+import glob
+import json
+import os
+import statistics
+
+from report_common import count_text, fatal, plt, time_text
+
+VARIANTS = {
+    "stock": ("stock", "#c44e00"),
+    "eb": ("ours: tree block locks", "#7fb8a4"),
+    "roots": ("ours: commit roots", "#3d9275"),
+    "eb-roots": ("ours: both", "#006d4e"),
+    "eb-roots-csum": ("ours: both, and checksums", "#003d2b"),
+}
+
+
+def waits_of(path):
+    """{cause: (times, total, longest)}, in ns"""
+    waits = {}
+    if os.path.exists(path):
+        with open(path, encoding="utf-8") as f:
+            for line in f:
+                cause, times, total, longest = line.split()
+                waits[cause] = (int(times), int(total) * 1000, int(longest) * 1000)
+    return waits
+
+
+def commit_stats(path):
+    """{name: value}"""
+    with open(path, encoding="utf-8") as f:
+        return {name: int(value) for name, value in (line.split() for line in f)}
+
+
+def read_runs(rounds):
+    """{variant: [run of each round]}"""
+    runs = {}
+    for folder in rounds:
+        for path in sorted(glob.glob(os.path.join(folder, "*.json"))):
+            with open(path, encoding="utf-8") as f:
+                run = json.load(f)
+            if run.get("part") != "btrfs" or run["variant"] not in VARIANTS:
+                fatal("%s: no result of syncbench for a variant that is known" % path)
+            base = path[:-len(".json")]
+            run["waits"] = waits_of(base + ".waits")
+            run["commit_stats"] = commit_stats(base + ".commit_stats")
+            runs.setdefault(run["variant"], []).append(run)
+    return {name: runs[name] for name in VARIANTS if name in runs}
+
+
+def row(name, runs):
+    """The median of the rounds; of the maximum and the waits also the worst round."""
+    def median(of):
+        return statistics.median(of(r) for r in runs)
+
+    def switch(run):
+        return sum(total for cause, (_, total, _) in run["waits"].items()
+                   if cause in ("switch_commit_roots", "publish_commit_roots"))
+
+    return (VARIANTS[name][0],
+            count_text(median(lambda r: r["sync"]["count"])),
+            time_text(median(lambda r: r["sync"]["p50_ns"])),
+            time_text(median(lambda r: r["sync"]["p99_ns"])),
+            time_text(median(lambda r: r["sync"]["max_ns"])),
+            time_text(max(r["sync"]["max_ns"] for r in runs)),
+            time_text(1e6 * max(r["commit_stats"]["max_commit_ms"] for r in runs)),
+            time_text(median(switch)), time_text(max(switch(r) for r in runs)),
+            time_text(median(lambda r: sum(w[1] for w in r["waits"].values()))),
+            count_text(median(lambda r: r["reads"])))
+
+
+HEAD = ("variant", "syncs", "p50", "p99", "max", "worst", "worst commit",
+        "waits in the switch", "worst", "lock waits", "reads")
+
+
+def write_table(runs, path):
+    """Plain text, for a document."""
+    rows = [HEAD] + [row(name, of) for name, of in runs.items()]
+    widths = [max(len(r[i]) for r in rows) for i in range(len(HEAD))]
+    with open(path, "w", encoding="utf-8") as f:
+        for r in rows:
+            line = "  ".join(c.ljust(w) if not i else c.rjust(w)
+                             for i, (c, w) in enumerate(zip(r, widths)))
+            f.write(line + "\n")
+            print(line)
+
+
+def plot(runs, path):
+    """How long a sync takes; how long its task waits in the switch of roots."""
+    fig, axes = plt.subplots(1, 2, figsize=(10, 0.6 * len(runs) + 1.4), sharey=True)
+    names = list(reversed(runs))
+    for y, name in enumerate(names):
+        shown, colour = VARIANTS[name]
+        worst = [r["sync"]["max_ns"] / 1e6 for r in runs[name]]
+        waits = [sum(w[1] for c, w in r["waits"].items() if "commit_roots" in c) / 1e6
+                 for r in runs[name]]
+        for ax, values in zip(axes, (worst, waits)):
+            ax.barh(y, statistics.median(values), height=0.6, color=colour)
+            ax.plot([min(values), max(values)], [y, y], color="#111111", marker="|")
+            ax.text(max(values), y, "  %.4g" % statistics.median(values), va="center")
+        axes[0].set_yticks(range(len(names)))
+    axes[0].set_yticklabels([VARIANTS[n][0] for n in names])
+    axes[0].set_xlabel("longest sync of a round, ms (median; line: all rounds)")
+    axes[1].set_xlabel("waits in the switch of roots, ms of a round")
+    for ax in axes:
+        ax.spines[["top", "right"]].set_visible(False)
+        ax.margins(x=0.2)
+    fig.savefig(path, bbox_inches="tight", metadata={"Date": None})
+    plt.close(fig)
+
+
+def main():
+    """Reads, writes three files."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--out", required=True)
+    parser.add_argument("rounds", nargs="+")
+    args = parser.parse_args()
+    runs = read_runs(args.rounds)
+    if not runs:
+        fatal("no results in %s" % " ".join(args.rounds))
+    with open(os.path.join(args.out, "sync.json"), "w", encoding="utf-8") as f:
+        json.dump({"part": "btrfs", "runs": runs}, f, indent=1)
+    write_table(runs, os.path.join(args.out, "sync.txt"))
+    plot(runs, os.path.join(args.out, "sync.svg"))
+
+
+if __name__ == "__main__":
+    main()

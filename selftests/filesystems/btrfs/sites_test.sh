@@ -1,0 +1,66 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0
+# The site check of btrfs must fire: the patched source of a kernel, with one site at a time
+# taken back as if spatch had not seen it. TAP.
+#
+#   sites_test.sh ORIGINAL PATCHED      folders with fs/btrfs, LOCKS=eb COMMIT_ROOT=1
+
+. "$(dirname "$0")/../../harness/lib.sh"
+. "$TOP/selftests/filesystems/sites.sh"
+. "$TOP/selftests/filesystems/btrfs/options"
+
+original=${1:?folder} patched=${2:?folder}
+work=$(mktemp -d "${TMPDIR:-/tmp}/fscommit-btrfs-sites.XXXXXX")
+trap 'rm -rf "$work"' EXIT
+n=0 failed=0
+
+verdict()
+{
+	n=$((n + 1))
+	if [ "$1" = 0 ]; then
+		echo "ok $n $2"
+	else
+		echo "not ok $n $2"
+		sed 's/^/# /' "$work/said"
+		failed=1
+	fi
+}
+
+# check FOLDER: as port.sh does
+check() { check_eb "$original" "$1" && check_roots "$original" "$1"; }
+
+# fires CHECK FILE EDIT REGEX: what it says of that source, with the first such site edited
+fires()
+{
+	local rc=1
+	cp "$patched/$2" "$work/src/$2"
+	sed -i -E "0,/${3%%=>*}/s//${3#*=>}/" "$work/src/$2"
+	if cmp -s "$patched/$2" "$work/src/$2"; then
+		echo "$2 has no ${3%%=>*}" >"$work/said"
+	elif ! "$1" "$original" "$work/src" 2>"$work/said" && grep -qE -e "$4" "$work/said"; then
+		rc=0
+	fi
+	verdict $rc "$2: ${3%%=>*}"
+	cp "$patched/$2" "$work/src/$2"
+}
+
+mkdir "$work/src"
+cp "$patched"/*.[ch] "$work/src/"
+rm -f "$work"/src/commit_pins.[ch]
+rc=0
+check "$work/src" 2>"$work/said" || rc=1
+verdict $rc "whole"
+fires check_roots ctree.c 'b = btrfs_pinned_root\(root\)=>b = root->commit_root' 'uses of a committed root'
+fires check_roots ctree.c 'btrfs_try_pin_commit\(fs_info\)=>down_read_trylock(\&fs_info->commit_root_sem)' \
+	'ctree.c:[0-9]+: commit_root_sem'
+fires check_roots send.c 'btrfs_unpin_commit\(fs_info\)=>pass(fs_info)' 'unpins'
+fires check_roots send.c 'btrfs_pinned_reloc_trans\(fs_info\)=>fs_info->last_reloc_trans' 'last_reloc_trans'
+fires check_roots block-group.c 'btrfs_pin_wanted\(fs_info\)=>false' 'give way'
+fires check_roots block-group.c 'btrfs_pinned_fst_untrusted\(fs_info\)=>false' 'untrusted'
+fires check_roots relocation.c 'btrfs_settle_pins\(.*MAX_SCHEDULE_TIMEOUT\);=>;' 'waits of a relocation'
+fires check_roots transaction.c 'btrfs_publish_commit_roots\(trans\)=>0' 'publish'
+fires check_roots transaction.c 'btrfs_unpin_extents\(trans\)=>btrfs_finish_extent_commit(trans)' 'unpin_extents'
+fires check_roots disk-io.c 'btrfs_root_has_first\(root\);=>;' 'get a committed root'
+fires check_eb locking.c 'unfair_up_read\(&eb->lock\)=>up_read(\&eb->lock)' 'locking.c:[0-9]+: still'
+echo "1..$n"
+exit $failed
