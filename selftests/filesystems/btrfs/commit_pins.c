@@ -36,7 +36,7 @@ struct task_pin {
 	struct rcu_head		rcu;
 	struct task_struct	*task;
 	struct btrfs_fs_info	*fs_info;
-	struct commit_pin	pin;		/* of nothing, before the mount is that far */
+	struct commit_pin	pin;		/* of nothing in a transaction, and early in a mount */
 	bool			fst_untrusted;	/* as it was before the pin */
 };
 
@@ -70,6 +70,18 @@ static struct task_pin *find_pin(const struct btrfs_fs_info *fs_info)
 	return found;
 }
 
+/*
+ * With a handle of its transaction, which cannot end meanwhile, a task sees what btrfs has as
+ * committed roots: with quota groups, those of the switch within the transaction.
+ */
+static bool in_transaction(const struct btrfs_fs_info *fs_info)
+{
+	const struct btrfs_trans_handle *trans = current->journal_info;
+
+	/* send has a number there, on some kernels */
+	return (unsigned long)trans >= PAGE_SIZE && trans->fs_info == fs_info;
+}
+
 static bool pin_commit(struct btrfs_fs_info *fs_info, gfp_t gfp)
 {
 	struct pin_bucket *bucket = my_bucket();
@@ -84,7 +96,7 @@ static bool pin_commit(struct btrfs_fs_info *fs_info, gfp_t gfp)
 	p->fs_info = fs_info;
 	/* cleared after the switch that makes it so: a pin after that look has those roots */
 	p->fst_untrusted = test_bit(BTRFS_FS_FREE_SPACE_TREE_UNTRUSTED, &fs_info->flags);
-	if (fs_info->commit_pins.started)
+	if (fs_info->commit_pins.started && !in_transaction(fs_info))
 		WARN_ON_ONCE(commit_root_pin(&fs_info->commit_pins.set, &p->pin));
 	spin_lock(&bucket->lock);
 	hlist_add_head_rcu(&p->node, &bucket->pins);
@@ -180,6 +192,8 @@ bool btrfs_pin_old(struct btrfs_fs_info *fs_info, const struct commit_gen *gen,
 
 	if (!pins->started || !commit_root_eligible(&pins->set, gen))
 		return false;
+	if (in_transaction(fs_info))
+		return false;
 	btrfs_pin_commit(fs_info);
 	if (!commit_root_covers(&find_pin(fs_info)->pin, gen)) {
 		btrfs_unpin_commit(fs_info);
@@ -260,26 +274,32 @@ void btrfs_root_goes(struct btrfs_root *root)
 
 /* --- freed extents ----------------------------------------------------------- */
 
-static struct btrfs_transaction *oldest_delayed(struct btrfs_commit_pins *pins)
+/* The first transaction whose freed extents wait; 0: none. */
+static u64 oldest_delayed(struct btrfs_commit_pins *pins)
 {
 	struct btrfs_transaction *t;
+	u64 transid;
 
 	spin_lock(&pins->lock);
 	t = list_first_entry_or_null(&pins->delayed, struct btrfs_transaction, delayed);
+	transid = t ? t->transid : 0;
 	spin_unlock(&pins->lock);
-	return t;
+	return transid;
 }
 
 static bool may_unpin(struct btrfs_commit_pins *pins)
 {
-	struct btrfs_transaction *t = oldest_delayed(pins);
+	u64 transid = oldest_delayed(pins);
 
-	return t && t->transid <= commit_root_reusable(&pins->set);
+	return transid && transid <= commit_root_reusable(&pins->set);
 }
 
-static void unpin_one(struct btrfs_fs_info *fs_info, struct btrfs_transaction *t)
+/* Under the mutex, without which nothing leaves the list. */
+static void unpin_oldest(struct btrfs_fs_info *fs_info)
 {
 	struct btrfs_commit_pins *pins = &fs_info->commit_pins;
+	struct btrfs_transaction *t = list_first_entry(&pins->delayed, struct btrfs_transaction,
+						       delayed);
 	/* all that btrfs_finish_extent_commit() looks at */
 	struct btrfs_trans_handle trans = {
 		.transid = t->transid,
@@ -304,7 +324,7 @@ static void unpin_what_may(struct btrfs_fs_info *fs_info)
 	while (may_unpin(pins) && mutex_trylock(&pins->unpinning)) {
 		drop_firsts(pins, commit_root_reusable(&pins->set));
 		while (may_unpin(pins))
-			unpin_one(fs_info, oldest_delayed(pins));
+			unpin_oldest(fs_info);
 		mutex_unlock(&pins->unpinning);
 	}
 	wake_up_all(&pins->settled);
@@ -346,14 +366,9 @@ int btrfs_unpin_extents(struct btrfs_trans_handle *trans)
 
 static bool settled(struct btrfs_commit_pins *pins, u64 transid)
 {
-	struct btrfs_transaction *t;
-	bool ret;
+	u64 oldest = oldest_delayed(pins);
 
-	spin_lock(&pins->lock);
-	t = list_first_entry_or_null(&pins->delayed, struct btrfs_transaction, delayed);
-	ret = !t || t->transid > transid;
-	spin_unlock(&pins->lock);
-	return ret;
+	return !oldest || oldest > transid;
 }
 
 /**
