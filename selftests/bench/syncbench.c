@@ -291,9 +291,10 @@ static void report(int argc, char **argv, time_t began)
 		opt.variant, opt.nr_readers, opt.nr_writers, opt.nr_busy);
 	fprintf(f, "  \"duration_s\": %.1f, \"reads\": %llu, \"writes\": %llu,\n", opt.duration,
 		(unsigned long long)shared->reads, (unsigned long long)shared->writes);
-	fprintf(f, "  \"sync\": { \"count\": %llu, \"p50_ns\": %llu, \"p99_ns\": %llu, \"max_ns\": %llu,\n    \"histogram\": ",
+	fprintf(f, "  \"sync\": { \"count\": %llu, \"p50_ns\": %llu, \"p99_ns\": %llu, ",
 		(unsigned long long)s->count, (unsigned long long)samples_percentile(s, 50),
-		(unsigned long long)samples_percentile(s, 99), (unsigned long long)s->max);
+		(unsigned long long)samples_percentile(s, 99));
+	fprintf(f, "\"max_ns\": %llu,\n    \"histogram\": ", (unsigned long long)s->max);
 	samples_print_json(f, s);
 	fprintf(f, " }");
 	json_end(f, opt.json);

@@ -36,14 +36,14 @@ struct task_pin {
 	struct rcu_head		rcu;
 	struct task_struct	*task;
 	struct btrfs_fs_info	*fs_info;
-	struct commit_pin	pin;		/* of nothing in a transaction, and early in a mount */
+	struct commit_pin	pin;		/* of nothing in a transaction, or early */
 	bool			fst_untrusted;	/* as it was before the pin */
 };
 
 #define PIN_BITS	6
 
 static struct pin_bucket {
-	spinlock_t		lock;
+	spinlock_t		lock;		/* for those that change @pins */
 	struct hlist_head	pins;
 } ____cacheline_aligned_in_smp pin_buckets[1 << PIN_BITS] = {
 	[0 ... (1 << PIN_BITS) - 1] = { .lock = __SPIN_LOCK_UNLOCKED(pin_buckets.lock) },
@@ -429,8 +429,8 @@ static int add_tree(struct btrfs_commit_pins *pins, struct btrfs_root *root)
 	nofs = memalloc_nofs_save();
 	ret = commit_tree_init(&root->pins.tree, &pins->set);
 	memalloc_nofs_restore(nofs);
-	/* pairs with the acquire in btrfs_pinned_root() */
 	if (!ret)
+		/* pairs with the acquire in btrfs_pinned_root() */
 		smp_store_release(&root->pins.in_set, true);
 	return ret;
 }

@@ -50,17 +50,22 @@ rm -f "$work"/src/commit_pins.[ch]
 rc=0
 check "$work/src" 2>"$work/said" || rc=1
 verdict $rc "whole"
-fires check_roots ctree.c 'b = btrfs_pinned_root\(root\)=>b = root->commit_root' 'uses of a committed root'
+fires check_roots ctree.c 'b = btrfs_pinned_root\(root\)=>b = root->commit_root' \
+	'uses of a committed root'
 fires check_roots ctree.c 'btrfs_try_pin_commit\(fs_info\)=>down_read_trylock(\&fs_info->commit_root_sem)' \
 	'ctree.c:[0-9]+: commit_root_sem'
 fires check_roots send.c 'btrfs_unpin_commit\(fs_info\)=>pass(fs_info)' 'unpins'
-fires check_roots send.c 'btrfs_pinned_reloc_trans\(fs_info\)=>fs_info->last_reloc_trans' 'last_reloc_trans'
+fires check_roots send.c 'btrfs_pinned_reloc_trans\(fs_info\)=>fs_info->last_reloc_trans' \
+	'last_reloc_trans'
 fires check_roots block-group.c 'btrfs_pin_wanted\(fs_info\)=>false' 'give way'
 fires check_roots block-group.c 'btrfs_pinned_fst_untrusted\(fs_info\)=>false' 'untrusted'
-fires check_roots relocation.c 'btrfs_settle_pins\(.*MAX_SCHEDULE_TIMEOUT\);=>;' 'waits of a relocation'
+fires check_roots relocation.c 'btrfs_settle_pins\(.*MAX_SCHEDULE_TIMEOUT\);=>;' \
+	'waits of a relocation'
 fires check_roots transaction.c 'btrfs_publish_commit_roots\(trans\)=>0' 'publish'
-fires check_roots transaction.c 'btrfs_unpin_extents\(trans\)=>btrfs_finish_extent_commit(trans)' 'unpin_extents'
+fires check_roots transaction.c 'btrfs_unpin_extents\(trans\)=>btrfs_finish_extent_commit(trans)' \
+	'unpin_extents'
 fires check_roots disk-io.c 'btrfs_root_has_first\(root\);=>;' 'get a committed root'
-fires check_eb locking.c 'unfair_up_read\(&eb->lock\)=>up_read(\&eb->lock)' 'locking.c:[0-9]+: still'
+fires check_eb locking.c 'unfair_up_read\(&eb->lock\)=>up_read(\&eb->lock)' \
+	'locking.c:[0-9]+: still'
 echo "1..$n"
 exit $failed
