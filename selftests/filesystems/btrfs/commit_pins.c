@@ -306,8 +306,11 @@ static void unpin_oldest(struct btrfs_fs_info *fs_info)
 		.transaction = t,
 		.fs_info = fs_info,
 	};
-	int ret = btrfs_finish_extent_commit(&trans);
+	int ret;
 
+	/* a pin may still reach what it has freed */
+	WARN_ON_ONCE(t->transid > commit_root_reusable(&pins->set));
+	ret = btrfs_finish_extent_commit(&trans);
 	if (ret)
 		btrfs_handle_fs_error(fs_info, ret, "Failed to unpin freed extents");
 	spin_lock(&pins->lock);
