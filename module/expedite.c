@@ -74,13 +74,18 @@ struct lend_level expedited_level(const struct unfair_rwsem *sem)
 	return level;
 }
 
-/* One look at a lock's readers, for somebody else; under expedite_mutex. */
-static void expedite_readers(struct unfair_rwsem *sem)
+/*
+ * One look at a lock's readers, for @e; under expedite_mutex. Its task gets what it lends:
+ * those that it lends to would keep it from its CPU.
+ */
+static void expedite_readers(const struct expedite *e)
 {
+	struct unfair_rwsem *sem = e->sem;
 	struct settlement todo = { };
 	unsigned long irqflags;
 
 	raw_spin_lock_irqsave(&sem->wait_lock, irqflags);
+	lend_to_expediter(sem, e->task, e->level, &todo);
 	if (!(atomic_long_read(&sem->word) & UNFAIR_RWSEM_WRITER))
 		lend_to_readers(sem, expedited_level(sem), &todo);
 	raw_spin_unlock_irqrestore(&sem->wait_lock, irqflags);
@@ -98,7 +103,12 @@ static void set_expedite(struct expedite *e, struct expedite to)
 static void end_expedite(struct expedite *e)
 {
 	struct unfair_rwsem *sem = e->sem;
+	struct settlement todo = { };
 
+	raw_spin_lock_irq(&sem->wait_lock);
+	give_back(sem, e->task, &todo);
+	raw_spin_unlock_irq(&sem->wait_lock);
+	settle_loans(&todo);
 	put_task_struct(e->task);
 	set_expedite(e, (struct expedite){ });
 	__unfair_rwsem_lenders_changed(sem);
@@ -111,8 +121,9 @@ static void end_expedite(struct expedite *e)
  * From here to unfair_rwsem_unexpedite(), each task that holds @sem for reading and is
  * off its CPU is lent the caller's priority, at once and again whenever it is
  * preempted, although the caller does not wait for @sem. For a commit that may get
- * stuck on a folio or a mutex that such a reader owns. Sections nest, and several
- * tasks may expedite the same semaphore.
+ * stuck on a folio or a mutex that such a reader owns. The caller has that priority too,
+ * where it is more than its own, so that it is not behind those that it lends to.
+ * Sections nest, and several tasks may expedite the same semaphore.
  *
  * With more than 64 pairs of semaphore and task, or lending off, it has no effect.
  *
@@ -151,7 +162,7 @@ void unfair_rwsem_expedite(struct unfair_rwsem *sem)
 	expect_returns(sem);
 	revoke_bias(sem);
 	raw_spin_unlock_irq(&sem->wait_lock);
-	expedite_readers(sem);
+	expedite_readers(e);
 	wake_watcher();
 	count_event(sem, EV_EXPEDITED);
 out:
@@ -206,7 +217,7 @@ bool watch_expedites(void)
 			continue;
 		}
 		any = true;
-		expedite_readers(e->sem);
+		expedite_readers(e);
 	}
 	rt_mutex_unlock(&expedite_mutex);
 	return any;

@@ -547,6 +547,22 @@ void lend_to_readers(struct unfair_rwsem *sem, struct lend_level level,
 }
 
 /**
+ * lend_to_expediter() - keep a task at what it lends
+ * @sem: the semaphore that it expedites
+ * @task: that task
+ * @level: what it lends
+ * @todo: to be settled by the caller
+ *
+ * Context: under wait_lock.
+ */
+void lend_to_expediter(struct unfair_rwsem *sem, struct task_struct *task,
+		       struct lend_level level, struct settlement *todo)
+{
+	if (lends(level) && (task == current || !compat_on_cpu(task)))
+		note_loan(sem, task, level, todo);
+}
+
+/**
  * lend_to_owner() - lend to the writer that holds it, if that is off its CPU
  * @sem: the semaphore, with somebody queued
  * @owner: the writer that holds it

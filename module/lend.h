@@ -35,6 +35,8 @@ struct lend_level higher_level(struct lend_level a, struct lend_level b);
 void expect_returns(struct unfair_rwsem *sem);
 void lend_to_readers(struct unfair_rwsem *sem, struct lend_level level,
 		     struct settlement *todo);
+void lend_to_expediter(struct unfair_rwsem *sem, struct task_struct *task,
+		       struct lend_level level, struct settlement *todo);
 void lend_to_owner(struct unfair_rwsem *sem, struct task_struct *owner,
 		   struct lend_level level, struct settlement *todo);
 void give_back(struct unfair_rwsem *sem, struct task_struct *task, struct settlement *todo);

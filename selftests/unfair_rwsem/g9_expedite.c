@@ -7,7 +7,8 @@
  * A committer waits for a mutex. Its owner is a reader of the expedited lock and is
  * kept off its CPU by a real-time task.
  *
- * Seen failing: the mutants g9-looks-once, g9-never-ends, g5-never-lends.
+ * Seen failing: the mutants g9-looks-once, g9-never-ends, g9-committer-left-behind,
+ * g9-committer-keeps, g5-never-lends.
  */
 #include "common.h"
 
@@ -181,6 +182,32 @@ TEST_F_TIMEOUT(g9_expedite, writers_of_the_expedited_lock, 60)
 	EXPECT_EQ(0, finish(r));
 	go(self->mutex, 0);
 	EXPECT_EQ(0, finish(c));
+	EXPECT_EQ(0, finish(owner));
+	set_param("lend_fifo_us", "10000");
+}
+
+/* Or those that it lends to would keep it from its CPU. Its own is back at the end. */
+TEST_F_TIMEOUT(g9_expedite, committer_has_what_it_lends, 60)
+{
+	struct task *owner, *c, *other;
+	siginfo_t info;
+
+	ASSERT_TRUE(set_param("lend_fifo_us", "1000000"));
+	owner = start(self->mutex, (struct job){ .mode = FCT_WRITE, .hold = FCT_UNTIL_GO });
+	ASSERT_REACHED(state(self->mutex).writers == 1);
+	/* whose section goes on */
+	other = committer(self->fd, self->mutex, 20, true);
+	ASSERT_REACHED(state(self->mutex).acquiring_writers == 1 && is_asleep(other));
+	c = start(self->mutex, (struct job){
+		.mode = FCT_WRITE, .how = FCT_KILLABLE, .flags = FCT_OUTER_EXPEDITE,
+		.outer = self->fd });
+	ASSERT_REACHED(has_fifo(c, 1));
+	kill(c->pid, SIGKILL);
+	ASSERT_EQ(0, waitid(P_PID, c->pid, &info, WEXITED | WNOWAIT));
+	EXPECT_TRUE(has_own(c));
+	EXPECT_EQ(-SIGKILL, finish(c));
+	go(self->mutex, 0);
+	EXPECT_EQ(0, finish(other));
 	EXPECT_EQ(0, finish(owner));
 	set_param("lend_fifo_us", "10000");
 }

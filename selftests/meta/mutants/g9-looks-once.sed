@@ -2,5 +2,5 @@
 # fails: g9_expedite committer_on_a_mutex
 # fails: g9_expedite writers_of_the_expedited_lock
 # Nobody looks at the readers again.
-/^bool watch_expedites/,/^}/ s/expedite_readers\(e->sem\);/;/
-/^void unfair_rwsem_expedite/,/^}/ s/^	expedite_readers\(sem\);//
+/^bool watch_expedites/,/^}/ s/expedite_readers\(e\);/;/
+/^void unfair_rwsem_expedite/,/^}/ s/^	expedite_readers\(e\);//
