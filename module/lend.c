@@ -26,8 +26,7 @@
  * reset-on-fork flag. What is not as we left it stays, now and when the loan ends; what
  * is still as we left it comes off.
  *
- * SCHED_FIFO is lent for lend_fifo_us, then a nice value until the loan ends. The time
- * does not end while the borrower sleeps.
+ * SCHED_FIFO is lent for lend_fifo_us on a CPU, then a nice value until the loan ends.
  * A kernel thread, woken by a timer, sees to that; the same one looks at expedited locks.
  *
  * Lending to a lock's holders goes back to priority inheritance (Sha, Rajkumar and
@@ -64,7 +63,7 @@ MODULE_PARM_DESC(lend,
 static struct ranged_param lend_fifo_us = { 10000, 100, 1000000 };
 module_param_cb(lend_fifo_us, &ranged_param_ops, &lend_fifo_us, 0644);
 MODULE_PARM_DESC(lend_fifo_us,
-		 "for how long SCHED_FIFO is lent; microseconds, 100 to 1000000, default 10000");
+		 "for how long on a CPU SCHED_FIFO is lent; microseconds, 100 to 1000000, default 10000");
 
 static struct ranged_param lend_period_us = { 300, 50, 100000 };
 module_param_cb(lend_period_us, &ranged_param_ops, &lend_period_us, 0644);
@@ -92,7 +91,8 @@ struct borrower {
 	bool			left_alone;	/* somebody else has changed it */
 	bool			has_fifo;
 	bool			fifo_spent;
-	u64			fifo_until;
+	u64			fifo_until;	/* look then whether it has had enough */
+	u64			fifo_from;	/* its time on CPUs when it got SCHED_FIFO */
 	struct lend_level	now;		/* what it was lent */
 	struct sched_values	own, lent;
 };
@@ -340,11 +340,17 @@ static enum hrtimer_restart fifo_timeout(struct hrtimer *timer)
 	return restart;
 }
 
+static u64 cpu_time(const struct task_struct *task)
+{
+	return READ_ONCE(task->se.sum_exec_runtime);
+}
+
 /* SCHED_FIFO is lent from now on, to end on time. */
 static void start_fifo(struct borrower *b)
 {
 	lockdep_assert_held(&lend_lock);
 	b->has_fifo = true;
+	b->fifo_from = cpu_time(b->task);
 	b->fifo_until = ktime_get_ns() + fifo_ns();
 	if (!fifo_timed)
 		start_fifo_timer(b->fifo_until);
@@ -653,12 +659,14 @@ static void end_fifo(void)
 	now = ktime_get_ns();
 	for (i = 0; i < nr_borrowers && todo.nr < MAX_LENT_AT_ONCE; i++) {
 		struct borrower *b = &borrowers[i];
+		u64 left;
 
 		if (!b->task || !b->has_fifo || b->fifo_spent || b->fifo_until > now)
 			continue;
-		/* asleep it uses none of its time, and needs it when it is woken */
-		if (!task_is_running(b->task)) {
-			b->fifo_until = now + fifo_ns();
+		/* asleep, or behind others, it uses none of its time, and needs it later */
+		left = b->fifo_from + fifo_ns() - cpu_time(b->task);
+		if ((s64)left > 0) {
+			b->fifo_until = now + max(left, fifo_ns() / 8);
 			continue;
 		}
 		b->fifo_spent = true;

@@ -344,6 +344,32 @@ TEST_F_TIMEOUT(g5_lent_priority, fifo_ends, 60)
 	EXPECT_TRUE(ended);
 }
 
+/* ... but not for one that has not had its time: here a task of higher priority has the CPU. */
+TEST_F_TIMEOUT(g5_lent_priority, fifo_is_of_time_on_a_cpu, 60)
+{
+	struct task *holder, *w;
+	struct hog hog;
+	bool lent;
+
+	if (cpus() < 2)
+		SKIP(return, "needs two CPUs");
+	ASSERT_TRUE(set_param("lend_fifo_us", "10000"));
+	holder = hold_until_go(self->fd, FCT_READ, (struct job){ .nice = 10, .cpu = 2 });
+	ASSERT_NE(NULL, holder);
+	hog = hog_start(1);
+	w = start(self->fd, (struct job){ .mode = FCT_WRITE, .policy = SCHED_FIFO, .prio = 20,
+					  .cpu = 1 });
+	lent = reached(is(holder->pid, SCHED_FIFO, 20, 10));
+	go(self->fd, 0);
+	/* woken, and kept off its CPU for many times what it may use of it */
+	usleep(200000);
+	EXPECT_TRUE(is(holder->pid, SCHED_FIFO, 20, 10));
+	hog_stop(&hog);
+	EXPECT_TRUE(lent);
+	EXPECT_EQ(0, finish(w));
+	EXPECT_EQ(0, finish(holder));
+}
+
 /* Two locks, two lenders, one holder: each loan ends with its lock. */
 TEST_F_TIMEOUT(g5_lent_priority, two_locks, 60)
 {
