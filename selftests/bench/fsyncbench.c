@@ -1,0 +1,759 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * fsyncbench - how long fsync takes beside writers of low priority
+ *
+ * Low-priority tasks create, write and unlink small files; busy tasks spin; and one timed
+ * task for each priority that was asked for syncs a folder and a file in turn, and at last
+ * the filesystem. An operation that has not returned at the end of the run counts with all of its
+ * time. Each file whose fsync returned is noted in a manifest, which `fsyncbench verify`
+ * looks through after a new mount: nothing of it may be lost.
+ */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <getopt.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "stats.h"
+
+#define PROGRAM "fsyncbench"
+#include "options.h"
+#include "json.h"
+
+#define MAX_LOW		256
+#define MAX_BUSY	64
+#define MAX_TIMED	4
+#define MAX_SAMPLES	(1 << 17)
+#define MAX_FILE	(64 << 10)
+/* How long the end is waited for; what takes longer is a hang, and no result. */
+#define GRACE		120
+/* Files that a task has at a time; the one before these is unlinked. */
+#define LOW_FILES	16
+#define KEPT_FILES	64
+/*
+ * The part of a run in which the whole filesystem is synced: writing what all the others
+ * have left takes so long that little else would be timed.
+ */
+#define LATE		0.2
+#define CGROUP		"/sys/fs/cgroup/fsyncbench"
+
+enum { OP_DIR, OP_FILE, OP_WRITE, OP_SYNC, NR_OPS };
+static const char * const op_names[NR_OPS] = { "dir", "file", "write", "sync" };
+
+struct class {
+	char name[32];
+	int policy, nice, rt_priority, cpu_weight, cpu_max;
+};
+
+static struct {
+	struct class low, timed[MAX_TIMED];
+	bool ops[NR_OPS];
+	int nr_low, nr_busy, nr_timed, pause, min_size, max_size;
+	double duration;
+	const char *json, *title, *manifest;
+} opt = {
+	.low = { "nice:19", SCHED_OTHER, 19, 0, 0, 0 },
+	.timed = { { "nice:-20", SCHED_OTHER, -20, 0, 0, 0 }, { "fifo:1", SCHED_FIFO, 0, 1, 0, 0 } },
+	.ops = { true, true, true, true },
+	.nr_low = 8, .nr_busy = 4, .nr_timed = 2, .pause = 1000,
+	.min_size = 4, .max_size = 64, .duration = 5, .title = "fsync beside low-priority writers",
+};
+
+/* One writer: the task itself. */
+struct timed {
+	struct samples took[NR_OPS];
+	_Atomic uint64_t since;		/* of the operation that runs; 0: none */
+	_Atomic int op;
+	uint64_t unfinished[NR_OPS];	/* at the end of the run */
+};
+
+static struct shared {
+	_Atomic bool go, late, stop;
+	_Atomic uint64_t ready, errors, low_done[MAX_LOW], low_bytes[MAX_LOW];
+	struct timed timed[MAX_TIMED];
+} *shared;
+
+static int marker = -1;
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000000000ULL + t.tv_nsec;
+}
+
+/* --- contents ------------------------------------------------------------ */
+
+static uint64_t scramble(uint64_t *seed)
+{
+	*seed ^= *seed << 13;
+	*seed ^= *seed >> 7;
+	*seed ^= *seed << 17;
+	return *seed;
+}
+
+/* What a file holds follows from its seed alone. */
+static void fill(void *to, size_t size, uint64_t seed)
+{
+	uint64_t *word = to;
+	size_t i;
+
+	for (i = 0; i < size / sizeof(*word); i++)
+		word[i] = scramble(&seed);
+}
+
+static uint64_t checksum(const void *data, size_t size)
+{
+	uint64_t sum = 0xcbf29ce484222325ULL;
+	const unsigned char *at = data;
+	size_t i;
+
+	for (i = 0; i < size; i++)
+		sum = (sum ^ at[i]) * 0x100000001b3ULL;
+	return sum;
+}
+
+static size_t a_size(uint64_t *seed)
+{
+	return (opt.min_size + scramble(seed) % (opt.max_size - opt.min_size + 1)) * 1024;
+}
+
+static bool write_all(int fd, const char *from, size_t size)
+{
+	while (size) {
+		ssize_t n = write(fd, from, size);
+
+		if (n <= 0)
+			return false;
+		from += n;
+		size -= n;
+	}
+	return true;
+}
+
+/* --- priorities ---------------------------------------------------------- */
+
+static void put(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY);
+
+	if (fd < 0 || write(fd, text, strlen(text)) < 0)
+		fatal("%s: cannot write '%s': %s", path, text, strerror(errno));
+	close(fd);
+}
+
+static bool wants_cgroup(const struct class *c)
+{
+	return c->cpu_weight || c->cpu_max;
+}
+
+static void setup_cgroup(const struct class *c)
+{
+	char text[64];
+
+	if (!wants_cgroup(c))
+		return;
+	put("/sys/fs/cgroup/cgroup.subtree_control", "+cpu");
+	if (mkdir(CGROUP, 0700) && errno != EEXIST)
+		fatal("%s: %s (no cgroup v2 with the cpu controller?)", CGROUP, strerror(errno));
+	snprintf(text, sizeof(text), "%d", c->cpu_weight ?: 100);
+	put(CGROUP "/cpu.weight", text);
+	if (c->cpu_max) {
+		snprintf(text, sizeof(text), "%d 100000", c->cpu_max * 1000);
+		put(CGROUP "/cpu.max", text);
+	}
+}
+
+static void take_class(const struct class *c)
+{
+	struct sched_param param = { .sched_priority = c->rt_priority };
+
+	if (wants_cgroup(c))
+		put(CGROUP "/cgroup.procs", "0");
+	if (c->policy != SCHED_OTHER && sched_setscheduler(0, c->policy, &param))
+		fatal("%s: sched_setscheduler: %s", c->name, strerror(errno));
+	if (c->nice && setpriority(PRIO_PROCESS, 0, c->nice))
+		fatal("%s: setpriority: %s", c->name, strerror(errno));
+}
+
+/* --- tasks --------------------------------------------------------------- */
+
+static void wait_for_go(void)
+{
+	atomic_fetch_add(&shared->ready, 1);
+	while (!shared->go)
+		usleep(1000);
+}
+
+static void fail(const char *what, const char *path)
+{
+	fprintf(stderr, "%s: %s: %s: %s\n", PROGRAM, path, what, strerror(errno));
+	atomic_fetch_add(&shared->errors, 1);
+	exit(1);
+}
+
+static void low_task(int n)
+{
+	static char data[MAX_FILE];
+	uint64_t seed = n + 1, i;
+	char path[64];
+
+	snprintf(path, sizeof(path), "low-%d", n);
+	if (mkdir(path, 0700))
+		fail("mkdir", path);
+	fill(data, sizeof(data), seed);
+	wait_for_go();
+	for (i = 0; !shared->stop; i++) {
+		size_t size = a_size(&seed);
+		int fd;
+
+		snprintf(path, sizeof(path), "low-%d/%llu", n, (unsigned long long)i);
+		fd = open(path, O_CREAT | O_WRONLY | O_TRUNC, 0600);
+		if (fd < 0)
+			fail("create", path);
+		if (!write_all(fd, data, size))
+			fail("write", path);
+		close(fd);
+		atomic_fetch_add(&shared->low_bytes[n], size);
+		if (i >= LOW_FILES) {
+			snprintf(path, sizeof(path), "low-%d/%llu", n,
+				 (unsigned long long)i - LOW_FILES);
+			if (unlink(path))
+				fail("unlink", path);
+		}
+		atomic_fetch_add(&shared->low_done[n], 1);
+	}
+}
+
+/* In the kernel's trace, if one is being made: what the script about causes goes by. */
+static void mark(const char *what, int op)
+{
+	char text[32];
+
+	if (marker >= 0 && write(marker, text, snprintf(text, sizeof(text), "%s %s", what,
+							op_names[op])) < 0)
+		marker = -1;
+}
+
+static void begin_op(struct timed *t, int op)
+{
+	mark("begin", op);
+	t->op = op;
+	t->since = now_ns();
+}
+
+static void end_op(struct timed *t)
+{
+	samples_add(&t->took[t->op], now_ns() - t->since);
+	t->since = 0;
+	mark("end", t->op);
+}
+
+/* A new file in it, so that a folder's fsync has something to make durable. */
+static void sync_folder(struct timed *t, const char *folder, int fd, uint64_t i)
+{
+	char path[64];
+	int file;
+
+	snprintf(path, sizeof(path), "%s/new-%llu", folder, (unsigned long long)i % KEPT_FILES);
+	begin_op(t, OP_WRITE);
+	unlink(path);
+	file = open(path, O_CREAT | O_WRONLY, 0600);
+	if (file < 0)
+		fail("create", path);
+	close(file);
+	end_op(t);
+	begin_op(t, OP_DIR);
+	if (fsync(fd))
+		fail("fsync", folder);
+	end_op(t);
+}
+
+static void sync_file(struct timed *t, const char *folder, uint64_t i, uint64_t *seed,
+		      FILE *manifest)
+{
+	static char data[MAX_FILE];
+	size_t size = a_size(seed);
+	uint64_t content = scramble(seed);
+	char path[64];
+	int fd;
+
+	fill(data, size, content);
+	begin_op(t, OP_WRITE);
+	if (i >= KEPT_FILES) {
+		snprintf(path, sizeof(path), "%s/kept-%llu", folder,
+			 (unsigned long long)i - KEPT_FILES);
+		/* first, or a stop between the two would look like a loss */
+		if (manifest)
+			fprintf(manifest, "- %s\n", strrchr(path, '/') + 1);
+		if (unlink(path))
+			fail("unlink", path);
+	}
+	snprintf(path, sizeof(path), "%s/kept-%llu", folder, (unsigned long long)i);
+	fd = open(path, O_CREAT | O_WRONLY | O_TRUNC, 0600);
+	if (fd < 0 || !write_all(fd, data, size))
+		fail("write", path);
+	end_op(t);
+	begin_op(t, OP_FILE);
+	if (fsync(fd))
+		fail("fsync", path);
+	end_op(t);
+	close(fd);
+	if (manifest)
+		fprintf(manifest, "+ %s %zu %016llx\n", strrchr(path, '/') + 1, size,
+			(unsigned long long)checksum(data, size));
+}
+
+static FILE *open_manifest(int n, const char *mode)
+{
+	char path[4096];
+	FILE *f;
+
+	if (!opt.manifest)
+		return NULL;
+	snprintf(path, sizeof(path), "%s.%d", opt.manifest, n);
+	f = fopen(path, mode);
+	if (!f && *mode == 'w')
+		fail("open", path);
+	return f;
+}
+
+static void timed_task(int n)
+{
+	struct timed *t = &shared->timed[n];
+	FILE *manifest = open_manifest(n, "w");
+	uint64_t seed = 1000 + n, i;
+	char folder[32];
+	int fd;
+
+	snprintf(folder, sizeof(folder), "timed-%d", n);
+	if (mkdir(folder, 0700))
+		fail("mkdir", folder);
+	fd = open(folder, O_RDONLY | O_DIRECTORY);
+	if (fd < 0)
+		fail("open", folder);
+	wait_for_go();
+	for (i = 0; !shared->stop; i++) {
+		if (opt.ops[OP_SYNC] && shared->late) {
+			begin_op(t, OP_SYNC);
+			if (syncfs(fd))
+				fail("syncfs", folder);
+			end_op(t);
+		} else {
+			if (opt.ops[OP_DIR])
+				sync_folder(t, folder, fd, i);
+			if (opt.ops[OP_FILE] && !shared->stop)
+				sync_file(t, folder, i, &seed, manifest);
+		}
+		usleep(opt.pause);
+	}
+	if (manifest && fclose(manifest))
+		fail("write", "manifest");
+}
+
+static void spin(int n)
+{
+	wait_for_go();
+	while (!shared->stop)
+		;
+}
+
+static pid_t start(const char *name, const struct class *c, void (*run)(int), int n)
+{
+	pid_t pid = fork();
+
+	if (pid < 0)
+		fatal("fork: %s", strerror(errno));
+	if (pid)
+		return pid;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	prctl(PR_SET_NAME, name);
+	if (c)
+		take_class(c);
+	run(n);
+	exit(0);
+}
+
+/* --- the run ------------------------------------------------------------- */
+
+/* What is still running counts as what it has taken so far, if it never returns. */
+static void look_at_unfinished(void)
+{
+	int n;
+
+	for (n = 0; n < opt.nr_timed; n++)
+		if (shared->timed[n].since)
+			shared->timed[n].unfinished[shared->timed[n].op]++;
+}
+
+static void measure(void)
+{
+	static const struct sched_param top = { .sched_priority = 90 };
+	int all = opt.nr_low + opt.nr_busy + opt.nr_timed, n, i, left;
+	uint64_t low_done[MAX_LOW], low_bytes[MAX_LOW], end;
+	static const struct class nothing = { "nice:0", SCHED_OTHER, 0, 0, 0, 0 };
+	char *memory;
+
+	memory = mmap(NULL, opt.nr_timed * NR_OPS * samples_size(MAX_SAMPLES),
+		      PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (memory == MAP_FAILED)
+		fatal("mmap: %s", strerror(errno));
+	for (n = 0; n < opt.nr_timed; n++)
+		for (i = 0; i < NR_OPS; i++)
+			samples_init(&shared->timed[n].took[i], memory +
+				     (n * NR_OPS + i) * samples_size(MAX_SAMPLES), MAX_SAMPLES);
+	for (n = 0; n < opt.nr_timed; n++) {
+		char name[16];
+
+		snprintf(name, sizeof(name), "timed-%.9s", opt.timed[n].name);
+		start(name, &opt.timed[n], timed_task, n);
+	}
+	for (n = 0; n < opt.nr_low; n++)
+		start("low", &opt.low, low_task, n);
+	for (n = 0; n < opt.nr_busy; n++)
+		start("busy", &nothing, spin, n);
+	/* all have their priorities; this one must see the end in time */
+	while (shared->ready < all && !shared->errors)
+		usleep(1000);
+	if (sched_setscheduler(0, SCHED_FIFO, &top))
+		fatal("sched_setscheduler: %s (root?)", strerror(errno));
+	shared->go = true;
+	usleep(opt.duration * (1 - LATE) * 1e6);
+	shared->late = true;
+	usleep(opt.duration * LATE * 1e6);
+	for (n = 0; n < opt.nr_low; n++) {
+		low_done[n] = shared->low_done[n];
+		low_bytes[n] = shared->low_bytes[n];
+	}
+	look_at_unfinished();
+	shared->stop = true;
+	end = now_ns() + GRACE * 1000000000ULL;
+	for (left = all; left;) {
+		int status;
+		pid_t pid = waitpid(-1, &status, WNOHANG);
+
+		if (pid > 0) {
+			left--;
+			if (!WIFEXITED(status) || WEXITSTATUS(status))
+				fatal("a task failed (%d errors)", (int)shared->errors);
+		} else if (now_ns() > end) {
+			fatal("a task has not ended %d s after the run: it hangs", GRACE);
+		} else {
+			usleep(2000);
+		}
+	}
+	/* those of the run, and not of its end */
+	for (n = 0; n < opt.nr_low; n++) {
+		shared->low_done[n] = low_done[n];
+		shared->low_bytes[n] = low_bytes[n];
+	}
+}
+
+static uint64_t sum(const _Atomic uint64_t *of)
+{
+	uint64_t all = 0;
+	int n;
+
+	for (n = 0; n < opt.nr_low; n++)
+		all += of[n];
+	return all;
+}
+
+static void print_table(void)
+{
+	int n, op;
+
+	printf("%-24s %8s %10s %10s %10s %10s\n", "ms", "count", "p50", "p99", "max", "unfinished");
+	for (n = 0; n < opt.nr_timed; n++) {
+		for (op = 0; op < NR_OPS; op++) {
+			struct samples *s = &shared->timed[n].took[op];
+
+			if (!opt.ops[op])
+				continue;
+			samples_sort(s);
+			printf("%-12s %-11s %8llu %10.3f %10.3f %10.3f %10llu\n",
+			       opt.timed[n].name, op_names[op], (unsigned long long)s->count,
+			       samples_percentile(s, 50) / 1e6, samples_percentile(s, 99) / 1e6,
+			       s->max / 1e6, (unsigned long long)shared->timed[n].unfinished[op]);
+		}
+	}
+	printf("%d low-priority tasks (%s): %llu files, %.1f MiB in %g s; %d busy tasks\n",
+	       opt.nr_low, opt.low.name, (unsigned long long)sum(shared->low_done),
+	       sum(shared->low_bytes) / 1048576.0, opt.duration, opt.nr_busy);
+}
+
+static void print_json(int argc, char **argv, time_t begun)
+{
+	FILE *f = json_begin(opt.json, "fsync", argc, argv, begun, "%s", opt.title);
+	const char *comma = "";
+	int n, op;
+
+	fprintf(f, "  \"parameters\": { \"low_tasks\": %d, \"low\": \"%s\", \"busy\": %d, \"duration_s\": %g, \"pause_us\": %d },\n",
+		opt.nr_low, opt.low.name, opt.nr_busy, opt.duration, opt.pause);
+	fprintf(f, "  \"low\": { \"files\": %llu, \"bytes\": %llu },\n  \"timed\": {",
+		(unsigned long long)sum(shared->low_done),
+		(unsigned long long)sum(shared->low_bytes));
+	for (n = 0; n < opt.nr_timed; n++) {
+		fprintf(f, "%s\n    \"%s\": {", n ? "," : "", opt.timed[n].name);
+		for (op = 0, comma = ""; op < NR_OPS; op++) {
+			struct samples *s = &shared->timed[n].took[op];
+
+			if (!opt.ops[op])
+				continue;
+			samples_sort(s);
+			fprintf(f, "%s\n      \"%s\": { \"count\": %llu, \"unfinished\": %llu, \"p50\": %llu, \"p99\": %llu, \"max\": %llu, \"histogram\": ",
+				comma, op_names[op], (unsigned long long)s->count,
+				(unsigned long long)shared->timed[n].unfinished[op],
+				(unsigned long long)samples_percentile(s, 50),
+				(unsigned long long)samples_percentile(s, 99),
+				(unsigned long long)s->max);
+			samples_print_json(f, s);
+			fprintf(f, " }");
+			comma = ",";
+		}
+		fprintf(f, "\n    }");
+	}
+	fprintf(f, "\n  }");
+	json_end(f, opt.json);
+}
+
+/* --- verify -------------------------------------------------------------- */
+
+struct kept {
+	char name[64];
+	size_t size;
+	unsigned long long sum;
+};
+
+static bool verify_file(int n, const struct kept *k)
+{
+	static char data[MAX_FILE + 1];
+	char path[128];
+	ssize_t got = -1;
+	int fd;
+
+	snprintf(path, sizeof(path), "timed-%d/%.63s", n, k->name);
+	fd = open(path, O_RDONLY);
+	if (fd >= 0) {
+		got = read(fd, data, sizeof(data));
+		close(fd);
+	}
+	if (got != (ssize_t)k->size)
+		printf("lost: %s: %s\n", path, fd < 0 ? strerror(errno) : "another length");
+	else if (checksum(data, got) != k->sum)
+		printf("lost: %s: other contents\n", path);
+	else
+		return true;
+	return false;
+}
+
+/* Exit status 1 where something is lost. */
+static int verify(void)
+{
+	int n, seen = 0, lost = 0, manifests = 0;
+
+	for (n = 0; n < MAX_TIMED; n++) {
+		struct kept kept[KEPT_FILES + 1] = { };
+		FILE *f = open_manifest(n, "r");
+		char line[256];
+		int next = 0, i;
+
+		if (!f)
+			continue;
+		manifests++;
+		while (fgets(line, sizeof(line), f)) {
+			struct kept k = { };
+
+			if (sscanf(line, "- %63s", k.name) == 1) {
+				for (i = 0; i <= KEPT_FILES; i++)
+					if (!strcmp(kept[i].name, k.name))
+						kept[i].name[0] = 0;
+			} else if (sscanf(line, "+ %63s %zu %llx", k.name, &k.size, &k.sum) == 3) {
+				kept[next++ % (KEPT_FILES + 1)] = k;
+			}
+		}
+		fclose(f);
+		for (i = 0; i <= KEPT_FILES; i++) {
+			if (!kept[i].name[0])
+				continue;
+			seen++;
+			lost += !verify_file(n, &kept[i]);
+		}
+	}
+	if (!manifests)
+		fatal("%s.0: no manifest", opt.manifest);
+	printf("%d files whose fsync had returned: %d lost\n", seen, lost);
+	return lost ? 1 : 0;
+}
+
+/* --- options ------------------------------------------------------------- */
+
+static void usage(FILE *f)
+{
+	fprintf(f,
+"Usage: fsyncbench [OPTIONS] DIR        on a mounted filesystem, empty\n"
+"       fsyncbench --manifest=FILE verify DIR\n"
+"  -n NUM   --low-tasks=NUM  that create, write and unlink files, 0 to 256  [8]\n"
+"           --low=CLASS      what these are: nice:N, idle, weight:N (a cgroup of that\n"
+"                            cpu.weight), quota:PERCENT (of a CPU, for all)  [nice:19]\n"
+"  -b NUM   --busy=NUM       tasks at nice 0 that spin, 0 to 64             [4]\n"
+"           --timed=LIST     tasks that are timed: nice:N or fifo:PRIO      [nice:-20,fifo:1]\n"
+"           --ops=LIST       what is synced: dir (a folder with a new file, for which f2fs\n"
+"                            writes a checkpoint) and file in turn, and in the last fifth of\n"
+"                            the run sync; what was written before is timed apart, as write\n"
+"                                                                           [dir,file,sync]\n"
+"           --pause=US       between turns, 0 to 1000000                    [1000]\n"
+"           --size=MIN-MAX   of the files, in KiB, 1 to 64                  [4-64]\n"
+"  -D TIME  --duration=TIME                                                 [5s]\n"
+"           --manifest=FILE  what was synced, FILE.N by each timed task; from /\n"
+"           --title=TEXT\n"
+"           --json=FILE      -: stdout\n");
+}
+
+static void parse_class(struct class *c, const char *option, const char *text)
+{
+	const char *value = strchr(text, ':');
+	char kind[16];
+
+	*c = (struct class){ .policy = SCHED_OTHER };
+	snprintf(c->name, sizeof(c->name), "%s", text);
+	snprintf(kind, sizeof(kind), "%.*s", value ? (int)(value - text) : 15, text);
+	if (!strcmp(kind, "idle") && !value)
+		c->policy = SCHED_IDLE;
+	else if (!strcmp(kind, "nice") && value)
+		c->nice = number(option, value + 1, -20, 19);
+	else if (!strcmp(kind, "fifo") && value)
+		c->policy = SCHED_FIFO, c->rt_priority = number(option, value + 1, 1, 89);
+	else if (!strcmp(kind, "weight") && value)
+		c->cpu_weight = number(option, value + 1, 1, 10000);
+	else if (!strcmp(kind, "quota") && value)
+		c->cpu_max = number(option, value + 1, 1, 10000);
+	else
+		fatal("%s=%s: must be nice:N, idle, fifo:N, weight:N or quota:N", option, text);
+}
+
+static void parse_timed(const char *arg)
+{
+	char *list = strdup(arg), *s;
+
+	opt.nr_timed = 0;
+	for (s = strtok(list, ","); s; s = strtok(NULL, ",")) {
+		if (opt.nr_timed == MAX_TIMED)
+			fatal("--timed: must be %d at the most", MAX_TIMED);
+		parse_class(&opt.timed[opt.nr_timed], "--timed", s);
+		if (wants_cgroup(&opt.timed[opt.nr_timed]))
+			fatal("--timed=%s: must be a priority", s);
+		opt.nr_timed++;
+	}
+}
+
+static void parse_ops(const char *arg)
+{
+	char *list = strdup(arg), *s;
+	int op;
+
+	memset(opt.ops, 0, sizeof(opt.ops));
+	opt.ops[OP_WRITE] = true;
+	for (s = strtok(list, ","); s; s = strtok(NULL, ",")) {
+		for (op = 0; op < NR_OPS && strcmp(s, op_names[op]); op++)
+			;
+		if (op == NR_OPS)
+			fatal("--ops=%s: must be of dir, file, sync", s);
+		opt.ops[op] = true;
+	}
+}
+
+static void parse_size(const char *arg)
+{
+	char *list = strdup(arg), *dash = strchr(list, '-');
+
+	if (!dash)
+		fatal("--size=%s: must be MIN-MAX", arg);
+	*dash = 0;
+	opt.min_size = number("--size", list, 1, 64);
+	opt.max_size = number("--size", dash + 1, opt.min_size, 64);
+}
+
+/* The program goes to DIR. */
+static const char *absolute(const char *option, const char *path)
+{
+	if (*path != '/')
+		fatal("%s=%s: must begin with /", option, path);
+	return path;
+}
+
+enum { OPT_LOW = 256, OPT_TIMED, OPT_OPS, OPT_PAUSE, OPT_SIZE, OPT_MANIFEST, OPT_TITLE,
+       OPT_JSON, OPT_HELP };
+
+static bool parse(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "low-tasks", 1, NULL, 'n' }, { "low", 1, NULL, OPT_LOW },
+		{ "busy", 1, NULL, 'b' }, { "timed", 1, NULL, OPT_TIMED },
+		{ "ops", 1, NULL, OPT_OPS }, { "pause", 1, NULL, OPT_PAUSE },
+		{ "size", 1, NULL, OPT_SIZE }, { "duration", 1, NULL, 'D' },
+		{ "manifest", 1, NULL, OPT_MANIFEST }, { "title", 1, NULL, OPT_TITLE },
+		{ "json", 1, NULL, OPT_JSON }, { "help", 0, NULL, OPT_HELP }, { }
+	};
+	bool verifies;
+	int c;
+
+	while ((c = getopt_long(argc, argv, "n:b:D:", options, NULL)) != -1) {
+		switch (c) {
+		case 'n': opt.nr_low = number("--low-tasks", optarg, 0, MAX_LOW); break;
+		case 'b': opt.nr_busy = number("--busy", optarg, 0, MAX_BUSY); break;
+		case 'D': opt.duration = duration(optarg, 600); break;
+		case OPT_LOW: parse_class(&opt.low, "--low", optarg); break;
+		case OPT_TIMED: parse_timed(optarg); break;
+		case OPT_OPS: parse_ops(optarg); break;
+		case OPT_PAUSE: opt.pause = number("--pause", optarg, 0, 1000000); break;
+		case OPT_SIZE: parse_size(optarg); break;
+		case OPT_MANIFEST: opt.manifest = absolute("--manifest", optarg); break;
+		case OPT_TITLE: opt.title = optarg; break;
+		case OPT_JSON:
+			opt.json = strcmp(optarg, "-") ? absolute("--json", optarg) : optarg;
+			break;
+		case OPT_HELP: usage(stdout); exit(0);
+		default: usage(stderr); exit(1);
+		}
+	}
+	verifies = optind + 2 == argc && !strcmp(argv[optind], "verify") && opt.manifest;
+	if (optind + 1 != argc && !verifies) {
+		usage(stderr);
+		exit(1);
+	}
+	/* so that all paths are short */
+	if (chdir(argv[argc - 1]))
+		fatal("%s: %s", argv[argc - 1], strerror(errno));
+	return verifies;
+}
+
+int main(int argc, char **argv)
+{
+	time_t begun = time(NULL);
+
+	if (parse(argc, argv))
+		return verify();
+	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+		      -1, 0);
+	if (shared == MAP_FAILED)
+		fatal("mmap: %s", strerror(errno));
+	setup_cgroup(&opt.low);
+	marker = open("/sys/kernel/tracing/trace_marker", O_WRONLY);
+	measure();
+	if (opt.json)
+		print_json(argc, argv, begun);
+	print_table();
+	if (wants_cgroup(&opt.low))
+		rmdir(CGROUP);
+	return 0;
+}
