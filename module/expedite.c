@@ -106,7 +106,7 @@ static void end_expedite(struct expedite *e)
 	struct settlement todo = { };
 
 	raw_spin_lock_irq(&sem->wait_lock);
-	give_back(sem, e->task, &todo);
+	give_back(sem, e->task, true, &todo);
 	raw_spin_unlock_irq(&sem->wait_lock);
 	settle_loans(&todo);
 	put_task_struct(e->task);

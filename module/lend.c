@@ -73,6 +73,7 @@ MODULE_PARM_DESC(lend_period_us,
 struct loan {
 	const struct unfair_rwsem	*sem;
 	struct lend_level		level;
+	bool				of_section;	/* it expedites sem: no release ends it */
 };
 
 /* What a task has, as far as we change it. */
@@ -475,7 +476,7 @@ static bool would_help(const struct task_struct *task, struct lend_level level)
 }
 
 static void note_loan(struct unfair_rwsem *sem, struct task_struct *task,
-		      struct lend_level level, struct settlement *todo)
+		      struct lend_level level, bool of_section, struct settlement *todo)
 {
 	struct borrower *b;
 	struct loan *loan;
@@ -502,6 +503,7 @@ static void note_loan(struct unfair_rwsem *sem, struct task_struct *task,
 		count_event(sem, EV_LENT);
 	}
 	loan->level = higher_level(loan->level, level);
+	loan->of_section |= of_section;
 	if (!same_level(level_of_loans(b), b->now)) {
 		settle_later(b, todo);
 		expect_to_run(task, todo);
@@ -521,7 +523,7 @@ static bool lend_to_reader(struct task_struct *task, u32 since, void *arg)
 	struct lending *l = arg;
 
 	if (!compat_on_cpu(task))
-		note_loan(l->sem, task, l->level, l->todo);
+		note_loan(l->sem, task, l->level, false, l->todo);
 	return l->todo->nr < MAX_LENT_AT_ONCE;
 }
 
@@ -565,7 +567,7 @@ void lend_to_expediter(struct unfair_rwsem *sem, struct task_struct *task,
 		       struct lend_level level, struct settlement *todo)
 {
 	if (lends(level) && (task == current || !compat_on_cpu(task)))
-		note_loan(sem, task, level, todo);
+		note_loan(sem, task, level, true, todo);
 }
 
 /**
@@ -583,18 +585,20 @@ void lend_to_owner(struct unfair_rwsem *sem, struct task_struct *owner,
 	if (!lends(level) || compat_on_cpu(owner))
 		return;
 	expect_returns(sem);
-	note_loan(sem, owner, level, todo);
+	note_loan(sem, owner, level, false, todo);
 }
 
 /**
- * give_back() - the loan for @sem ends, as @task releases it
+ * give_back() - the loan for @sem ends, as @task releases it, or its expedited section ends
  * @sem: the semaphore
  * @task: who has it
+ * @section: false; true: it goes on holding it or not, but expedites it no more
  * @todo: to be settled by the caller, after the release
  *
  * Context: under wait_lock.
  */
-void give_back(struct unfair_rwsem *sem, struct task_struct *task, struct settlement *todo)
+void give_back(struct unfair_rwsem *sem, struct task_struct *task, bool section,
+	       struct settlement *todo)
 {
 	struct borrower *b;
 	struct loan *loan;
@@ -602,8 +606,8 @@ void give_back(struct unfair_rwsem *sem, struct task_struct *task, struct settle
 	raw_spin_lock(&lend_lock);
 	b = find_borrower(task);
 	loan = b ? find_loan(b, sem) : NULL;
-	if (loan) {
-		loan->sem = NULL;
+	if (loan && loan->of_section == section) {
+		*loan = (struct loan){ };
 		count_event(sem, EV_RETURNED);
 		settle_later(b, todo);
 	}

@@ -39,7 +39,8 @@ void lend_to_expediter(struct unfair_rwsem *sem, struct task_struct *task,
 		       struct lend_level level, struct settlement *todo);
 void lend_to_owner(struct unfair_rwsem *sem, struct task_struct *owner,
 		   struct lend_level level, struct settlement *todo);
-void give_back(struct unfair_rwsem *sem, struct task_struct *task, struct settlement *todo);
+void give_back(struct unfair_rwsem *sem, struct task_struct *task, bool section,
+	       struct settlement *todo);
 bool relevel_loans(struct unfair_rwsem *sem, struct lend_level level, struct settlement *todo);
 
 /* Without a lock. */

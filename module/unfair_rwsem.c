@@ -405,7 +405,7 @@ static void up_read_locked(struct unfair_rwsem *sem)
 
 	raw_spin_lock_irqsave(&sem->wait_lock, irqflags);
 	if (atomic_long_read(&sem->word) & LENT)
-		give_back(sem, current, &todo);
+		give_back(sem, current, false, &todo);
 	/* F: pairs with the acquire of whoever finds it free */
 	word = atomic_long_sub_return_release(READER, &sem->word);
 	if (!is_held(word)) {
@@ -471,7 +471,7 @@ static void give_up_write(struct unfair_rwsem *sem, long instead, const char *ca
 	if (word & (WWAIT | RWAIT))
 		compat_trace_contended_release(sem);
 	if (word & LENT)
-		give_back(sem, current, &todo);
+		give_back(sem, current, false, &todo);
 	if (instead)
 		publish_reader(sem);
 	sem->window_used = 0;
