@@ -3,7 +3,7 @@
 // for reading that nobody takes for writing. It is there to be seen: the checkpoint locks
 // folios of data (inline data that is flushed) whose owner has not come to cp_rwsem yet, and
 // which expediting cp_rwsem alone does not reach. Traced, a writer at nice 19 that was
-// preempted there held up a checkpoint for 1.7 s.
+// preempted there held up a checkpoint for 1.7 s, and a SCHED_IDLE one for 3.7 s.
 
 @header@
 @@
@@ -25,6 +25,14 @@ expression R;
 @@
 +unfair_down_read(&F2FS_I_SB(inode)->buffered_write_rwsem);
  R = generic_perform_write(...);
++unfair_up_read(&F2FS_I_SB(inode)->buffered_write_rwsem);
+
+// the blocks of a write are reserved under node_change, which is not cp_rwsem either
+@@
+expression R;
+@@
++unfair_down_read(&F2FS_I_SB(inode)->buffered_write_rwsem);
+ R = f2fs_preallocate_blocks(...);
 +unfair_up_read(&F2FS_I_SB(inode)->buffered_write_rwsem);
 
 @@
