@@ -4,10 +4,11 @@
 # two CPUs) and stock 6.12 in QEMU (real distribution kernel), one after the other, then
 # draws the plots and writes the report.
 #
-#   bench.sh            about 25 minutes with a warm cache
+#   bench.sh            about an hour with a warm cache
 #   QUICK=1 bench.sh    about 3: short rounds, to see that everything works
 #   bench.sh diff       balance by whole subtrees and by the COW diff alone, 6 minutes
 #   bench.sh csum       commits against readers of checksums alone, 13 minutes
+#   bench.sh f2fs       fsync on real f2fs alone, 30 minutes; see f2fs.sh
 #
 # Results: out/bench/report.html, the SVG plots beside it, and in a folder per boot the
 # JSON, the text of each program and the guest's log.
@@ -17,6 +18,7 @@
 . "$(dirname "$0")/../harness/lib.sh"
 
 bench=$TOP/selftests/bench
+. "$bench/f2fs.sh"
 out=$TOP/out/bench
 
 # D: seconds of a ckptlat or mix round; R: rounds
@@ -214,23 +216,24 @@ run()
 	local p files=()
 	need_packages gcc make libc6-dev python3-matplotlib
 	mkdir -p "$CACHE/build/bench" "$LOGS"
-	rm -rf "$out"
+	[ $# -eq 1 ] || rm -rf "$out"
 	mkdir -p "$out"
-	for p in ckptlat lockbench csumbench diffbench sharebench reusebench; do
+	for p in ckptlat lockbench csumbench diffbench sharebench reusebench fsyncbench; do
 		gcc -O2 -Wall -Wextra -static -pthread -o "$CACHE/build/bench/$p" "$bench/$p.c"
 	done
 	say "several guests, one after the other; leave the machine alone meanwhile"
 	for p in "$@"; do
 		"$p"
 	done
-	/usr/bin/python3 "$bench/report.py" --out "$out" "${files[@]}"
+	# traces alone make no page
+	[ ${#files[@]} -eq 0 ] || /usr/bin/python3 "$bench/report.py" --out "$out" "${files[@]}"
 }
 
-[ $# -gt 0 ] || set -- locks csum diff share reuse
+[ $# -gt 0 ] || set -- locks csum diff share reuse f2fs
 for p in "$@"; do
 	case $p in
-	locks|csum|diff|share|reuse) ;;
-	*) die "bench.sh: '$p': must be locks, csum, diff, share or reuse" ;;
+	locks|csum|diff|share|reuse|f2fs) ;;
+	*) die "bench.sh: '$p': must be locks, csum, diff, share, reuse or f2fs" ;;
 	esac
 done
 locked bench run "$@"

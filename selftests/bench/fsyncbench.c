@@ -360,7 +360,7 @@ static void timed_task(int n)
 		fail("write", "manifest");
 }
 
-static void spin(int n)
+static void spin(__attribute__((unused)) int n)
 {
 	wait_for_go();
 	while (!shared->stop)
@@ -422,7 +422,7 @@ static void measure(void)
 	for (n = 0; n < opt.nr_busy; n++)
 		start("busy", &nothing, spin, n);
 	/* all have their priorities; this one must see the end in time */
-	while (shared->ready < all && !shared->errors)
+	while ((int)shared->ready < all && !shared->errors)
 		usleep(1000);
 	if (sched_setscheduler(0, SCHED_FIFO, &top))
 		fatal("sched_setscheduler: %s (root?)", strerror(errno));

@@ -10,13 +10,16 @@ import json
 import os
 import re
 
+import report_fs
 import report_locks
 import report_reuse
 import report_trees
 from report_common import (FIGURES, LOCKS, fatal, kind_of, matplotlib, table)
 
-SECTIONS = {**report_locks.SECTIONS, **report_trees.SECTIONS, **report_reuse.SECTIONS}
-TARGETS = {**report_locks.TARGETS, **report_trees.TARGETS, **report_reuse.TARGETS}
+SECTIONS = {**report_locks.SECTIONS, **report_trees.SECTIONS, **report_reuse.SECTIONS,
+            **report_fs.SECTIONS}
+TARGETS = {**report_locks.TARGETS, **report_trees.TARGETS, **report_reuse.TARGETS,
+           **report_fs.TARGETS}
 
 CSS = """
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto;
@@ -64,6 +67,9 @@ def check(run):
         run[key]  # pylint: disable=pointless-statement
     for key in ("release", "version", "machine", "cpus"):
         run["sysinfo"][key]  # pylint: disable=pointless-statement
+    if run.get("part") == "fsync":
+        report_fs.check_fsync(run)
+        return
     if run.get("part") == "share":
         for job in run["jobs"].values():
             for name in ("always", "gate", "never"):

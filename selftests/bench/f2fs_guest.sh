@@ -1,0 +1,62 @@
+#!/bin/busybox sh
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=dash
+# In the guest: one run of fsyncbench on one variant of f2fs, on a new filesystem. What was
+# synced is looked for after a second mount, and fsck must find nothing.
+#
+#   f2fs_guest.sh MODULE NAME[:KNOB=VALUE,...] [OPTION...]
+#
+# MODULE.ko is loaded as f2fs; KNOB is a file of the mount in /sys/fs/f2fs; the options are
+# fsyncbench's. Writes /tmp/out/NAME.json; $TRACE=1: and what the kernel traced.
+
+module=$1 name=${2%%:*} knobs=${2#"${2%%:*}"}
+shift 2
+mnt=/tmp/mnt
+manifest=/tmp/manifest
+
+die() { echo "f2fs_guest.sh: $name: $*"; exit 1; }
+
+end()
+{
+	umount "$mnt" 2>/dev/null
+	rmmod f2fs 2>/dev/null
+}
+trap end EXIT
+
+mkdir -p "$mnt" /tmp/out
+rm -f "$manifest".*
+insmod "/fscommit/$module.ko" || die "cannot load $module.ko"
+mkfs.f2fs -f -q "$DISK" >/tmp/mkfs.log 2>&1 || die "mkfs: $(tail -n 3 /tmp/mkfs.log)"
+mount -t f2fs -o checkpoint_merge "$DISK" "$mnt" || die "cannot mount it"
+for k in $(echo "${knobs#:}" | tr , ' '); do
+	f=/sys/fs/f2fs/$(basename "$DISK")/${k%%=*}
+	[ -e "$f" ] || die "$module.ko has no ${k%%=*}"
+	echo "${k#*=}" >"$f" || die "cannot set $k"
+done
+
+# what an administrator can do for the threads that write checkpoints and flush
+for pid in $(grep -lE '^f2fs_(ckpt|flush)' /proc/[0-9]*/comm 2>/dev/null | cut -d/ -f3); do
+	case ${CKPT:-} in
+	nice) renice -n -20 -p "$pid" >/dev/null ;;
+	fifo) chrt -f -p 1 "$pid" >/dev/null ;;
+	esac || die "cannot set the priority of $pid"
+done
+
+if [ "${TRACE:-0}" = 1 ]; then
+	. /fscommit/f2fs_trace_guest.sh
+	start_trace
+fi
+fsyncbench --manifest=$manifest --json="/tmp/out/$name.json" "$@" "$mnt" || die "it failed"
+if [ "${TRACE:-0}" = 1 ]; then
+	stop_trace "/tmp/out/$name.trace"
+fi
+
+umount "$mnt" || die "cannot unmount it"
+# -a and -f repair: what they would repair is a failure here
+fsck.f2fs --dry-run "$DISK" >/tmp/fsck.log 2>&1 || die "fsck: $(tail -n 5 /tmp/fsck.log)"
+! grep -qE '\[(ASSERT|Fail)' /tmp/fsck.log || die "fsck: $(grep -E 'ASSERT|Fail' /tmp/fsck.log)"
+mount -t f2fs "$DISK" "$mnt" || die "cannot mount it again"
+fsyncbench --manifest=$manifest verify "$mnt" || die "fsynced data are lost"
+umount "$mnt" || die "cannot unmount it again"
+rmmod f2fs || die "cannot unload $module.ko"
+trap - EXIT

@@ -1,0 +1,37 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0
+"""One file for report.py from the runs of fsyncbench in all rounds.
+
+merge_fsync.py OUT.json VARIANT.LOAD.json...      a folder for each round
+"""
+import json
+import os
+import sys
+
+
+def main():
+    """The first file names the kernel; each must be whole."""
+    out, merged = sys.argv[1], None
+    for path in sys.argv[2:]:
+        with open(path, encoding="utf-8") as f:
+            run = json.load(f)
+        variant, load = os.path.basename(path)[:-len(".json")].split(".")
+        if merged is None:
+            merged = {key: run[key] for key in (
+                "file_version", "part", "cmdline", "title", "start_time", "sysinfo", "parameters")}
+            merged["runs"] = {}
+        merged["end_time"] = run["end_time"]
+        for timed in run["timed"].values():
+            for figures in timed.values():
+                del figures["histogram"]
+        merged["runs"].setdefault(load, {}).setdefault(variant, []).append(
+            {"low": run["low"], "timed": run["timed"]})
+    if merged is None:
+        sys.exit("merge_fsync.py: no file")
+    with open(out + ".tmp", "w", encoding="utf-8") as f:
+        json.dump(merged, f, indent=1)
+    os.replace(out + ".tmp", out)
+
+
+if __name__ == "__main__":
+    main()

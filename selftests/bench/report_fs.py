@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What report.py shows of fsync on real filesystems."""
+
+import html
+import statistics
+
+from report_common import (FuncFormatter, count_text, plt, ratio_text, table, time_text,
+                           write_figure)
+
+# name: (shown, colour, ours)
+VARIANTS = {
+    "stock": ("stock", "#c44e00", False),
+    "uplift": ("stock, its priority uplift", "#a8527f", False),
+    "f2fs-unfair": ("F2FS_UNFAIR_RWSEM", "#0065a3", False),
+    "cp": ("ours: cp_rwsem, not expedited", "#7fb8a4", True),
+    "cp-expedite": ("ours: cp_rwsem", "#006d4e", True),
+    "all": ("ours: all, not expedited", "#7fb8a4", True),
+    "all-expedite": ("ours: all", "#006d4e", True),
+    "mutexes": ("ours: all and mutexes, not expedited", "#7fb8a4", True),
+    "mutexes-expedite": ("ours: all and mutexes", "#006d4e", True),
+}
+BEST = "mutexes-expedite"
+# what an fsync is: of the folder, and of the file
+FSYNCS = ("dir", "file")
+
+
+def over_ops(run, who, figure, ops=FSYNCS):
+    """The worst of the operations of that task in one round; they count together."""
+    of = [run["timed"][who][op][figure] for op in ops if run["timed"][who][op]["count"]]
+    if figure == "count":
+        return sum(of)
+    return max(of) if of else 0
+
+
+def rounds_of(runs, who, figure, ops=FSYNCS):
+    """That of each round."""
+    return [over_ops(r, who, figure, ops) for r in runs]
+
+
+def median_and_range(values):
+    """12 ms (8 ms to 1.2 s)"""
+    return "%s (%s – %s)" % (time_text(statistics.median(values)), time_text(min(values)),
+                             time_text(max(values)))
+
+
+def work(runs):
+    """Files that the low-priority tasks wrote, in the median round."""
+    return statistics.median(r["low"]["files"] for r in runs)
+
+
+def check_fsync(run):
+    """Raises where something that is used below is not there."""
+    for load in run["runs"].values():
+        for name, runs in load.items():
+            VARIANTS[name]  # pylint: disable=pointless-statement
+            for r in runs:
+                r["low"]["files"]  # pylint: disable=pointless-statement
+                for timed in r["timed"].values():
+                    for op in ("dir", "file", "write", "sync"):
+                        timed[op]["p50"], timed[op]["p99"], timed[op]["max"], timed[op]["count"]
+
+
+def load_text(load):
+    """8 at nice:19"""
+    n, _, what = load.partition("-")
+    return "%s low-priority tasks, %s" % (n, what.replace("-", ":", 1)) if what != "alone" else \
+        "%s tasks at nice 0, no busy ones" % n
+
+
+def plot_fsync(run, out, png):
+    """The maximum of each variant, by load; a line from the best round to the worst."""
+    loads = list(run["runs"])
+    fig, axes = plt.subplots(1, len(loads), figsize=(4.2 + 2.3 * len(loads), 3.9), sharey=True,
+                             squeeze=False)
+    names = [n for n in VARIANTS if any(n in run["runs"][l] for l in loads)]
+    for ax, load in zip(axes[0], loads):
+        for y, name in enumerate(reversed(names)):
+            if name not in run["runs"][load]:
+                continue
+            runs = run["runs"][load][name]
+            who = next(iter(runs[0]["timed"]))
+            at = [v / 1e6 for v in rounds_of(runs, who, "max")]
+            _, colour, ours = VARIANTS[name]
+            middle = statistics.median(at)
+            ax.barh(y, middle, height=0.62, color=colour, hatch=None if ours else "//",
+                    edgecolor="white", linewidth=0, zorder=2)
+            ax.plot([min(at), max(at)], [y, y], color="#111111", linewidth=1.3, marker="|",
+                    markersize=7, zorder=3)
+        ax.set_yticks(range(len(names)))
+        ax.set_yticklabels([VARIANTS[n][0] for n in reversed(names)], fontsize=9)
+        ax.set_xscale("log")
+        ax.xaxis.set_major_formatter(FuncFormatter(lambda v, _: "%g" % v))
+        ax.set_title(load_text(load).replace("low-priority tasks, ", "× "), fontsize=9)
+        ax.set_xlabel("slowest fsync, ms")
+        ax.grid(True, axis="x", color="#d8d8d8", linewidth=0.7, zorder=0)
+        for side in ("top", "right"):
+            ax.spines[side].set_visible(False)
+    fig.suptitle("Slowest fsync of a nice -20 task, Linux %s" % run["sysinfo"]["release"],
+                 x=0.01, ha="left", fontsize=11)
+    fig.tight_layout()
+    return write_figure(fig, run, out, "Slowest fsync by variant and load", png)
+
+
+def rows_of(load, who):
+    """A row for each variant."""
+    rows = []
+    for name in VARIANTS:
+        if name not in load:
+            continue
+        runs = load[name]
+        shown, _, ours = VARIANTS[name]
+        times = [median_and_range(rounds_of(runs, who, f)) for f in ("p50", "p99", "max")]
+        files = work(runs)
+        ratios = ["%.2f" % (files / work(load[peer])) if peer in load and work(load[peer])
+                  else "–" for peer in ("f2fs-unfair", "stock")]
+        rows.append(("unfair" if ours else None, [shown] + times + [
+            count_text(statistics.median(rounds_of(runs, who, "count"))),
+            time_text(statistics.median(rounds_of(runs, who, "max", ("write",)))),
+            time_text(statistics.median(rounds_of(runs, who, "max", ("sync",)))),
+            count_text(files)] + ratios))
+    return rows
+
+
+def section_fsync(run, out, png):
+    """Picture, sentence, tables."""
+    tables = []
+    for load, of_load in run["runs"].items():
+        for who in next(iter(of_load.values()))[0]["timed"]:
+            tables.append("<h3>%s; %s task</h3>" % (html.escape(load_text(load)),
+                                                    html.escape(who)) + table(
+                ["variant", "fsync p50", "p99", "max", "fsyncs", "write max", "sync max",
+                 "low tasks' files", "of F2FS_UNFAIR", "of stock"], rows_of(of_load, who), (0,)))
+    rounds = max(len(r) for l in run["runs"].values() for r in l.values())
+    return plot_fsync(run, out, png), "Lower is better. Median of %d rounds, and from the best " \
+        "to the worst; the slower one of a folder's fsync, which needs a checkpoint, and a " \
+        "file's. Runs of %g s, a new filesystem for each; what had not returned at the end counts " \
+        "with its time, so a run's length is the highest that there can be. Unmounted, checked by " \
+        "fsck, mounted and verified after each run." % (
+            rounds, run["parameters"]["duration_s"]), "".join(tables)
+
+
+def target_fsync(run):
+    """Ours against the better of stock and F2FS_UNFAIR_RWSEM, by load."""
+    for load, of in run["runs"].items():
+        if BEST not in of or not {"stock", "f2fs-unfair"} <= set(of):
+            continue
+        if load.endswith("-alone"):
+            ratio = work(of[BEST]) / max(work(of["stock"]), 1)
+            yield "%s: work at least 0.95 of stock" % load_text(load), "%.2f" % ratio, \
+                ratio >= 0.95
+            continue
+        who = next(iter(of[BEST][0]["timed"]))
+        for figure, times in (("max", 20), ("p99", 1)):
+            ours = statistics.median(rounds_of(of[BEST], who, figure))
+            peer = min(statistics.median(rounds_of(of[p], who, figure))
+                       for p in ("stock", "f2fs-unfair"))
+            what = "20 times below" if times > 1 else "no worse than"
+            yield "%s: %s of fsync %s the better peer" % (load_text(load), figure, what), \
+                "%s, %s: %s" % (time_text(ours), time_text(peer), ratio_text(peer, ours)), \
+                peer >= times * ours
+        ratio = work(of[BEST]) / max(work(of["f2fs-unfair"]), 1)
+        yield "%s: low tasks' work at least 0.9 of F2FS_UNFAIR_RWSEM" % load_text(load), \
+            "%.2f" % ratio, ratio >= 0.9
+
+
+SECTIONS = {"fsync": section_fsync}
+TARGETS = {"fsync": target_fsync}
