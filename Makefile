@@ -3,6 +3,7 @@
 
 KDIR ?= /lib/modules/$(shell uname -r)/build
 H := selftests/harness
+PORTS := $(patsubst selftests/filesystems/%/options,%,$(wildcard selftests/filesystems/*/options))
 
 # A product built as part of a kernel build comes here with KERNELRELEASE set.
 ifneq ($(KERNELRELEASE),)
@@ -19,9 +20,10 @@ help:
 	@echo '  make                  build fscommit.ko for KDIR=$(KDIR)'
 	@echo '  make install          into /lib/modules/.../updates (INSTALL_MOD_PATH= honoured)'
 	@echo 'For filesystems'
-	@echo '  make f2fs KERNEL=K    that kernel'"'"'s own driver on fscommit, by semantic patch; with'
-	@echo '                        KSRC= and KDIR= for a source and a build folder of yours;'
-	@echo '                        selftests/filesystems/port.sh f2fs lists the options'
+	@echo '  make FS KERNEL=K      that kernel'"'"'s own driver on fscommit, by semantic patch; FS is one'
+	@echo '                        of: $(PORTS); or with KSRC= and KDIR= for a source and a'
+	@echo '                        build folder of yours; selftests/filesystems/port.sh FS'
+	@echo '                        lists the options'
 	@echo '  make crash-FS         f2fs, btrfs: crashes at POINTS=100 of a workload, nothing is lost'
 	@echo '  make stress-FS        fio, fsx, stress-ng, freeze, remount, shutdown on KERNEL=uml-debug'
 	@echo 'For developers'
@@ -71,7 +73,6 @@ kernels:
 	@for k in $$(awk '!/^#/ && NF && $$7 != "-" { print $$1 }' $(H)/matrix); do $(H)/kernel.sh get $$k || exit 1; done
 
 # a folder with patches each: the variables of the command line are the options
-PORTS := $(patsubst selftests/filesystems/%/options,%,$(wildcard selftests/filesystems/*/options))
 $(PORTS):
 	@selftests/filesystems/port.sh $@ $(MAKEOVERRIDES)
 

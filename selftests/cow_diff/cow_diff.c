@@ -334,7 +334,7 @@ TEST_F_TIMEOUT(cow_diff, pairs_are_those_of_brute_force, 120)
 		ASSERT_EQ(0, ioctl(fd, CDT_CHECK));
 		close(fd);
 	}
-	EXPECT_GT(pairs, 1000);
+	EXPECT_GT(pairs, scaled(1000));
 }
 
 /* --- what it reads ------------------------------------------------------- */

@@ -125,6 +125,11 @@ done
 if [ -n "${meta:-}" ]; then
 	say "filesystems"
 	while read -r kernel name verdict seconds pass fail skip; do
+		# the guest's own verdict, after the lines of its test
+		case $name in
+		clean) name=$driver-clean ;;
+		*) driver=$name ;;
+		esac
 		result "$kernel" "$name" "$verdict" "$seconds" "$pass" "$fail" "$skip"
 	done < <("$TOP/selftests/filesystems/run.sh" quick)
 fi

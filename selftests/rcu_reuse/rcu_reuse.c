@@ -406,7 +406,8 @@ TEST_F(rcu_reuse, what_is_over_leaves_by_itself)
 	EXPECT_TRUE(REACHED(state(fd).queued <= 100));
 	/* and no more than that */
 	EXPECT_GE(state(fd).queued, 50);
-	EXPECT_EQ(5000, state(fd).queued + state(fd).released);
+	/* what has left the queue is released a moment later */
+	EXPECT_TRUE(REACHED(state(fd).queued + state(fd).released == 5000));
 	check_end(_metadata, fd, defaults.objects);
 }
 
