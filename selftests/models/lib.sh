@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+# How run.sh gets its tools, and what it asks them.  Sourced, never run.
+
+. "$(dirname "${BASH_SOURCE[0]}")/../harness/lib.sh"
+# shellcheck disable=SC2034 # for run.sh
+MODELS=$TOP/selftests/models WORK=$CACHE/verify
+
+# --- herd7 -------------------------------------------------------------------
+
+# Not in Debian 12: the package of a later one with its own C library beside it.
+unpack_herd()
+{
+	local d=$CACHE/toolchain/herd tmp=$CACHE/toolchain/herd.$$ f
+	[ -e "$d/complete" ] && return 0
+	suite_update forky
+	rm -rf "$tmp"
+	mkdir -p "$tmp"
+	download() {
+		cd "$tmp" && suite_apt forky apt-get download herdtools7 libc6 libgmp10
+	}
+	step "fetching herd7" "10 s" "$LOGS/herd.log" download ||
+		die "cannot download herdtools7 (no network?)"
+	for f in "$tmp"/*.deb; do
+		dpkg -x "$f" "$tmp/root"
+	done
+	rm -f "$tmp"/*.deb
+	touch "$tmp/complete"
+	rm -rf "$d"
+	mv "$tmp" "$d"
+}
+
+# The kernel's memory model, from its source in the cache: read, never copied.
+memory_model()
+{
+	local d
+	for d in "$CACHE"/src/7.3 "$CACHE"/src/*; do
+		[ -e "$d/tools/memory-model/linux-kernel.cat" ] && { echo "$d/tools/memory-model"; return; }
+	done
+	"$HARNESS/kernel.sh" source 7.3 >&2 || die "cannot get the source of a kernel"
+	echo "$CACHE/src/7.3/tools/memory-model"
+}
+
+# herd MODEL FILE: what herd7 says
+herd()
+{
+	local root=$CACHE/toolchain/herd/root ld
+	ld=$(find "$root" -name 'ld-linux*.so*' | head -n 1)
+	(cd "$1" && "$ld" --library-path "$(dirname "$ld"):$root/usr/lib/$(uname -m)-linux-gnu" \
+		"$root/usr/bin/herd7" -set-libdir "$root/usr/share/herdtools7/herd" \
+		-conf linux-kernel.cfg "$2" 2>&1)
+}
+
+# --- spin --------------------------------------------------------------------
+
+# search FILE DEFINES OUT [OPTIMIZE]: every state that the model can reach; with -DLIVE also
+# every run that goes on for ever, of tasks that run when they can. Leaves in OUT/pan what was
+# found, in OUT/trail the way to an error.
+search()
+{
+	local file=$1 defines out=$3 optimize=${4:--O2}
+	read -ra defines <<<"$2"
+	rm -rf "$out"
+	mkdir -p "$out"
+	cp "$file" "$out/m.pml"
+	(
+		cd "$out" || exit 2
+		spin -a "${defines[@]}" m.pml >spin.log 2>&1 || exit 2
+		explore "$optimize" -DSAFETY
+		case $2 in *-DLIVE*) [ -e m.pml.trail ] || explore "$optimize" -DNP -l -f ;; esac
+		rm -f pan.[cbhmpt]
+		[ ! -e m.pml.trail ] || spin -t -p -g "${defines[@]}" m.pml >trail 2>&1 || true
+	)
+}
+
+# explore OPTIMIZE KIND [OPTION...]: compiles what spin has made, and runs it
+explore()
+{
+	local optimize=$1 kind=$2
+	shift 2
+	gcc "$optimize" -w -DCOLLAPSE "$kind" -DVECTORSZ=2048 \
+		-DMEMLIM="${FSCOMMIT_VERIFY_MB:-8000}" -o pan.bin pan.c >gcc.log 2>&1 || exit 2
+	timeout 3600 nice -n 10 ./pan.bin -m1000000 "$@" >pan 2>&1 || true
+	rm -f pan.bin
+}
+
+# states OUT: how many, if all were reached without an error
+states()
+{
+	awk '/errors: 0$/ { ok = 1 } /states, stored/ { n = $1 }
+		/max search depth too small|out of memory|reached -DMEMLIM|hash array/ { bad = 1 }
+		/elapsed time/ { done = 1 }
+		END { if (ok && done && !bad) printf "%.0f", n; else exit 1 }' "$1/pan"
+}
+
+# broken OUT: which property, and after how many steps
+broken()
+{
+	local line
+	if grep -q '^pan:1: invalid end state' "$1/pan"; then
+		printf 'end state'
+	elif grep -q '^pan:1: non-progress cycle' "$1/pan"; then
+		printf 'livelock'
+	else
+		line=$(sed -nE 's/^spin: m\.pml:([0-9]+), Error: assertion violated.*/\1/p' \
+			"$1/trail" | head -n 1)
+		[ -n "$line" ] || return 1
+		sed -nE "${line}s/.*assert\(([a-z_]+).*/\1/p" "$1/m.pml" | tr -d '\n'
+	fi
+	printf ' %s' "$(sed -nE 's/.*\(at depth ([0-9]+)\).*/\1/p' "$1/pan" | head -n 1)"
+}

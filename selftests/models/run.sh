@@ -1,0 +1,187 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0
+# `make verify`: models of the module, searched exhaustively, and litmus tests of its barriers.
+#
+#   run.sh quick            what `make test` runs: litmus, small models, some mutants
+#   run.sh [all]            all of it
+#   run.sh litmus|NAME...   litmus tests alone; configurations and mutants by name
+#
+# Prints a line `NAME ok|FAIL SECONDS WHAT` for each; the last line is `N passed, N failed, N
+# skipped`. Exit status 0 if none failed. FSCOMMIT_VERIFY_MB: memory for a search, default 8000.
+
+# shellcheck source-path=SCRIPTDIR
+. "$(dirname "$0")/lib.sh"
+
+passed=0
+failed=0
+what=${1:-all}
+
+# verdict NAME START STATUS [TEXT...]
+verdict()
+{
+	local name=$1 start=$2 status=$3 word=ok
+	shift 3
+	if [ "$status" -eq 0 ]; then
+		passed=$((passed + 1))
+	else
+		failed=$((failed + 1))
+		word=FAIL
+	fi
+	printf '%-38s %-4s %4d  %s\n' "$name" "$word" $((SECONDS - start)) "$*"
+}
+
+# --- litmus ------------------------------------------------------------------
+
+# The letters of the barriers in a part's source, each with a colon after it; and those that
+# the names of its tests promise.
+letters_of()
+{
+	case $1 in
+	lock) set -- unfair_rwsem.c visible_readers.c lend.c include/linux/unfair_rwsem.h ;;
+	commit_root) set -- commit_root.c commit_root_read.c include/linux/commit_root.h ;;
+	rcu_reuse) set -- rcu_reuse.c rcu_reuse_release.c include/linux/rcu_reuse.h ;;
+	share_gate) set -- share_gate.c include/linux/share_gate.h ;;
+	esac
+	(cd "$TOP/module" && grep -ohE '(\*|\.|^|	) *[A-Z]: [a-z]' "$@") | grep -oE '[A-Z]:' |
+		tr -d : | sort -u | tr -d '\n'
+}
+
+tested_letters()
+{
+	(cd "$MODELS/litmus" && printf '%s\n' "$1"-*.litmus) | sed -E "s/^$1-([A-Z]+).*/\1/" |
+		grep -o . | sort -u | tr -d '\n'
+}
+
+# Barriers with letters in files that no test knows of.
+check_letters()
+{
+	local part start=$SECONDS in tested
+	for part in lock commit_root rcu_reuse share_gate; do
+		in=$(letters_of "$part")
+		tested=$(tested_letters "$part")
+		[ -n "$in" ] && [ "$in" = "$tested" ]
+		verdict "letters:$part" "$start" $? "in the source: $in, tested: $tested"
+	done
+	# a part without a list of its own in letters_of()
+	in=$(cd "$TOP/module" && grep -rlE --include='*.[ch]' \
+		'(smp_(mb|rmb|wmb|store_release|load_acquire)|(atomic[a-z0-9_]*|cmpxchg)_(acquire|release))\(' . |
+		grep -vE '/(unfair_rwsem(_wait)?|visible_readers|lend|commit_root|share_gate)\.[ch]$' |
+		tr '\n' ' ') || true
+	[ -z "$in" ]
+	verdict letters:elsewhere "$start" $? "${in:-no barrier in other files}"
+}
+
+litmus()
+{
+	local model f name script start n weak=$WORK/weak.litmus said
+	locked herd unpack_herd
+	model=$(memory_model)
+	mkdir -p "$WORK"
+	for f in "$MODELS"/litmus/*.litmus; do
+		name=$(basename "$f" .litmus)
+		start=$SECONDS
+		said=$(herd "$model" "$f" | awk '/^Observation/ { print $3 }')
+		[ "$said" = Never ]
+		verdict "litmus:$name" "$start" $? "${said:-herd7 failed}"
+		n=0
+		while read -r script; do
+			n=$((n + 1))
+			sed -E "$script" "$f" >"$weak"
+			said=$(herd "$model" "$weak" | awk '/^Observation/ { print $3 }')
+			[ "$said" = Sometimes ] && ! cmp -s "$f" "$weak"
+			verdict "litmus:$name:weaker-$n" "$start" $? "${said:-herd7 failed}: $script"
+		done < <(awk -v n="$name" '$1 == n { sub(/^[^ ]+ +/, ""); print }' "$MODELS/litmus/weaker")
+		[ "$n" -gt 0 ] || verdict "litmus:$name:weaker" "$start" 1 "no script in litmus/weaker"
+	done
+}
+
+# --- models ------------------------------------------------------------------
+
+# config NAME MODEL DEFINES...
+config()
+{
+	local name=$1 model=$2 start=$SECONDS out=$WORK/$1 n mb
+	shift 2
+	search "$MODELS/$model.pml" "$*" "$out"
+	if n=$(states "$out"); then
+		mb=$(awk '/total actual memory usage/ { print int($1) }' "$out/pan")
+		verdict "model:$name" "$start" 0 "$n states, $mb MB, $model $*"
+	else
+		verdict "model:$name" "$start" 1 "$(broken "$out" 2>/dev/null ||
+			grep -m 1 -hE 'rror|memory|depth' "$out/pan" "$out"/*.log); see $out"
+	fi
+}
+
+# mutant FILE: must break what it says
+mutant()
+{
+	local file=$1 name start=$SECONDS model defines property out said
+	name=$(basename "$file" .sed)
+	out=$WORK/mutant-$name
+	read -r model defines < <(sed -n 's/^# model: //p' "$file")
+	property=$(sed -n 's/^# breaks: //p' "$file")
+	mkdir -p "$WORK"
+	sed -E -f "$file" "$MODELS/$model.pml" >"$WORK/$name.pml"
+	if cmp -s "$WORK/$name.pml" "$MODELS/$model.pml"; then
+		verdict "mutant:$name" "$start" 1 "changes nothing"
+		return
+	fi
+	# found soon: most of the time goes into compiling
+	search "$WORK/$name.pml" "$defines" "$out" -O1
+	if said=$(broken "$out" 2>/dev/null) && [[ ${said% *} =~ ^($property)$ ]]; then
+		verdict "mutant:$name" "$start" 0 "breaks ${said% *} in ${said##* } steps"
+	else
+		verdict "mutant:$name" "$start" 1 "'${said:-nothing}', not '$property'; see $out"
+	fi
+}
+
+# configs WHEN...: those of the table
+configs()
+{
+	local name when model defines
+	while read -r name when model defines; do
+		case $name in '#'*|'') continue ;; esac
+		[[ " $* " = *" $when "* ]] || continue
+		# shellcheck disable=SC2086
+		config "$name" "$model" $defines
+	done <"$MODELS/configs"
+}
+
+need_packages spin gcc libc6-dev
+mkdir -p "$WORK"
+set +e
+case $what in
+quick)
+	check_letters
+	litmus
+	configs quick
+	for f in "$MODELS"/mutants/*.sed; do
+		grep -q '^# quick$' "$f" && mutant "$f"
+	done ;;
+all)
+	say "litmus tests (20 s), small models (1 min), mutants (3 min), large models (6 min)"
+	check_letters
+	litmus
+	configs quick
+	for f in "$MODELS"/mutants/*.sed; do
+		mutant "$f"
+	done
+	configs all ;;
+litmus)
+	check_letters
+	litmus ;;
+*)
+	for n in "$@"; do
+		if [ -e "$MODELS/mutants/$n.sed" ]; then
+			mutant "$MODELS/mutants/$n.sed"
+		elif line=$(grep "^${n}[[:space:]]" "$MODELS/configs"); then
+			read -r _ _ model defines <<<"$line"
+			# shellcheck disable=SC2086 # $defines is words
+			config "$n" "$model" $defines
+		else
+			die "no configuration or mutant '$n' in $MODELS"
+		fi
+	done ;;
+esac
+printf '%d passed, %d failed, 0 skipped\n' "$passed" "$failed"
+[ "$failed" -eq 0 ]
