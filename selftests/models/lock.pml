@@ -1,0 +1,873 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The lock word, wait_lock, the queues, the window, SPIN, sleeping and waking, retreat.
+ * Of unfair_rwsem.h, unfair_rwsem.c, unfair_rwsem_queue.h and unfair_rwsem_wait.h; names
+ * as there. What is left out is in bias.pml (slots, BIAS) and lend.pml (LENT, loans).
+ *
+ * One step is one atomic operation on the word, with what wait_lock protects before or
+ * after it: that commutes with all that others do without wait_lock. So taking wait_lock
+ * belongs to the first operation under it, and giving it away to the last. A loop around
+ * try_cmpxchg that decides by the word alone is one step: it takes effect where the last
+ * read or the successful exchange is. A wakeup comes with the end of wait_lock: one that
+ * comes later is one whose task is scheduled later.
+ *
+ * Time and luck are choices: whether a task runs, whether it spins or sleeps, how long it
+ * has waited, when a window is over, whether so many writers have passed. Readers leave
+ * their queue in any order, which covers the one by priority and by age. A signal may come
+ * to the tasks of KILL, or, as chosen before the start, to nobody: so none is saved by it.
+ *
+ *	NR, NW		readers, writers; each takes the lock PASSES times
+ *	MAX_WAKES	max_wakes(): the CPUs
+ *	KILL		who may be killed, a set
+ *	DOWNGRADE	writers may downgrade
+ *	BOUNDED, LIVE	see below
+ *
+ * Checked: assertions (see check() and acquired_write()), and that no run ends with somebody
+ * waiting. Mutants are made by sed, see mutants/.
+ */
+#ifndef NR
+#define NR		2
+#endif
+#ifndef NW
+#define NW		2
+#endif
+#ifndef PASSES
+#define PASSES		1
+#endif
+#ifndef MAX_WAKES
+#define MAX_WAKES	1
+#endif
+
+#ifndef KILL
+#define KILL		(BIT(N) - 1)
+#endif
+#ifndef DOWNGRADE
+#define DOWNGRADE	true
+#endif
+
+#define N		(NR + NW)
+
+
+/* The word: flags, then the readers' count, or the owner from 1 on. */
+#define WRITER		1
+#define WWAIT		2
+#define RWAIT		4
+#define WINDOW		8
+#define SPIN		16
+#define READER		32
+#define FLAGS		31
+#define OWNED_BY(id)	(((id) + 1) * READER | WRITER)
+#define is_held(v)	((v) & WRITER || (v) & ~FLAGS)
+
+#define BIT(id)		(1 << (id))
+#define NOBODY		255
+
+short word;
+byte wait_lock;			/* whose, from 1 on */
+byte prio[N];			/* of writers; lower comes first */
+byte spin_prio;			/* 0: nobody passes */
+
+/* All under wait_lock. */
+byte writers[NW];		/* the queue, first come first */
+byte nr_writers;
+byte readers;			/* the queue: a set */
+byte invited;			/* readers whose window is the last one */
+byte due;			/* window_due */
+bool window_used;
+byte called;			/* a set: writers expected to look */
+byte asleep;			/* a set: waiters, as w->asleep says */
+
+byte woken;			/* a set: sleepers that wake_up_process() was called for */
+byte napping;			/* a set: sleepers with a timer */
+byte may_be_killed;		/* a set */
+
+/* For the assertions alone. */
+byte reads, writes;		/* tasks within their sections */
+byte waiting;			/* a set: readers in the slow path */
+byte started;			/* readers that have begun */
+
+#define is_window_open()	((word & WINDOW) != 0)
+
+/*
+ * With BOUNDED, time is counted, and tasks run when they are expected to: a reader is overdue
+ * when BOUND writers have released since it queued, nobody has its turn before, and a window
+ * is not over before those that are invited are in. Then nobody is passed more often than the
+ * documents say.
+ */
+#ifdef BOUNDED
+#ifndef BOUND
+#define BOUND		1
+#endif
+byte releases[NR];		/* by writers, since the reader queued */
+byte overdue;			/* a set of readers */
+byte passed[NR];		/* writers that came in since it queued */
+byte readers_in;		/* past the writers that wait, since the last one released */
+
+#define MORE_WINDOWS		false
+#define TIME_IS_OPEN		false
+/* within the bound, and the one that comes in as it passes */
+#define reader_is_bounded	(passed[i] <= BOUND)
+/* one window for each write section */
+#define writer_is_bounded	(readers_in <= MAX_WAKES)
+
+inline count_release()
+{
+	readers_in = 0;
+	i = 0;
+	do
+	:: i < NR ->
+		releases[i] = releases[i] + (readers & BIT(i) && releases[i] < BOUND -> 1 : 0);
+		overdue = (releases[i] >= BOUND -> overdue | BIT(i) : overdue);
+		i++
+	:: else -> break
+	od;
+	i = 0
+}
+
+inline forget(id)
+{
+	releases[id] = 0;
+	overdue = overdue & ~BIT(id);
+	passed[id] = 0
+}
+
+inline count_bypass_by_reader()
+{
+	readers_in = readers_in + (word & WWAIT -> 1 : 0);
+	assert(writer_is_bounded);
+	forget(me)
+}
+
+inline count_bypass_by_writer()
+{
+	i = 0;
+	do
+	:: i < NR ->
+		passed[i] = passed[i] + (waiting & BIT(i) && (readers & BIT(i) || invited & BIT(i)) -> 1 : 0);
+		assert(reader_is_bounded);
+		i++
+	:: else -> break
+	od;
+	i = 0
+}
+#else
+#define overdue			255
+#define MORE_WINDOWS		true
+#define TIME_IS_OPEN		true
+#define forget(id)		skip
+#define count_release()		skip
+#define count_bypass_by_reader()	skip
+#define count_bypass_by_writer()	skip
+#endif
+
+/*
+ * With LIVE, no run may go on for ever. wait_lock is fair in the kernel, and not here, so
+ * nobody takes it again and again for nothing: who spins looks when there is something to
+ * see, and a nap is over when what it waits for is, or it has lasted long enough.
+ */
+#ifdef LIVE
+#define reader_looks	(!(readers & BIT(me)) || !(word & (WRITER | WWAIT | SPIN)))
+#define writer_looks	(!is_held(word) && !is_window_open() && writers[0] == me && !(word & SPIN))
+#define nap_is_over	(!is_held(word) && !is_window_open() && !(word & SPIN))
+#define LONG_ENOUGH	true
+#else
+#define reader_looks	true
+#define writer_looks	true
+#define nap_is_over	true
+#define LONG_ENOUGH	false
+#endif
+
+/* All of these are used within atomic. */
+
+#define lock()		wait_lock == 0 -> wait_lock = me + 1
+
+/*
+ * Nobody waits for a task that need not be running. A free lock has somebody on its way:
+ * the first writer is not asleep, or wakes by itself; so is a reader, where readers wait
+ * for nobody.
+ */
+#define writers_are_called	(wait_lock || is_held(word) || word & (WINDOW | SPIN) ||	\
+				 !nr_writers || !(asleep & BIT(writers[0])) ||		\
+				 napping & BIT(writers[0]))
+#define readers_are_called	(wait_lock || word & (WRITER | WWAIT | SPIN) || !readers ||	\
+				 waiting & ~asleep)
+
+#define flags_are_right		(!(word & WWAIT) == !nr_writers && !(word & RWAIT) == !readers)
+#define no_window_with_writer	(!(word & WRITER) || !(word & WINDOW))
+#define no_writer_within	(!writes)
+#define nobody_within		(!reads && !writes)
+#define no_grant_to_a_sleeper	(!(asleep & BIT(me)))
+#define nobody_is_lost		(!wait_lock && !(word & ~WINDOW) && !reads && !writes &&	\
+				 !nr_writers && !readers)
+
+inline check()
+{
+	assert(writers_are_called);
+	assert(readers_are_called)
+}
+
+inline unlock_and_wake()
+{
+	/* the flags say what the queues are */
+	assert(flags_are_right);
+	assert(no_window_with_writer);
+	wait_lock = 0;
+	woken = woken | wakes;
+	wakes = 0;
+	check()
+}
+
+inline flags_of(win)
+{
+	f = (nr_writers -> WWAIT : 0) | (readers -> RWAIT : 0) | (win -> WINDOW : 0)
+}
+
+inline sync_flags(win)
+{
+	flags_of(win);
+	/* a writer that spins may have been quicker than the window */
+	f = (word & WRITER -> f & ~WINDOW : f);
+	word = (word & ~(WWAIT | RWAIT | WINDOW)) | f;
+	f = 0
+}
+
+/* --- the queues ---------------------------------------------------------- */
+
+/* By priority, then by arrival. */
+inline queue_writer()
+{
+	x = nr_writers;
+	do
+	:: x > 0 && prio[writers[x - 1]] > prio[me] -> writers[x] = writers[x - 1]; x--
+	:: else -> break
+	od;
+	writers[x] = me;
+	nr_writers++;
+	queued = true;
+	x = 0
+}
+
+inline unqueue_writer()
+{
+	if
+	:: queued ->
+		x = 0;
+		do
+		:: writers[x] != me -> x++
+		:: else -> break
+		od;
+		nr_writers--;
+		do
+		:: x < nr_writers -> writers[x] = writers[x + 1]; x++
+		:: else -> break
+		od;
+		writers[nr_writers] = 0;
+		x = 0
+	:: else
+	fi;
+	queued = false
+}
+
+inline queue_reader()
+{
+	readers = readers | BIT(me);
+	invited = invited & ~BIT(me)
+}
+
+#define unqueue_reader(id)	readers = readers & ~BIT(id)
+
+/* --- waking -------------------------------------------------------------- */
+
+inline wake_later(id)
+{
+	called = (id >= NR -> called | BIT(id) : called);
+	if
+	:: asleep & BIT(id) ->
+		asleep = asleep & ~BIT(id);
+		wakes = wakes | BIT(id)
+	:: else
+	fi
+}
+
+/* Whether one that is not asleep is on a CPU, and how long ago it was called: choices. */
+inline call_first_writer()
+{
+	x = 0;
+	do
+	:: x >= nr_writers -> break
+	:: x < nr_writers && (asleep & BIT(writers[x]) || !(called & BIT(writers[x]))) ->
+		if
+		:: true -> wake_later(writers[x])
+		:: !(asleep & BIT(writers[x])) -> skip
+		fi;
+		break
+	:: x < nr_writers && !(asleep & BIT(writers[x])) && called & BIT(writers[x]) -> break
+	:: x < nr_writers && !(asleep & BIT(writers[x])) && called & BIT(writers[x]) -> x++
+	od;
+	x = 0
+}
+
+/* One of those in @set. */
+inline choose(set)
+{
+	x = 0;
+	do
+	:: set & BIT(x) -> break
+	:: set & ~(BIT(x + 1) - 1) -> x++
+	od
+}
+
+inline wake_readers(nr)
+{
+	n = nr;
+	do
+	:: n && readers ->
+		choose(readers);
+		unqueue_reader(x);
+		wake_later(x);
+		n--
+	:: else -> break
+	od;
+	n = 0;
+	x = 0
+}
+
+/* --- the window ---------------------------------------------------------- */
+
+/*
+ * window_left(), where the window is over. Whoever takes wait_lock next does that; here it
+ * is somebody who does nothing else.
+ */
+proctype clock()
+{
+	byte f, wakes;
+
+end:	do
+	:: atomic { wait_lock == 0 && is_window_open() && (TIME_IS_OPEN || !due) ->
+		due = 0;
+		sync_flags(false);
+		unlock_and_wake() }
+	od
+}
+
+/*
+ * Which readers are overdue, or run while it is their turn, is a choice; and whether the
+ * bound has passed since the last window.
+ */
+inline open_window()
+{
+	win = false;
+	if
+	:: readers & overdue && !is_window_open() && (!window_used || MORE_WINDOWS) ->
+		if
+		:: true ->
+			n = 0;
+			do
+			:: n < MAX_WAKES && readers & overdue ->
+				if
+				:: !n -> invited = 0; due = 0
+				:: else
+				fi;
+				choose(readers & overdue);
+				unqueue_reader(x);
+				invited = invited | BIT(x);
+				wake_later(x);
+				n++
+			:: n && (TIME_IS_OPEN || n == MAX_WAKES || !(readers & overdue)) -> break
+			od;
+			due = n;
+			window_used = true;
+			win = true;
+			n = 0;
+			x = 0
+		:: TIME_IS_OPEN
+		fi
+	:: else
+	fi
+}
+
+/* One of those that the window waits for has come, or has given up. */
+inline window_goes_on()
+{
+	win = is_window_open();
+	if
+	:: win && invited & BIT(me) && due -> due--; win = due
+	:: else
+	fi;
+	invited = invited & ~BIT(me)
+}
+
+/* Leaves in @win whether a window is open now. */
+inline choose_next()
+{
+	left = is_window_open();
+	call_first_writer();
+	if
+	:: left -> win = true; m = MAX_WAKES
+	:: else ->
+		open_window();
+		m = (win -> MAX_WAKES - due : MAX_WAKES)
+	fi;
+	if
+	:: !nr_writers -> wake_readers(m)
+	:: else
+	fi;
+	m = 0;
+	left = false
+}
+
+/* --- waiting ------------------------------------------------------------- */
+
+/* A signal, or the end of a timed wait, if one may come. */
+inline wait_over()
+{
+	if
+	:: may_be_killed & BIT(me) && !over -> over = true
+	:: true
+	fi
+}
+
+/* Sleeps, then has wait_lock again. */
+#define go_to_sleep(timer)					\
+	asleep = asleep | BIT(me);				\
+	napping = (timer -> napping | BIT(me) : napping);	\
+	unlock_and_wake()
+
+#define wake_up()						\
+	atomic { wait_lock == 0 && (woken & BIT(me) ||		\
+			(napping & BIT(me) && nap_is_over) ||	\
+			(may_be_killed & BIT(me) && !over)) ->	\
+		wait_lock = me + 1;				\
+		if						\
+		:: woken & BIT(me) || (napping & BIT(me) && nap_is_over)	\
+		:: may_be_killed & BIT(me) && !over -> over = true	\
+		fi;						\
+		woken = woken & ~BIT(me);			\
+		napping = napping & ~BIT(me);			\
+		asleep = asleep & ~BIT(me)			\
+	}
+
+/* --- readers ------------------------------------------------------------- */
+
+inline acquired_read()
+{
+	assert(no_writer_within);
+	assert(no_grant_to_a_sleeper);
+	reads++;
+	count_bypass_by_reader()
+}
+
+#define may_pass_writers()	(is_window_open() && invited & BIT(me))
+#define kept_out_reader(w)	((w) & (WRITER | WWAIT | SPIN))
+
+inline leave_read()
+{
+	left = is_window_open();
+	unqueue_reader(me);
+	forget(me);
+	window_goes_on();
+	if
+	:: left && !win && !is_held(word) -> call_first_writer()
+	:: else
+	fi;
+	left = false
+}
+
+/* try_read(), and what __unfair_down_read_slow() does if that fails. */
+inline down_read()
+{
+	if
+	:: atomic { !kept_out_reader(word) -> word = word + READER; acquired_read(); got = true }
+	:: atomic { kept_out_reader(word) -> waiting = waiting | BIT(me) };
+		atomic { lock() }
+look:
+		/* what is read of the word first */
+		atomic {
+			if
+			:: word & WRITER -> goto not_yet
+			:: !(word & WRITER) && word & (WWAIT | SPIN) && !may_pass_writers() ->
+				if
+				:: is_held(word) || !(readers & overdue & BIT(me)) -> goto not_yet
+				:: else -> open_window();
+					if
+					:: !win -> goto not_yet
+					:: else
+					fi
+				fi
+			:: !(word & WRITER) && (!(word & (WWAIT | SPIN)) || may_pass_writers()) ->
+				goto come_in
+			fi
+		}
+		atomic {
+			sync_flags(true);
+			win = false;
+			if
+			:: !may_pass_writers() -> goto not_yet
+			:: else
+			fi
+		}
+come_in:
+		atomic {
+			if
+			:: word & WRITER -> goto not_yet
+			:: else -> word = word + READER; acquired_read(); got = true
+			fi
+		}
+		atomic {
+			waiting = waiting & ~BIT(me);
+			unqueue_reader(me);
+			window_goes_on();
+			if
+			:: !nr_writers -> wake_readers(1)
+			:: else
+			fi;
+			sync_flags(win);
+			win = false;
+			unlock_and_wake();
+			goto done_read
+		}
+not_yet:
+		atomic {
+			wait_over();
+			if
+			:: over -> leave_read(); goto give_up_read
+			:: !over && !(readers & BIT(me)) ->
+				window_goes_on();
+				queue_reader();
+				sync_flags(win);
+				win = false;
+				goto look
+			:: !over && readers & BIT(me) ->
+				/* spins: and looks again, at any time */
+				unlock_and_wake();
+				goto look_again
+			:: !over && readers & BIT(me) ->
+				go_to_sleep(false)
+			fi
+		}
+		wake_up();
+		goto look;
+look_again:
+		atomic { reader_looks && lock() }
+		goto look;
+give_up_read:
+		atomic {
+			waiting = waiting & ~BIT(me);
+			sync_flags(win);
+			win = false;
+			unlock_and_wake()
+		}
+done_read:
+		atomic { over = false; invited = invited & ~BIT(me) }
+	fi
+}
+
+inline up_read()
+{
+	if
+	:: atomic { !(word & FLAGS) || word / READER > 1 -> reads--; word = word - READER }
+	:: atomic { word & FLAGS && word / READER == 1 -> skip };
+		/* up_read_locked() */
+		atomic {
+			lock();
+			reads--;
+			word = word - READER;
+			if
+			:: !is_held(word) -> choose_next()
+			:: else -> unlock_and_wake(); goto done_up
+			fi
+		}
+		atomic {
+			sync_flags(win);
+			win = false;
+			unlock_and_wake()
+		}
+done_up:	skip
+	fi
+}
+
+proctype reader(byte me)
+{
+	byte i, x, n, m, f, wakes, pass;
+	bool over, got, left, win;
+
+	/* they are all alike: the first step is taken in order */
+	atomic { started >= me -> started = (started > me -> started : me + 1) }
+	do
+	:: pass < PASSES ->
+		pass++;
+		down_read();
+		if
+		:: got -> got = false; up_read()
+		:: else
+		fi
+	:: else -> break
+	od
+}
+
+/* --- writers ------------------------------------------------------------- */
+
+/* Writers stand back for the window, until it is over. */
+#define window_is_kept(old)	(!((old) & WINDOW) && !is_held(old))
+
+/* It has changed the word already. @old is what it was. */
+inline acquired_write(old)
+{
+	assert(nobody_within);
+	assert(no_grant_to_a_sleeper);
+	assert(window_is_kept(old));
+	writes++;
+	got = true;
+	count_bypass_by_writer()
+}
+
+/*
+ * May it have the free lock before @first? How often the first one was passed, and how long
+ * ago it was called, are choices. Leaves in @may the answer, in @nap whether to ask again.
+ */
+inline may_pass_first(first)
+{
+	if
+	:: prio[me] <= prio[first]
+	:: may = false;
+		if
+		:: !(called & BIT(first)) ->
+			nap = true;
+			if
+			:: called = called | BIT(first)
+			/* it runs */
+			:: !(asleep & BIT(first)) && !LONG_ENOUGH -> skip
+			fi
+		:: else ->
+			/* the time that it has to come has passed, or not */
+			if
+			:: may = true
+			:: !LONG_ENOUGH -> nap = true
+			fi
+		fi
+	fi
+}
+
+/* Leaves in @got whether it holds the lock; else it has wait_lock. */
+inline spin_for_owner()
+{
+	if
+	:: atomic { word & WRITER && !(word & (WWAIT | SPIN)) -> word = word | SPIN };
+		spin_prio = prio[me];
+spin_on:
+		if
+		:: atomic { word & (WWAIT | WINDOW) || (!(word & WRITER) && is_held(word)) -> skip }
+		/* the owner does not run, or it must reschedule itself */
+		:: skip
+		:: atomic { !(word & (WRITER | WWAIT | WINDOW)) && !is_held(word) -> w = word };
+			spin_prio = 0;
+			atomic {
+				if
+				:: word == w ->
+					word = OWNED_BY(me) | (w & RWAIT);
+					acquired_write(w);
+					w = 0;
+					goto spun
+				:: else -> w = 0; goto spin_on
+				fi
+			}
+		fi;
+		spin_prio = 0;
+		/* who was kept out by it is seen to before this task can be preempted */
+		atomic { lock(); word = word & ~SPIN }
+	:: atomic { lock() }
+	fi;
+spun:	skip
+}
+
+/* try_write(), and what __unfair_down_write_slow() does if that fails. */
+inline down_write()
+{
+	if
+	:: atomic { !word -> word = OWNED_BY(me); acquired_write(0) }
+	:: atomic { word -> skip };
+		spin_for_owner();
+		if
+		:: got -> goto done_write
+		:: else
+		fi;
+try:
+		atomic {
+			called = called & ~BIT(me);
+			nap = false;
+			if
+			:: is_held(word) -> goto keep_waiting
+			:: else -> w = word
+			fi;
+			nap = is_window_open();
+			may = !nap;
+			passes = nr_writers && writers[0] != me;
+			if
+			:: may && passes -> may_pass_first(writers[0])
+			:: else
+			fi;
+			if
+			:: may && w & SPIN ->
+				if
+				/* may_pass_spinner() */
+				:: prio[me] <= spin_prio
+				:: may = false; nap = true
+				fi
+			:: else
+			fi;
+			if
+			:: !may -> w = 0; passes = false; goto keep_waiting
+			:: else -> may = false
+			fi
+		}
+		atomic {
+			if
+			:: word == w ->
+				f = (passes || (queued && nr_writers > 1) -> WWAIT : 0);
+				word = OWNED_BY(me) | f | (w & (RWAIT | SPIN));
+				f = 0;
+				acquired_write(w);
+				unqueue_writer();
+				w = 0;
+				passes = false;
+				unlock_and_wake();
+				goto done_write
+			:: else -> w = 0; passes = false
+			fi
+		}
+keep_waiting:
+		atomic {
+			wait_over();
+			if
+			:: over -> skip
+			:: !over && !queued ->
+				queue_writer();
+				sync_flags(is_window_open());
+				goto try
+			:: !over && queued ->
+				/* spins: and looks again, at any time */
+				unlock_and_wake();
+				goto try_again
+			:: !over && queued ->
+				go_to_sleep(nap);
+				goto sleep
+			fi;
+			/* leave_write() */
+			w = word;
+			unqueue_writer();
+			if
+			:: !nr_writers && !(w & WRITER) -> wake_readers(MAX_WAKES)
+			:: nr_writers && !is_held(w) -> call_first_writer()
+			:: else
+			fi
+		}
+		atomic {
+			sync_flags(w & WINDOW);
+			w = 0;
+			unlock_and_wake();
+			goto done_write
+		}
+sleep:
+		wake_up();
+		goto try;
+try_again:
+		atomic { writer_looks && lock() }
+		goto try;
+done_write:
+		atomic { over = false; nap = false; called = called & ~BIT(me) }
+	fi
+}
+
+/* Of the word, nothing but SPIN may have changed before that. */
+#define word_is_owners		((word & ~SPIN) == (OWNED_BY(me) | (word & (WWAIT | RWAIT))))
+
+/* Gives up write ownership for @instead: 0, or READER. */
+inline give_up_write(instead)
+{
+	atomic {
+		lock();
+		window_used = false;
+		count_release();
+		choose_next();
+		writes--;
+		reads = reads + (instead / READER);
+		flags_of(win);
+		assert(word_is_owners);
+		word = instead | f | (word & SPIN);
+		f = 0;
+		win = false;
+		unlock_and_wake()
+	}
+}
+
+inline up_write()
+{
+	if
+	:: atomic { word == OWNED_BY(me) -> writes--; word = 0 }
+	:: atomic { word != OWNED_BY(me) -> skip };
+		if
+		:: atomic { word == (OWNED_BY(me) | SPIN) -> writes--; word = SPIN }
+		:: atomic { word != (OWNED_BY(me) | SPIN) -> skip };
+			give_up_write(0)
+		fi
+	fi
+}
+
+proctype writer(byte me)
+{
+	short w;
+	byte i, x, n, m, f, wakes, pass;
+	bool over, got, left, win, nap, passes, queued, may;
+
+	do
+	:: pass < PASSES ->
+		pass++;
+		down_write();
+		if
+		:: got ->
+			got = false;
+			if
+			:: up_write()
+			:: DOWNGRADE ->
+				give_up_write(READER);
+				up_read()
+			fi
+		:: else
+		fi
+	:: else -> break
+	od
+}
+
+init
+{
+	byte i;
+
+	atomic {
+		if
+		:: skip
+		:: may_be_killed = KILL
+		fi;
+		/* writers are alike but for this */
+		prio[NR] = 1;
+		i = NR + 1;
+		do
+		:: i < N ->
+			if
+			:: prio[i] = 1
+			:: prio[i] = 2
+			fi;
+			i++
+		:: else -> break
+		od;
+		run clock();
+		i = 0;
+		do
+		:: i < NR -> run reader(i); i++
+		:: i < N && i >= NR -> run writer(i); i++
+		:: else -> break
+		od;
+		i = 0
+	}
+	_nr_pr == 2 ->
+	assert(nobody_is_lost)
+}
