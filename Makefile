@@ -31,6 +31,8 @@ help:
 	@echo '  make bench            every figure of the documents, with plots and a report'
 	@echo '  make bench-PART       of these: locks, csum, diff, share, reuse, f2fs, btrfs (see bench.sh)'
 	@echo '  make test-meta        every mutant of the product must fail its test'
+	@echo '  make verify           models of the module, and litmus tests of its barriers; 10 min'
+	@echo '  make verify-quick     those that make test runs; under a minute'
 	@echo '  make kernels          fetch and build all kernels of the matrix'
 	@echo '  make clean            what a build leaves in this folder'
 	@echo 'Kernels, compilers and logs are in $${XDG_CACHE_HOME:-~/.cache}/fscommit;'
@@ -69,6 +71,12 @@ stress-%:
 test-meta:
 	@selftests/meta/run.sh all
 
+verify:
+	@selftests/models/run.sh all
+
+verify-quick:
+	@selftests/models/run.sh quick
+
 kernels:
 	@for k in $$(awk '!/^#/ && NF && $$7 != "-" { print $$1 }' $(H)/matrix); do $(H)/kernel.sh get $$k || exit 1; done
 
@@ -82,5 +90,5 @@ clean:
 		-o -name '.module-common*' \) -delete
 	@rm -rf out
 
-.PHONY: all help module install demo test torture bench bench-btrfs test-meta kernels clean $(PORTS)
+.PHONY: all help module install demo test torture bench bench-btrfs test-meta verify verify-quick kernels clean $(PORTS)
 endif

@@ -159,6 +159,13 @@ if [ -n "${meta:-}" ] && [ -x "$TOP/selftests/meta/run.sh" ]; then
 	done < <("$TOP/selftests/meta/run.sh" quick)
 fi
 
+if [ -n "${meta:-}" ]; then
+	say "models and litmus tests"
+	while read -r name verdict seconds _; do
+		case $verdict in ok|FAIL) result meta "$name" "$verdict" "$seconds" ;; esac
+	done < <("$TOP/selftests/models/run.sh" quick)
+fi
+
 print_table
 say "logs: $LOGS"
 print_sum
