@@ -13,13 +13,15 @@
  *
  * Time and luck are choices: whether a task runs, whether it spins or sleeps, how long it
  * has waited, when a window is over, whether so many writers have passed. Readers leave
- * their queue in any order, which covers the one by priority and by age. A signal may come
- * to the tasks of KILL, or, as chosen before the start, to nobody: so none is saved by it.
+ * their queue in any order, which covers the one by priority and by age. How many signals
+ * come in all is chosen before the start: so there is a run for each in which nobody who was
+ * forgotten is saved by one more.
  *
  *	NR, NW		readers, writers; each takes the lock PASSES times
  *	MAX_WAKES	max_wakes(): the CPUs
- *	KILL		who may be killed, a set
+ *	SIGNALS		that end a wait, or times that do, at most
  *	DOWNGRADE	writers may downgrade
+ *	REAL_TIME	so many readers are, and outrank all writers
  *	BOUNDED, LIVE	see below
  *
  * Checked: assertions (see check() and acquired_write()), and that no run ends with somebody
@@ -38,15 +40,17 @@
 #define MAX_WAKES	1
 #endif
 
-#ifndef KILL
-#define KILL		(BIT(N) - 1)
+#ifndef SIGNALS
+#define SIGNALS		2
+#endif
+#ifndef REAL_TIME
+#define REAL_TIME	0
 #endif
 #ifndef DOWNGRADE
 #define DOWNGRADE	true
 #endif
 
 #define N		(NR + NW)
-
 
 /* The word: flags, then the readers' count, or the owner from 1 on. */
 #define WRITER		1
@@ -79,7 +83,7 @@ byte asleep;			/* a set: waiters, as w->asleep says */
 
 byte woken;			/* a set: sleepers that wake_up_process() was called for */
 byte napping;			/* a set: sleepers with a timer */
-byte may_be_killed;		/* a set */
+byte signals;			/* still to come */
 
 /* For the assertions alone. */
 byte reads, writes;		/* tasks within their sections */
@@ -422,7 +426,7 @@ inline choose_next()
 inline wait_over()
 {
 	if
-	:: may_be_killed & BIT(me) && !over -> over = true
+	:: signals && !over -> over = true; signals--
 	:: true
 	fi
 }
@@ -436,11 +440,11 @@ inline wait_over()
 #define wake_up()						\
 	atomic { wait_lock == 0 && (woken & BIT(me) ||		\
 			(napping & BIT(me) && nap_is_over) ||	\
-			(may_be_killed & BIT(me) && !over)) ->	\
+			(signals && !over)) ->			\
 		wait_lock = me + 1;				\
 		if						\
 		:: woken & BIT(me) || (napping & BIT(me) && nap_is_over)	\
-		:: may_be_killed & BIT(me) && !over -> over = true	\
+		:: signals && !over -> over = true; signals--	\
 		fi;						\
 		woken = woken & ~BIT(me);			\
 		napping = napping & ~BIT(me);			\
@@ -457,7 +461,8 @@ inline acquired_read()
 	count_bypass_by_reader()
 }
 
-#define may_pass_writers()	(is_window_open() && invited & BIT(me))
+#define outranks_writers()	(me < REAL_TIME && nr_writers)
+#define may_pass_writers()	((is_window_open() && invited & BIT(me)) || outranks_writers())
 #define kept_out_reader(w)	((w) & (WRITER | WWAIT | SPIN))
 
 inline leave_read()
@@ -473,12 +478,21 @@ inline leave_read()
 	left = false
 }
 
+/* They are all alike, so they may as well begin in order. */
+#define may_begin		(started >= me || REAL_TIME)
+#define begin()			started = (started > me -> started : me + 1)
+
 /* try_read(), and what __unfair_down_read_slow() does if that fails. */
 inline down_read()
 {
 	if
-	:: atomic { !kept_out_reader(word) -> word = word + READER; acquired_read(); got = true }
-	:: atomic { kept_out_reader(word) -> waiting = waiting | BIT(me) };
+	:: atomic { may_begin && !kept_out_reader(word) ->
+			begin();
+			word = word + READER;
+			acquired_read();
+			got = true
+		}
+	:: atomic { may_begin && kept_out_reader(word) -> begin(); waiting = waiting | BIT(me) };
 		atomic { lock() }
 look:
 		/* what is read of the word first */
@@ -591,8 +605,6 @@ proctype reader(byte me)
 	byte i, x, n, m, f, wakes, pass;
 	bool over, got, left, win;
 
-	/* they are all alike: the first step is taken in order */
-	atomic { started >= me -> started = (started > me -> started : me + 1) }
 	do
 	:: pass < PASSES ->
 		pass++;
@@ -843,10 +855,10 @@ init
 	byte i;
 
 	atomic {
-		if
-		:: skip
-		:: may_be_killed = KILL
-		fi;
+		do
+		:: signals < SIGNALS -> signals++
+		:: break
+		od;
 		/* writers are alike but for this */
 		prio[NR] = 1;
 		i = NR + 1;

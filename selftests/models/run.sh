@@ -14,6 +14,8 @@
 
 passed=0
 failed=0
+# of small searches most of the time goes into compiling
+optimize=-O2
 what=${1:-all}
 
 # verdict NAME START STATUS [TEXT...]
@@ -102,7 +104,7 @@ config()
 {
 	local name=$1 model=$2 start=$SECONDS out=$WORK/$1 n mb
 	shift 2
-	search "$MODELS/$model.pml" "$*" "$out"
+	search "$MODELS/$model.pml" "$*" "$out" "$optimize"
 	if n=$(states "$out"); then
 		mb=$(awk '/total actual memory usage/ { print int($1) }' "$out/pan")
 		verdict "model:$name" "$start" 0 "$n states, $mb MB, $model $*"
@@ -126,7 +128,6 @@ mutant()
 		verdict "mutant:$name" "$start" 1 "changes nothing"
 		return
 	fi
-	# found soon: most of the time goes into compiling
 	search "$WORK/$name.pml" "$defines" "$out" -O1
 	if said=$(broken "$out" 2>/dev/null) && [[ ${said% *} =~ ^($property)$ ]]; then
 		verdict "mutant:$name" "$start" 0 "breaks ${said% *} in ${said##* } steps"
@@ -154,7 +155,7 @@ case $what in
 quick)
 	check_letters
 	litmus
-	configs quick
+	optimize=-O1 configs quick
 	for f in "$MODELS"/mutants/*.sed; do
 		grep -q '^# quick$' "$f" && mutant "$f"
 	done ;;
@@ -162,7 +163,7 @@ all)
 	say "litmus tests (20 s), small models (1 min), mutants (3 min), large models (6 min)"
 	check_letters
 	litmus
-	configs quick
+	optimize=-O1 configs quick
 	for f in "$MODELS"/mutants/*.sed; do
 		mutant "$f"
 	done
