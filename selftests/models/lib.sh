@@ -67,7 +67,7 @@ search()
 		cd "$out" || exit 2
 		spin -a "${defines[@]}" m.pml >spin.log 2>&1 || exit 2
 		explore "$optimize" -DSAFETY
-		case $2 in *-DLIVE*) [ -e m.pml.trail ] || explore "$optimize" -DNP -l -f ;; esac
+		case $2 in *-DLIVE*) [ -e m.pml.trail ] || explore "$optimize" "-DNP -DNFAIR=4" -l -f ;; esac
 		rm -f pan.[cbhmpt]
 		[ ! -e m.pml.trail ] || spin -t -p -g "${defines[@]}" m.pml >trail 2>&1 || true
 	)
@@ -78,7 +78,8 @@ explore()
 {
 	local optimize=$1 kind=$2
 	shift 2
-	gcc "$optimize" -w -DCOLLAPSE "$kind" -DVECTORSZ=2048 \
+	# shellcheck disable=SC2086 # $kind is words
+	gcc "$optimize" -w -DCOLLAPSE $kind -DVECTORSZ=2048 \
 		-DMEMLIM="${FSCOMMIT_VERIFY_MB:-8000}" -o pan.bin pan.c >gcc.log 2>&1 || exit 2
 	timeout 3600 nice -n 10 ./pan.bin -m1000000 "$@" >pan 2>&1 || true
 	rm -f pan.bin
