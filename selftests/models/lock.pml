@@ -156,7 +156,12 @@ inline count_bypass_by_writer()
 }
 #else
 #define overdue			255
+/* at any time; with LIVE not without end, as there is a bound between two of them */
+#ifdef LIVE
+#define MORE_WINDOWS		false
+#else
 #define MORE_WINDOWS		true
+#endif
 #define TIME_IS_OPEN		true
 #define forget(id)		skip
 #define count_release()		skip
