@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "stats.h"
+#include "workload.h"
 
 #define PROGRAM "fsyncbench"
 #include "options.h"
@@ -83,23 +84,7 @@ static struct shared {
 
 static int marker = -1;
 
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * 1000000000ULL + t.tv_nsec;
-}
-
 /* --- contents ------------------------------------------------------------ */
-
-static uint64_t scramble(uint64_t *seed)
-{
-	*seed ^= *seed << 13;
-	*seed ^= *seed >> 7;
-	*seed ^= *seed << 17;
-	return *seed;
-}
 
 /* What a file holds follows from its seed alone. */
 static void fill(void *to, size_t size, uint64_t seed)

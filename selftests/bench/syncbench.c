@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "stats.h"
+#include "workload.h"
 
 #define PROGRAM "syncbench"
 #include "options.h"
@@ -49,22 +50,6 @@ static struct shared {
 	_Atomic uint64_t ready, errors, reads, writes, since;
 	struct samples sync;
 } *shared;
-
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * 1000000000ULL + t.tv_nsec;
-}
-
-static uint64_t scramble(uint64_t *seed)
-{
-	*seed ^= *seed << 13;
-	*seed ^= *seed >> 7;
-	*seed ^= *seed << 17;
-	return *seed;
-}
 
 static void fail(const char *what, const char *path)
 {

@@ -9,22 +9,10 @@
 . "$(dirname "$0")/../harness/lib.sh"
 FSDIR=$TOP/selftests/filesystems
 . "$FSDIR/sites.sh"
+. "$FSDIR/tap.sh"
 
 work=$(mktemp -d "${TMPDIR:-/tmp}/fscommit-sites.XXXXXX")
 trap 'rm -rf "$work"' EXIT
-n=0 failed=0
-
-verdict()
-{
-	n=$((n + 1))
-	if [ "$1" = 0 ]; then
-		echo "ok $n $2"
-	else
-		echo "not ok $n $2"
-		sed 's/^/# /' "$work/said"
-		failed=1
-	fi
-}
 
 # sources BEFORE AFTER: the text of fs.c
 sources()

@@ -7,24 +7,12 @@
 
 . "$(dirname "$0")/../../harness/lib.sh"
 . "$TOP/selftests/filesystems/sites.sh"
+. "$TOP/selftests/filesystems/tap.sh"
 . "$TOP/selftests/filesystems/btrfs/options"
 
 original=${1:?folder} patched=${2:?folder}
 work=$(mktemp -d "${TMPDIR:-/tmp}/fscommit-btrfs-sites.XXXXXX")
 trap 'rm -rf "$work"' EXIT
-n=0 failed=0
-
-verdict()
-{
-	n=$((n + 1))
-	if [ "$1" = 0 ]; then
-		echo "ok $n $2"
-	else
-		echo "not ok $n $2"
-		sed 's/^/# /' "$work/said"
-		failed=1
-	fi
-}
 
 # check FOLDER: as port.sh does
 check() { check_eb "$original" "$1" && check_roots "$original" "$1"; }

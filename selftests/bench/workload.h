@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What the benchmarks on mounted filesystems share: time, and numbers from a seed. */
+#ifndef FSCOMMIT_BENCH_WORKLOAD_H
+#define FSCOMMIT_BENCH_WORKLOAD_H
+
+#include <stdint.h>
+#include <time.h>
+
+static inline uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000000000ULL + t.tv_nsec;
+}
+
+/* The next one (xorshift, G. Marsaglia); a seed of 0 stays 0. */
+static inline uint64_t scramble(uint64_t *seed)
+{
+	*seed ^= *seed << 13;
+	*seed ^= *seed >> 7;
+	*seed ^= *seed << 17;
+	return *seed;
+}
+
+#endif /* FSCOMMIT_BENCH_WORKLOAD_H */
