@@ -11,6 +11,8 @@
 #   LOADS=          like "8:nice:19 32:idle": low-priority tasks and what they are; there are
 #                   nice:N, idle, weight:N and quota:PERCENT, see fsyncbench --help
 #   BUSY=4          tasks at nice 0 that spin
+#   MEDIUM=disk     or ram: a brd in the guest, which takes no time; what is left then is what
+#                   tasks wait for each other and for a CPU
 #   CKPT=           nice, fifo: f2fs's own threads at nice -20 or SCHED_FIFO, for all variants
 #   TRACE=1         one more run of each load, traced on VARIANTS (ours if not named): where
 #                   the time goes
@@ -45,9 +47,10 @@ f2fs_plan()
 			knobs=$(f2fs_variants | awk -v n="$name" '$1 == n { print $3 }')
 			low="-n $n --low=$class -b ${BUSY:-4}"
 			# fsyncs at a pace: as many for each, so that the work can be compared
-		[ "$class" != alone ] || low="-n $n --low=nice:0 -b 0 --timed=nice:0 --pause=250000"
-			echo "test $name.${load//:/-} 200 CKPT=${CKPT:-} sh /fscommit/f2fs_guest.sh" \
-				"f2fs-$name $name.${load//:/-}${knobs:+:$knobs} $low -D $duration"
+			[ "$class" != alone ] || low="-n $n --low=nice:0 -b 0 --timed=nice:0 --pause=250000"
+			echo "test $name.${load//:/-} 200 CKPT=${CKPT:-} DISK=$disk sh /fscommit/f2fs_guest.sh" \
+				"f2fs-$name $name.${load//:/-}${knobs:+:$knobs} $low -D $duration" \
+				"--title='f2fs, fsync: $title'"
 		done
 	done
 	echo 'unload fscommit'
@@ -60,8 +63,8 @@ f2fs_boot()
 	mkdir -p "$dir"
 	: >"$LOGS/bench-f2fs.log"
 	step "f2fs on $kernel, $(basename "$dir"): $(grep -c '^test' "$CACHE/build/bench-f2fs.plan") runs" \
-		"$usually" "$LOGS/bench-f2fs.log" boot_and_follow "$dir" --timeout 3600 --mem 2G \
-		--disk 1G --with mkfs.f2fs --with fsck.f2fs --with chrt "${kmods[@]}" "$kernel" \
+		"$usually" "$LOGS/bench-f2fs.log" boot_and_follow "$dir" --timeout 3600 --mem 3G \
+		"${store[@]}" --with mkfs.f2fs --with fsck.f2fs --with chrt "${kmods[@]}" "$kernel" \
 		"$CACHE/build/bench-f2fs.plan" "$tree/module/fscommit.ko" "$modules"/*.ko \
 		"$CACHE/build/bench/fsyncbench" "$bench"/f2fs_guest.sh "$bench"/f2fs_trace_guest.sh ||
 		die "f2fs: $(cat "$dir/verdict" 2>/dev/null || echo 'the guest did not start'); see $dir"
@@ -74,7 +77,7 @@ f2fs_boot()
 f2fs()
 {
 	local kernel=${KERNEL:-uml} rounds duration loads variants usually name options tree modules \
-		kmods=() dir r ko
+		kmods=() dir r ko store disk title
 	PATH=$PATH:/usr/sbin:/sbin
 	need_packages f2fs-tools util-linux
 	case ${QUICK:-0},$kernel in
@@ -85,11 +88,19 @@ f2fs()
 	rounds=${ROUNDS:-$rounds} duration=${DURATION:-$duration} loads=${LOADS:-$loads}
 	variants=${VARIANTS:-$(f2fs_variants | cut -d' ' -f1)}
 	[ "${TRACE:-0}" = 0 ] || variants=${VARIANTS:-mutexes-expedite}
+	# the disk's name is the guest's to expand
+	# shellcheck disable=SC2016
+	case ${MEDIUM:-disk} in
+	disk) store=(--disk 1G) disk='$DISK' title='a disk' ;;
+	ram) store=(--kmod 'brd rd_nr=1 rd_size=1048576') disk=/dev/ram0
+		title='a disk in memory' ;;
+	*) die "MEDIUM=$MEDIUM: is disk or ram" ;;
+	esac
 	# before 7.0 f2fs had none of these knobs
 	case $(matrix_field "$kernel" version) in
 	6.*) variants=$(printf '%s\n' $variants | grep -vx uplift) ;;
 	esac
-	dir=$out/f2fs-$kernel${CKPT:+-$CKPT}
+	dir=$out/f2fs-$kernel${CKPT:+-$CKPT}${MEDIUM:+-$MEDIUM}
 	modules=$CACHE/build/bench-f2fs-$kernel
 	rm -rf "$modules"
 	mkdir -p "$modules" "$dir"

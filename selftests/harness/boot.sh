@@ -19,7 +19,8 @@
 #   --disk SIZE      a block device in this machine's memory, like 512M: $DISK in the
 #                    guest; the second is $DISK2, and so on
 #   --mem SIZE       the guest's memory                              [1G]
-#   --kmod NAME      a module of the kernel itself and those that it needs, loaded
+#   --kmod 'NAME [PARAM=VALUE...]'
+#                    a module of the kernel itself and those that it needs, loaded
 #                    before the plan begins
 #
 # Exit status: 0 verdict PASS; 1 FAIL, or no verdict.
@@ -111,7 +112,8 @@ if [ ${#kmods[@]} -gt 0 ] || [ ${#disks[@]} -gt 0 ]; then
 		[ ${#disks[@]} -eq 0 ] || for m in virtio_pci virtio_blk; do add_kmod "$m" || true; done
 	fi
 	for m in "${kmods[@]}"; do
-		add_kmod "$m" || say "  $name has no module $m: taken as built in"
+		add_kmod "${m%% *}" || say "  $name has no module $m: taken as built in"
+		[[ $m != *' '* ]] || echo "${m#* }" >"$root/fscommit/kmod/${m%% *}.params"
 	done
 fi
 
