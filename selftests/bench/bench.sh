@@ -64,20 +64,6 @@ plan()
 	} >"$CACHE/build/bench-$1.plan"
 }
 
-# What a boot does while it does it: into its log, of which step() shows the end.
-boot_and_follow()
-{
-	local dir=$1 pid rc=0
-	shift
-	rm -f "$dir/result"
-	tail -n +1 -F "$dir/result" 2>/dev/null &
-	pid=$!
-	"$HARNESS/boot.sh" --out "$dir" "$@" || rc=$?
-	kill "$pid" 2>/dev/null || true
-	wait "$pid" 2>/dev/null || true
-	return "$rc"
-}
-
 # boot NAME KERNEL TIMEOUT USUALLY [OPTION...]: the plan of that name
 boot()
 {

@@ -78,10 +78,11 @@ run()
 	done
 	for r in $(seq "$rounds"); do
 		dir=$out/round-$r
+		mkdir -p "$dir"
 		plan "$r" >"$CACHE/build/bench-btrfs.plan"
 		: >"$LOGS/bench-btrfs.log"
 		step "btrfs on $kernel, round $r of $rounds: $(wc -w <<<"$names") runs" "2 min" \
-			"$LOGS/bench-btrfs.log" "$HARNESS/boot.sh" --out "$dir" --timeout 1800 \
+			"$LOGS/bench-btrfs.log" boot_and_follow "$dir" --timeout 1800 \
 			--disk 1G --mem 1G --with mkfs.btrfs --with btrfs "${kmods[@]}" \
 			"$kernel" "$CACHE/build/bench-btrfs.plan" "$tree/module/fscommit.ko" \
 			"$modules"/*.ko "$CACHE/build/bench/syncbench" "$bench/btrfs_guest.sh" ||

@@ -43,6 +43,20 @@ step()
 	fi
 }
 
+# What a boot does while it does it: into its log, of which step() shows the end.
+boot_and_follow()
+{
+	local dir=$1 pid rc=0
+	shift
+	rm -f "$dir/result"
+	tail -n +1 -F "$dir/result" 2>/dev/null &
+	pid=$!
+	"$HARNESS/boot.sh" --out "$dir" "$@" || rc=$?
+	kill "$pid" 2>/dev/null || true
+	wait "$pid" 2>/dev/null || true
+	return "$rc"
+}
+
 # Installs what is missing, or prints the exact command and stops.
 need_packages()
 {
