@@ -202,12 +202,16 @@ def kind_of(cause):
 
 
 def show_kinds(into, total):
-    """One line: the share of each kind."""
+    """Two lines: the share of each kind, and of waits for a task that did not run."""
     kinds = collections.Counter()
     for (_, cause), at in into.items():
         kinds[kind_of(cause)] += at["time"]
     print("  in all: " + ", ".join("%s %.2f %%" % (kind, 100 * time / total)
                                    for kind, time in kinds.most_common()))
+    absent = sum(at["waker wanted a CPU"] for (_, cause), at in into.items()
+                 if cause != "nothing to do")
+    print("  waited for a task that itself wanted a CPU: %.1f of %.1f ms, %.2f %%" % (
+        absent * 1e3, total * 1e3, 100 * absent / total))
 
 
 def show(into, total):
