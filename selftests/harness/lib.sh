@@ -57,15 +57,28 @@ boot_and_follow()
 	return "$rc"
 }
 
+# missing_packages PACKAGE...: those that are not installed
+missing_packages()
+{
+	local p
+	for p in "$@"; do
+		[ "$(dpkg-query -W -f '${db:Status-Status}' "$p" 2>/dev/null)" = installed ] ||
+			printf '%s\n' "$p"
+	done
+}
+
 # Installs what is missing, or prints the exact command and stops.
 need_packages()
 {
-	local missing=() p cmd
-	for p in "$@"; do
-		[ "$(dpkg-query -W -f '${db:Status-Status}' "$p" 2>/dev/null)" = installed ] ||
-			missing+=("$p")
-	done
-	[ ${#missing[@]} -eq 0 ] && return 0
+	[ -z "$(missing_packages "$@")" ] || locked packages install_missing "$@" || exit 1
+}
+
+install_missing()
+{
+	local missing cmd
+	# another run may have done it meanwhile
+	mapfile -t missing < <(missing_packages "$@")
+	[ ${#missing[@]} -gt 0 ] || return 0
 	cmd="apt-get install -y --no-install-recommends ${missing[*]}"
 	local as=()
 	if [ "$(id -u)" -ne 0 ]; then
@@ -127,7 +140,9 @@ suite_apt()
 		-o APT::Architecture="$(dpkg --print-architecture)" "$@"
 }
 
-suite_update()
+suite_update() { locked "apt-$1" read_package_lists "$1" || exit 1; }
+
+read_package_lists()
 {
 	local d=$CACHE/apt/$1
 	# once a day is enough

@@ -117,12 +117,11 @@ for k in "${kernels[@]}"; do
 	[ $((n % 2)) -eq 0 ] && wait
 done
 wait
-for k in "${kernels[@]}"; do
-	say "kernel $k"
-	run_kernel "$k"
-done
 
-if [ -n "${meta:-}" ]; then
+# run_filesystems: the ports with their default options
+run_filesystems()
+{
+	local kernel name verdict seconds pass fail skip driver
 	say "filesystems"
 	while read -r kernel name verdict seconds pass fail skip; do
 		# the guest's own verdict, after the lines of its test
@@ -132,45 +131,93 @@ if [ -n "${meta:-}" ]; then
 		esac
 		result "$kernel" "$name" "$verdict" "$seconds" "$pass" "$fail" "$skip"
 	done < <("$TOP/selftests/filesystems/run.sh" quick)
-fi
+}
 
-n=0
-all=$(grep -cvE '^#|^$' "$HARNESS/expected")
-while read -r name kernel regex; do
-	case $name in ''|'#'*) continue ;; esac
-	n=$((n + 1))
-	[[ " ${kernels[*]} " = *" $kernel "* ]] || continue
-	[ $((n % 4)) -eq 1 ] && say "  what must be reported: $n of $all, each in a boot of its own"
-	run_expected "$name" "$kernel" "$regex" </dev/null &
-	# no timing in these: two at once
-	[ $((n % 2)) -eq 0 ] && wait
-done <"$HARNESS/expected"
-wait
-for f in "$LOGS"/expected-*.verdict; do
-	[ -e "$f" ] || continue
-	read -r name verdict seconds <"$f"
-	result reported "$name" "$verdict" "$seconds"
-done
+# run_all_expected: on those of the kernels that are tested
+run_all_expected()
+{
+	local n=0 all name kernel regex verdict seconds f
+	all=$(grep -cvE '^#|^$' "$HARNESS/expected")
+	while read -r name kernel regex; do
+		case $name in ''|'#'*) continue ;; esac
+		n=$((n + 1))
+		[[ " ${kernels[*]} " = *" $kernel "* ]] || continue
+		[ $((n % 4)) -eq 1 ] && say "  what must be reported: $n of $all, each in a boot of its own"
+		run_expected "$name" "$kernel" "$regex" </dev/null &
+		[ $((n % 2)) -eq 0 ] && wait
+	done <"$HARNESS/expected"
+	wait
+	for f in "$LOGS"/expected-*.verdict; do
+		[ -e "$f" ] || continue
+		read -r name verdict seconds <"$f"
+		result reported "$name" "$verdict" "$seconds"
+	done
+}
 
-if [ -n "${meta:-}" ] && [ -x "$TOP/selftests/meta/run.sh" ]; then
+run_meta()
+{
+	local name verdict seconds
 	say "tests of the tests"
 	while read -r name verdict seconds; do
 		result meta "$name" "$verdict" "$seconds"
 	done < <("$TOP/selftests/meta/run.sh" quick)
-fi
+}
 
-if [ -n "${meta:-}" ]; then
+run_models()
+{
+	local name verdict seconds ended=0
 	say "models and litmus tests"
-	n=0
 	while read -r name verdict seconds _; do
 		case $verdict in
 		ok|FAIL) result meta "$name" "$verdict" "$seconds" ;;
-		passed,) n=1 ;;
+		passed,) ended=1 ;;
 		esac
 	done < <("$TOP/selftests/models/run.sh" quick)
-	# it did not come to its end
-	[ "$n" -eq 1 ] || result meta models FAIL 0
-fi
+	[ "$ended" -eq 1 ] || result meta models FAIL 0
+}
+
+run_kernels()
+{
+	local k
+	for k in "$@"; do
+		say "kernel $k"
+		run_kernel "$k"
+	done
+}
+
+# lane NAME COMMAND...: its results go to a file, since it runs beside another one. A lane
+# that did not come to its end has failed.
+lane()
+{
+	local name=$1 c
+	shift
+	RESULTS=()
+	for c in "$@"; do
+		# shellcheck disable=SC2086 # with its arguments
+		$c
+	done
+	result "$name" lane ok "$SECONDS"
+	printf '%s\n' "${RESULTS[@]}" >"$LOGS/lane-$name"
+}
+
+# Emulated guests in one lane, the rest in the other: neither uses all of two CPUs, and no test
+# judges by the clock.
+emulated=() native=()
+for k in "${kernels[@]}"; do
+	case $(matrix_field "$k" kind) in
+	uml) native+=("$k") ;;
+	*) emulated+=("$k") ;;
+	esac
+done
+lane emulated "run_kernels ${emulated[*]}" ${meta:+run_meta run_models} &
+lane native "run_kernels ${native[*]}" ${meta:+run_filesystems} run_all_expected &
+wait
+for lane in emulated native; do
+	[ -e "$LOGS/lane-$lane" ] || { result any "$lane-guests" FAIL 0; continue; }
+	while read -r kernel name verdict seconds pass fail skip; do
+		[ "$name" = lane ] || result "$kernel" "$name" "$verdict" "$seconds" "$pass" "$fail" "$skip"
+	done <"$LOGS/lane-$lane"
+done
 
 print_table
 say "logs: $LOGS"
