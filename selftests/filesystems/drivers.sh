@@ -67,6 +67,29 @@ prepare_drivers()
 	done
 }
 
+# prepare_delay KERNEL FOLDER: dm-delay; sets `delay`, what boot.sh needs for it, and `load_delay`, lines
+# of a plan. Our own kernels have none in their configuration: it is built from their source.
+prepare_delay()
+{
+	local kernel=$1 folder=$2 kdir source dir log=$LOGS/dm-delay-$1.log
+	# shellcheck disable=SC2034 # for the caller
+	delay=(--kmod dm_delay) load_delay=''
+	[ "$(matrix_field "$kernel" kind)" = uml ] || return 0
+	kdir=$("$HARNESS/kernel.sh" get "$kernel")/kdir
+	source=$("$HARNESS/kernel.sh" source "$(matrix_field "$kernel" version)")
+	[ ! -e "$kdir/drivers/md/dm-delay.ko" ] || return 0
+	dir=$CACHE/build/fs/$kernel/dm-delay
+	mkdir -p "$dir"
+	cp "$source/drivers/md/dm-delay.c" "$dir/"
+	echo 'obj-m := dm-delay.o' >"$dir/Kbuild"
+	: >"$log"
+	step "building dm-delay for $kernel" "5 s" "$log" \
+		"$HARNESS/kernel.sh" build "$kernel" "$dir" modules || die "cannot build dm-delay"
+	# shellcheck disable=SC2034 # for the caller
+	delay=() load_delay="load dm-delay"
+	cp "$dir/dm-delay.ko" "$folder/"
+}
+
 # verdict_of OUT: what a guest said, test by test; fails if one of them did
 verdict_of()
 {

@@ -32,6 +32,7 @@
 #   patches   the semantic patches of FS/ to apply, in this order, each with options
 #             for spatch, and sed scripts for the macros that those do not see; with
 #             none the driver is built as it is, and needs no fscommit
+#   alone     1: it needs none with these patches either
 #   files     sources of ours that become part of the driver
 #   flags     more for the compiler
 #   checks    functions to call with two folders, the source before and after the
@@ -48,7 +49,7 @@ fs=${1:-}
 [ -e "$FSDIR/$fs/options" ] ||
 	die "no patches for '$fs'; there are: $(cd "$FSDIR" && printf '%s ' */options | sed 's:/options::g')"
 shift
-module=$fs config=() options=() variant='' patches=() files=() flags=() checks=()
+module=$fs config=() options=() variant='' patches=() alone='' files=() flags=() checks=()
 # shellcheck source=/dev/null
 . "$FSDIR/$fs/options"
 
@@ -201,6 +202,8 @@ build_driver()
 			say "$fs-$variant: every site of $KSRC is converted"
 			exit
 		fi
+	fi
+	if [ ${#patches[@]} -gt 0 ] && [ -z "$alone" ]; then
 		tree=$(product) || exit 1
 		cp "$TOP/selftests/test_modules/import_fscommit.h" "$FSDIR/import_fscommit.c" "$tmp/src/"
 		echo "$module-y += import_fscommit.o" >>"$tmp/src/Makefile"

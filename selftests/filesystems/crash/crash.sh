@@ -11,6 +11,8 @@
 # POINTS=100      crashes of each driver
 # SEED=NUM        of the workload and the points; printed, the time if not given
 # DURATION=30     seconds of the workload of each driver
+# LATE=MS         writes to every other block take so long, and flushes do not: what an fsync
+#                 does not wait for is lost
 # DRIVERS=LIST    port.sh's options of each, with commas between; `default` has none
 #
 # The workload is not the same twice, with one seed either: tasks race. A point that has
@@ -30,7 +32,7 @@ quick) points=10 duration=4 drivers=$(our_drivers "$fs" | cut -d " " -f 1) ;;
 meta) points=6 duration=4 drivers=$(control_driver "$fs") ;;
 *) die "crash.sh: $mode is none of: quick, meta" ;;
 esac
-points=${POINTS:-$points} duration=${DURATION:-$duration} seed=${SEED:-$(date +%s)}
+points=${POINTS:-$points} duration=${DURATION:-$duration} seed=${SEED:-$(date +%s)} late=${LATE:-0}
 drivers=${DRIVERS:-$drivers}
 for n in "$points" "$duration" "$seed"; do
 	[[ $n =~ ^[1-9][0-9]{0,9}$ ]] || die "POINTS, DURATION and SEED are numbers from 1: $n is not"
@@ -38,6 +40,7 @@ done
 if [ "$points" -gt 10000 ] || [ "$duration" -gt 3600 ]; then
 	die "at most POINTS=10000 DURATION=3600"
 fi
+[[ $late =~ ^[0-9]{1,3}$ ]] || die "LATE is a number of milliseconds, up to 999: $late is not"
 slow=1
 [ "$(matrix_field "$kernel" kind)" = uml ] || slow=8
 [ "$kernel" != uml-debug ] || slow=4
@@ -49,17 +52,21 @@ out=$LOGS/crash-$fs-$kernel boot=() product=''
 # shellcheck disable=SC2086 # a list
 prepare_drivers "$fs" "$kernel" "$out.drivers" $drivers
 
+delay=() load_delay=''
+[ "$late" -eq 0 ] || prepare_delay "$kernel" "$out.drivers"
+
 # A run with next to no promises proves nothing: one in two seconds is far below what any
 # of them makes.
 least=$((duration / 2 > 0 ? duration / 2 : 1))
 limit=$(((duration * 3 + points * 4 + 60) * slow))
 n=0
 {
+	[ -z "$load_delay" ] || echo "$load_delay"
 	[ -z "$product" ] || echo "load fscommit"
 	for d in $drivers; do
 		file=$(driver_file "$d")
 		echo "load $file"
-		run="crash_guest $fs $file $points $seed $duration $least"
+		run="LATE=$late crash_guest $fs $file $points $seed $duration $least"
 		case $mode in
 		meta)
 			echo "test early $limit $run 0 --mark-early"
@@ -80,7 +87,7 @@ say "crashes of $fs on $kernel: $n runs of $points points, SEED=$seed; all in $o
 step "crashing, replaying, checking" "$((n * (duration + points) * slow)) s" "$out.log" \
 	"$HARNESS/boot.sh" --out "$out" --timeout $((limit * n + 60)) --mem 1G \
 	--disk "$size" --disk 1500M --disk "$size" --kmod dm_log_writes --kmod loop \
-	--with dmsetup --with losetup "${boot[@]}" \
+	--with dmsetup --with losetup "${boot[@]}" "${delay[@]}" \
 	"$kernel" "$out.plan" "$out.drivers"/*.ko "$programs"/filesystems/crash/crash_* \
 	"$FILESYSTEMS/crash/crash_guest" || true
 if [ "$mode" = meta ]; then

@@ -268,6 +268,7 @@ static void explain(const struct model *m, uint32_t serial)
 	static const char * const kinds[] = { "", "create", "write", "truncate", "fsync", "rename",
 		"unlink", "fsync of directory", "sync" };
 	static int explained;
+	bool created = false;
 	uint32_t n, nr = atomic_load(&m->log->begun);
 
 	if (explained++ >= 3 && !verbose)
@@ -275,7 +276,9 @@ static void explain(const struct model *m, uint32_t serial)
 	for (n = 0; n < nr; n++) {
 		const struct op *op = &m->log->ops[n];
 
-		if (op->file != serial && (!m->promised[n] || op->file))
+		created |= op->file == serial;
+		/* fsyncs of the directory count while there is a file */
+		if (op->file != serial && (!created || !m->promised[n] || op->file))
 			continue;
 		printf("#   %u: %s n%02u n%02u, blocks %u+%u", n, kinds[op->kind], op->name,
 		       op->name2, op->block, op->nr);

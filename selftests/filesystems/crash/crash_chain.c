@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * crash_chain - the blocks from which f2fs recovers what was fsynced, and the hole in them
+ *
+ *	crash_chain DEVICE [INODE]
+ *
+ * Each node block names the address that is allocated after its own. Recovery begins at the
+ * address at which the checkpoint says that allocation goes on, and ends at the first block
+ * that is not of this checkpoint. What was allocated behind it is lost, though it is there:
+ * such blocks are counted in the segment where the chain ends. With an INODE, its blocks in
+ * the chain and behind it are printed. To be run before the mount, which recovers and writes a
+ * checkpoint.
+ */
+#define _GNU_SOURCE
+#include <endian.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+#include <unistd.h>
+
+#define PROGRAM "crash_chain"
+#include "../../bench/options.h"
+
+#define BLOCK		4096
+#define F2FS_MAGIC	0xf2f52010u
+#define WARM_NODE	1		/* where the node blocks of files go */
+#define CRC_RECOVERY	0x40
+#define NOCRC_RECOVERY	0x200
+#define FSYNC_MARK	(1u << 1)
+
+/* The beginning of the superblock, and of a checkpoint; as on the disk, little endian. */
+struct super {
+	uint32_t magic;
+	uint16_t major, minor;
+	uint32_t log_sector, log_sectors, log_block, log_segment, unused[5];
+	uint32_t counts[7];
+	uint32_t segment0, checkpoint, sit, nat, ssa, main;
+} __attribute__((packed));
+
+struct checkpoint {
+	uint64_t version, user_blocks, valid_blocks;
+	uint32_t reserved, overprovision, free;
+	uint32_t node_segment[8];
+	uint16_t node_offset[8];
+	uint32_t data_segment[8];
+	uint16_t data_offset[8];
+	uint32_t flags, blocks, summary, valid_nodes, valid_inodes, next_nid, sit_size, nat_size;
+	uint32_t crc_offset;
+} __attribute__((packed));
+
+/* The end of each node block. */
+struct footer {
+	uint32_t nid, inode, flags;
+	uint64_t version;
+	uint32_t next;
+} __attribute__((packed));
+
+static int fd;
+static unsigned char block[BLOCK];
+
+static void get(uint64_t address)
+{
+	if (pread(fd, block, BLOCK, address * BLOCK) != BLOCK)
+		fatal("cannot read block %llu", (unsigned long long)address);
+}
+
+/* A pack is whole if its last block is a copy of the first; returns its version, or 0. */
+static uint64_t read_pack(uint64_t address, struct checkpoint *cp, uint32_t *crc)
+{
+	uint32_t offset;
+
+	get(address);
+	memcpy(cp, block, sizeof(*cp));
+	offset = le32toh(cp->crc_offset);
+	if (offset > BLOCK - sizeof(*crc) || le32toh(cp->blocks) < 2 || le32toh(cp->blocks) > 512)
+		return 0;
+	memcpy(crc, block + offset, sizeof(*crc));
+	get(address + le32toh(cp->blocks) - 1);
+	return memcmp(cp, block, sizeof(*cp)) ? 0 : le64toh(cp->version);
+}
+
+static bool recoverable(const struct footer *f, uint64_t version, bool with_crc)
+{
+	uint64_t v = le64toh(f->version);
+
+	return with_crc ? v == version : (uint32_t)v == (uint32_t)version;
+}
+
+int main(int argc, char **argv)
+{
+	uint64_t version[2], cp_version, at, begin, end, main_area, segment;
+	uint32_t crc[2], inode, chain = 0, fsynced = 0, behind = 0;
+	struct checkpoint cp[2], *c;
+	struct footer f;
+	struct super s;
+	bool with_crc;
+	int n;
+
+	if (argc != 2 && argc != 3)
+		fatal("crash_chain DEVICE [INODE]");
+	inode = argc == 3 ? number("INODE", argv[2], 1, UINT32_MAX) : 0;
+	fd = open(argv[1], O_RDONLY);
+	if (fd < 0)
+		fatal("%s: %s", argv[1], strerror(errno));
+	get(0);
+	memcpy(&s, block + 1024, sizeof(s));
+	if (le32toh(s.magic) != F2FS_MAGIC)
+		fatal("%s: no f2fs", argv[1]);
+	segment = 1ull << le32toh(s.log_segment);
+	main_area = le32toh(s.main);
+	for (n = 0; n < 2; n++)
+		version[n] = read_pack(le32toh(s.checkpoint) + n * segment, &cp[n], &crc[n]);
+	n = version[1] > version[0];
+	if (!version[n])
+		fatal("%s: no checkpoint", argv[1]);
+	c = &cp[n];
+	with_crc = le32toh(c->flags) & CRC_RECOVERY && !(le32toh(c->flags) & NOCRC_RECOVERY);
+	cp_version = version[n] | (with_crc ? (uint64_t)le32toh(crc[n]) << 32 : 0);
+	at = begin = main_area + le32toh(c->node_segment[WARM_NODE]) * segment +
+		     le16toh(c->node_offset[WARM_NODE]);
+	for (;; at = le32toh(f.next)) {
+		get(at);
+		memcpy(&f, block + BLOCK - sizeof(f), sizeof(f));
+		/* a loop is no chain either */
+		if (!recoverable(&f, cp_version, with_crc) || chain > 100000)
+			break;
+		chain++;
+		fsynced += !!(le32toh(f.flags) & FSYNC_MARK);
+		if (inode && le32toh(f.inode) == inode)
+			printf("# inode %u: node %u at %llu, in the chain\n", inode,
+			       le32toh(f.nid), (unsigned long long)at);
+	}
+	printf("# checkpoint %llx: a chain of %u node blocks from %llu on, %u of an fsync; ends at %llu",
+	       (unsigned long long)version[n], chain, (unsigned long long)begin, fsynced,
+	       (unsigned long long)at);
+	end = main_area + ((at - main_area) / segment + 1) * segment;
+	for (at++; at < end; at++) {
+		get(at);
+		memcpy(&f, block + BLOCK - sizeof(f), sizeof(f));
+		if (!recoverable(&f, cp_version, with_crc))
+			continue;
+		behind++;
+		if (inode && le32toh(f.inode) == inode)
+			printf("\n# inode %u: node %u at %llu, behind the hole\n", inode,
+			       le32toh(f.nid), (unsigned long long)at);
+	}
+	printf("; %u behind this hole\n", behind);
+	return 0;
+}

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: GPL-2.0
+// FSYNC=chain: an fsync flushes the disk's cache when every node block before its own has
+// been written.
+//
+// f2fs recovers what was fsynced since the checkpoint along a chain: each node block names
+// the address that is allocated after its own. So an fsync is worth nothing until its own
+// block, and all that were allocated before it, are on the disk. f2fs numbers the blocks
+// before it allocates, and waits for numbers up to its own. That leaves out
+//
+//   - the first one since the mount or a checkpoint: its number is 0, which means that there
+//     is nothing to wait for
+//   - blocks with a later number that were allocated earlier: tasks race between the two
+//   - one's own block, when another task's fsync of that file is just writing it
+//
+// Who has allocated has a number. So it is enough to wait for all numbers that are given when
+// one's own block is allocated. None given: a checkpoint has come since, with the block in it.
+// The numbers are read without their lock: the one who allocated earlier took its number
+// before that, and passed curseg_mutex, which we passed later.
+//
+// FSYNC=numbered (`-D numbered`) is for the crash test alone, to tell the first from the
+// others: numbers begin at 1.
+
+virtual numbered
+
+@depends on !numbered@
+expression F, S;
+@@
+ f2fs_do_sync_file(...)
+ {
+	<...
+-	F = f2fs_wait_on_node_pages_writeback(S, seq_id);
++	F = f2fs_wait_on_node_pages_writeback(S, READ_ONCE(S->fsync_seg_id));
+	...>
+ }
+
+@depends on numbered@
+expression N, S;
+@@
+ f2fs_add_fsync_node_entry(...)
+ {
+	<...
+-	N->seq_id = S->fsync_seg_id++;
++	N->seq_id = ++S->fsync_seg_id;
+	...>
+ }
