@@ -199,6 +199,7 @@ EXPORT_SYMBOL_FSCOMMIT(commit_root_of);
  * pins again, where it can.
  *
  * Context: any.
+ * Return: true if it is; false of a pin that was refused.
  */
 bool commit_root_wanted(const struct commit_pin *pin)
 {
@@ -273,7 +274,9 @@ int commit_root_search(struct commit_search *s)
 
 	s->root = NULL;
 	s->generation = 0;
-	s->committed = s->missed = s->live = false;
+	s->committed = false;
+	s->missed = false;
+	s->live = false;
 	ret = search_committed(s);
 	if (ret != -ENOENT || s->mode == COMMIT_SEARCH_FORCED)
 		return ret;

@@ -439,7 +439,7 @@ int cow_diff_next(struct cow_diff *diff, struct cow_diff_pair *pair)
 	int ret;
 
 	if (unlikely(!diff->ops)) {
-		misused("cow_diff_next() of a diff that has not begun, or has ended");
+		misused("%s() of a diff that has not begun, or has ended", __func__);
 		return -EINVAL;
 	}
 	diff->trouble.problem = COW_DIFF_FINE;

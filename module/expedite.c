@@ -58,6 +58,7 @@ bool any_expedites(void)
  * @sem: the semaphore
  *
  * Context: under wait_lock.
+ * Return: the highest of their levels; nothing to lend, if nobody does.
  */
 struct lend_level expedited_level(const struct unfair_rwsem *sem)
 {
@@ -192,7 +193,7 @@ void unfair_rwsem_unexpedite(struct unfair_rwsem *sem)
 	else if (!e && without_room)
 		without_room--;
 	else if (!e)
-		WARN_ONCE(1, "fscommit: unfair_rwsem_unexpedite() by %s[%d], which has not expedited it\n",
+		WARN_ONCE(1, "fscommit: %s() by %s[%d], which has not expedited it\n", __func__,
 			  current->comm, task_pid_nr(current));
 	rt_mutex_unlock(&expedite_mutex);
 }

@@ -141,6 +141,8 @@ static bool same_level(struct lend_level a, struct lend_level b)
  * A real-time task lends its own priority at most. A task of nice 0 or better lends
  * the lowest one of SCHED_FIFO: nothing less reaches a task in another cgroup, whose
  * weight or quota is not the lender's. One of worse nice is not to set off SCHED_FIFO.
+ *
+ * Return: the level, as far as the semaphore and the parameter `lend` allow it.
  */
 struct lend_level level_to_lend(const struct unfair_rwsem *sem)
 {

@@ -83,7 +83,7 @@ void share_gate_mark(struct share_gate *a, struct share_gate *b, u64 generation)
 {
 	if (unlikely(!fs_generation_known(generation))) {
 		count(SHARE_GATE_MISUSE);
-		WARN_ONCE(1, "fscommit: share_gate_mark() in generation %llu: must be 1 to %llu\n",
+		WARN_ONCE(1, "fscommit: %s() in generation %llu: must be 1 to %llu\n", __func__,
 			  generation, ~0ULL - 1);
 		generation = ~0ULL;
 	}
@@ -334,7 +334,7 @@ void share_range_unlock(struct share_ranges *ranges, struct share_range *range)
 {
 	if (unlikely(!range->task)) {
 		count(SHARE_GATE_MISUSE);
-		WARN_ONCE(1, "fscommit: share_range_unlock() of %llu to %llu, which is not locked\n",
+		WARN_ONCE(1, "fscommit: %s() of %llu to %llu, which is not locked\n", __func__,
 			  range->first, range->last);
 		return;
 	}

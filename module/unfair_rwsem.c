@@ -340,7 +340,8 @@ int __unfair_down_write_slow(struct unfair_rwsem *sem, unsigned int state, long 
 			continue;
 		}
 		may_spin = true;
-		if (!nap && wait.lend_due && lend_to_holders(sem, &w, &wait, true, &wakes, &irqflags)) {
+		if (!nap && wait.lend_due &&
+		    lend_to_holders(sem, &w, &wait, true, &wakes, &irqflags)) {
 			wait.lend_due = false;
 			wait.lend_nap = 0;
 			continue;

@@ -330,6 +330,7 @@ static bool see_reader(struct task_struct *task, u32 since, void *arg)
  * @counted: how many there are
  *
  * Context: any but hard interrupts.
+ * Return: that one is off its CPU, else that not all of @counted were seen, else that all run.
  */
 enum holders_seen see_readers(const struct unfair_rwsem *sem, unsigned long counted)
 {
@@ -345,7 +346,8 @@ enum holders_seen see_readers(const struct unfair_rwsem *sem, unsigned long coun
  * __unfair_has_readers() - is a biased semaphore held for reading?
  * @sem: the semaphore
  *
- * Context: any. The answer may be old when it arrives.
+ * Context: any.
+ * Return: true if it is; the answer may be old when it arrives.
  */
 bool __unfair_has_readers(const struct unfair_rwsem *sem)
 {

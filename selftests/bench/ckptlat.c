@@ -269,7 +269,8 @@ static void run(unsigned int l, int round)
 
 	fd = open("/dev/fscommit_test", O_RDWR);
 	if (fd < 0)
-		fatal("/dev/fscommit_test: %s (insmod fscommit_test.ko; root only)", strerror(errno));
+		fatal("/dev/fscommit_test: %s (insmod fscommit_test.ko; root only)",
+		      strerror(errno));
 	if (ioctl(fd, FCT_CREATE, &type))
 		fatal("cannot create %s: %s", lock_names[l].shown, strerror(errno));
 	if (l == OURS && opt.bound >= 0 && ioctl(fd, FCT_SET_BOUND, &bound))
@@ -279,14 +280,19 @@ static void run(unsigned int l, int round)
 	atomic_store(&shared->stop, 0);
 	atomic_store(&shared->reads, 0);
 	fflush(NULL);
-	for (i = 0; i < opt.readers; i++)
-		if (!(pids[n++] = fork()))
+	for (i = 0; i < opt.readers; i++) {
+		pids[n] = fork();
+		if (!pids[n++])
 			reader(fd, results[l]);
-	if (!(pids[n++] = fork()))
+	}
+	pids[n] = fork();
+	if (!pids[n++])
 		writer(fd, results[l], round);
-	for (i = 0; i < opt.busy; i++)
-		if (!(pids[n++] = fork()))
+	for (i = 0; i < opt.busy; i++) {
+		pids[n] = fork();
+		if (!pids[n++])
 			busy();
+	}
 	for (i = 0; i < n; i++)
 		if (pids[i] < 0)
 			fatal("fork: %s", strerror(errno));
@@ -465,8 +471,10 @@ static void choose_locks(char *list)
 		bool all = !strcmp(name, "all"), found = all;
 
 		for (l = 0; l < NR_LOCKS; l++)
-			if (all || !strcmp(name, lock_names[l].option))
-				opt.lock[l] = found = true;
+			if (all || !strcmp(name, lock_names[l].option)) {
+				opt.lock[l] = true;
+				found = true;
+			}
 		if (!found)
 			fatal("--lock=%s: must be rwsem, percpu, f2fs, unfair or all", name);
 	}
@@ -502,12 +510,24 @@ static void parse(int argc, char **argv)
 
 	while ((c = getopt_long(argc, argv, "l:t:D:r:i:s:p:B:b:h:q", options, NULL)) != -1) {
 		switch (c) {
-		case 'l': choose_locks(optarg); break;
-		case 't': opt.readers = number("--threads", optarg, 0, MAX_READERS); break;
-		case 'D': opt.duration = duration(optarg, 3600); break;
-		case 'r': opt.rounds = number("--rounds", optarg, 1, 64); break;
-		case 'i': opt.interval = number("--interval", optarg, 0, 10000000); break;
-		case 's': opt.section = number("--section", optarg, 0, FCT_MAX_HOLD_US); break;
+		case 'l':
+			choose_locks(optarg);
+			break;
+		case 't':
+			opt.readers = number("--threads", optarg, 0, MAX_READERS);
+			break;
+		case 'D':
+			opt.duration = duration(optarg, 3600);
+			break;
+		case 'r':
+			opt.rounds = number("--rounds", optarg, 1, 64);
+			break;
+		case 'i':
+			opt.interval = number("--interval", optarg, 0, 10000000);
+			break;
+		case 's':
+			opt.section = number("--section", optarg, 0, FCT_MAX_HOLD_US);
+			break;
 		case 'p':
 			opt.prio = number("--priority", optarg, 1, 99);
 			if (opt.policy == SCHED_OTHER)
@@ -516,10 +536,18 @@ static void parse(int argc, char **argv)
 		case OPT_POLICY:
 			opt.policy = policy("--policy", optarg, "other, fifo, rr");
 			break;
-		case OPT_NICE: opt.nice = number("--nice", optarg, -20, 19); break;
-		case OPT_SLICE: opt.slice = number("--slice", optarg, 100, 100000); break;
-		case 'B': opt.busy = number("--busy", optarg, 0, MAX_BUSY); break;
-		case OPT_HACKBENCH: opt.hackbench = true; break;
+		case OPT_NICE:
+			opt.nice = number("--nice", optarg, -20, 19);
+			break;
+		case OPT_SLICE:
+			opt.slice = number("--slice", optarg, 100, 100000);
+			break;
+		case 'B':
+			opt.busy = number("--busy", optarg, 0, MAX_BUSY);
+			break;
+		case OPT_HACKBENCH:
+			opt.hackbench = true;
+			break;
 		case OPT_RINTERVAL:
 			opt.reader_interval = number("--reader-interval", optarg, 0, 10000000);
 			break;
@@ -529,19 +557,39 @@ static void parse(int argc, char **argv)
 		case OPT_RPOLICY:
 			opt.reader_policy = policy("--reader-policy", optarg, "other, batch, idle");
 			break;
-		case OPT_RNICE: opt.reader_nice = number("--reader-nice", optarg, -20, 19); break;
-		case OPT_RMAX: opt.cpu_max = number("--reader-cpu-max", optarg, 1, 10000); break;
+		case OPT_RNICE:
+			opt.reader_nice = number("--reader-nice", optarg, -20, 19);
+			break;
+		case OPT_RMAX:
+			opt.cpu_max = number("--reader-cpu-max", optarg, 1, 10000);
+			break;
 		case OPT_RWEIGHT:
 			opt.cpu_weight = number("--reader-cpu-weight", optarg, 1, 10000);
 			break;
-		case OPT_BOUND: opt.bound = number("--bound", optarg, 0, 10000000); break;
-		case 'b': opt.threshold = number("--breaktrace", optarg, 1, LONG_MAX / 1000); break;
-		case 'h': opt.histogram = number("--histogram", optarg, 1, 1000000); break;
-		case OPT_JSON: opt.json = optarg; break;
-		case OPT_TITLE: opt.title = optarg; break;
-		case 'q': opt.quiet = true; break;
-		case OPT_HELP: usage(stdout); exit(0);
-		default: usage(stderr); exit(1);
+		case OPT_BOUND:
+			opt.bound = number("--bound", optarg, 0, 10000000);
+			break;
+		case 'b':
+			opt.threshold = number("--breaktrace", optarg, 1, LONG_MAX / 1000);
+			break;
+		case 'h':
+			opt.histogram = number("--histogram", optarg, 1, 1000000);
+			break;
+		case OPT_JSON:
+			opt.json = optarg;
+			break;
+		case OPT_TITLE:
+			opt.title = optarg;
+			break;
+		case 'q':
+			opt.quiet = true;
+			break;
+		case OPT_HELP:
+			usage(stdout);
+			exit(0);
+		default:
+			usage(stderr);
+			exit(1);
 		}
 	}
 	if (optind < argc)

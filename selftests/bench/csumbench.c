@@ -418,8 +418,8 @@ static void pins(void)
 
 		best = one > best ? one : best;
 		sum += two / one;
-		printf("round %d of %d: one CPU %.2f, two CPUs %.2f million pairs a second\n", i + 1,
-		       opt.rounds, one / 1e6, two / 1e6);
+		printf("round %d of %d: one CPU %.2f, two CPUs %.2f million pairs a second\n",
+		       i + 1, opt.rounds, one / 1e6, two / 1e6);
 	}
 	printf("pin and unpin: %.2f ns, the loop included; two CPUs %.2f times one (mean)\n",
 	       1e9 / best, sum / opt.rounds);
@@ -465,24 +465,54 @@ static void parse(int argc, char **argv)
 
 	while ((c = getopt_long(argc, argv, "t:w:B:e:i:D:r:n:q", options, NULL)) != -1) {
 		switch (c) {
-		case 't': opt.readers = number("--threads", optarg, 1, MAX_TASKS); break;
-		case 'w': opt.writers = number("--writers", optarg, 0, 64); break;
-		case 'B': opt.busy = number("--busy", optarg, 0, 64); break;
+		case 't':
+			opt.readers = number("--threads", optarg, 1, MAX_TASKS);
+			break;
+		case 'w':
+			opt.writers = number("--writers", optarg, 0, 64);
+			break;
+		case 'B':
+			opt.busy = number("--busy", optarg, 0, 64);
+			break;
 		case 'e':
 			opt.extents = number("--extents", optarg, 1000, CRT_MAX_EXTENTS);
 			break;
-		case 'i': opt.interval = number("--interval", optarg, 0, 10000); break;
-		case 'D': opt.duration = duration(optarg, 3600); break;
-		case 'r': opt.rounds = number("--rounds", optarg, 1, MAX_ROUNDS); break;
-		case 'n': opt.pairs = number("--pairs", optarg, 1000, 100000000); break;
-		case OPT_CPU_MAX: opt.cpu_max = number("--cpu-max", optarg, 1, 10000); break;
-		case OPT_MEMORY: opt.memory_high = number("--memory-high", optarg, 1, 100000); break;
-		case OPT_NICE: opt.nice = number("--nice", optarg, -20, 19); break;
-		case OPT_REWRITE: opt.rewrite = number("--rewrite", optarg, 0, 1000000); break;
-		case OPT_JSON: opt.json = optarg; break;
-		case 'q': opt.quiet = true; break;
-		case OPT_HELP: usage(stdout); exit(0);
-		default: usage(stderr); exit(1);
+		case 'i':
+			opt.interval = number("--interval", optarg, 0, 10000);
+			break;
+		case 'D':
+			opt.duration = duration(optarg, 3600);
+			break;
+		case 'r':
+			opt.rounds = number("--rounds", optarg, 1, MAX_ROUNDS);
+			break;
+		case 'n':
+			opt.pairs = number("--pairs", optarg, 1000, 100000000);
+			break;
+		case OPT_CPU_MAX:
+			opt.cpu_max = number("--cpu-max", optarg, 1, 10000);
+			break;
+		case OPT_MEMORY:
+			opt.memory_high = number("--memory-high", optarg, 1, 100000);
+			break;
+		case OPT_NICE:
+			opt.nice = number("--nice", optarg, -20, 19);
+			break;
+		case OPT_REWRITE:
+			opt.rewrite = number("--rewrite", optarg, 0, 1000000);
+			break;
+		case OPT_JSON:
+			opt.json = optarg;
+			break;
+		case 'q':
+			opt.quiet = true;
+			break;
+		case OPT_HELP:
+			usage(stdout);
+			exit(0);
+		default:
+			usage(stderr);
+			exit(1);
 		}
 	}
 }

@@ -325,20 +325,36 @@ static void parse(int argc, char **argv)
 		case 's':
 			opt.snapshots = number("--snapshots", optarg, 0, CDT_MAX_SNAPSHOTS);
 			break;
-		case 'k': opt.keys = number("--keys", optarg, 1000, CDT_MAX_KEYS); break;
-		case 'g': opt.groups = number("--groups", optarg, 1, 64); break;
-		case 'f': opt.files = number("--files", optarg, 0, 1000); break;
-		case 'r': opt.rounds = number("--rounds", optarg, 1, MAX_ROUNDS); break;
+		case 'k':
+			opt.keys = number("--keys", optarg, 1000, CDT_MAX_KEYS);
+			break;
+		case 'g':
+			opt.groups = number("--groups", optarg, 1, 64);
+			break;
+		case 'f':
+			opt.files = number("--files", optarg, 0, 1000);
+			break;
+		case 'r':
+			opt.rounds = number("--rounds", optarg, 1, MAX_ROUNDS);
+			break;
 		case OPT_LEAF:
 			opt.leaf_items = number("--leaf-items", optarg, 0, CDT_MAX_ITEMS);
 			break;
 		case OPT_NODE:
 			opt.node_items = number("--node-items", optarg, 0, CDT_MAX_ITEMS);
 			break;
-		case OPT_IN_ORDER: opt.in_order = true; break;
-		case OPT_JSON: opt.json = optarg; break;
-		case OPT_HELP: usage(stdout); exit(0);
-		default: usage(stderr); exit(1);
+		case OPT_IN_ORDER:
+			opt.in_order = true;
+			break;
+		case OPT_JSON:
+			opt.json = optarg;
+			break;
+		case OPT_HELP:
+			usage(stdout);
+			exit(0);
+		default:
+			usage(stderr);
+			exit(1);
 		}
 	}
 }

@@ -35,6 +35,7 @@ for k in $(echo "${knobs#:}" | tr , ' '); do
 done
 
 # what an administrator can do for the threads that write checkpoints and flush
+# shellcheck disable=SC2013 # numbers
 for pid in $(grep -lE '^f2fs_(ckpt|flush)' /proc/[0-9]*/comm 2>/dev/null | cut -d/ -f3); do
 	case ${CKPT:-} in
 	nice) renice -n -20 -p "$pid" >/dev/null ;;

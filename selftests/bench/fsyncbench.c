@@ -62,7 +62,10 @@ static struct {
 	const char *json, *title, *manifest;
 } opt = {
 	.low = { "nice:19", SCHED_OTHER, 19, 0, 0, 0 },
-	.timed = { { "nice:-20", SCHED_OTHER, -20, 0, 0, 0 }, { "fifo:1", SCHED_FIFO, 0, 1, 0, 0 } },
+	.timed = {
+		{ "nice:-20", SCHED_OTHER, -20, 0, 0, 0 },
+		{ "fifo:1", SCHED_FIFO, 0, 1, 0, 0 },
+	},
 	.ops = { true, true, true, true },
 	.nr_low = 8, .nr_busy = 4, .nr_timed = 2, .pause = 1000,
 	.min_size = 4, .max_size = 64, .duration = 5, .title = "fsync beside low-priority writers",
@@ -71,6 +74,7 @@ static struct {
 /* One writer: the task itself. */
 struct timed {
 	struct samples took[NR_OPS];
+
 	_Atomic uint64_t since;		/* of the operation that runs; 0: none */
 	_Atomic int op;
 	uint64_t unfinished[NR_OPS];	/* at the end of the run */
@@ -676,8 +680,10 @@ static const char *absolute(const char *option, const char *path)
 	return path;
 }
 
-enum { OPT_LOW = 256, OPT_TIMED, OPT_OPS, OPT_PAUSE, OPT_SIZE, OPT_MANIFEST, OPT_TITLE,
-       OPT_JSON, OPT_HELP };
+enum {
+	OPT_LOW = 256, OPT_TIMED, OPT_OPS, OPT_PAUSE, OPT_SIZE, OPT_MANIFEST, OPT_TITLE,
+	OPT_JSON, OPT_HELP
+};
 
 static bool parse(int argc, char **argv)
 {
@@ -694,21 +700,45 @@ static bool parse(int argc, char **argv)
 
 	while ((c = getopt_long(argc, argv, "n:b:D:", options, NULL)) != -1) {
 		switch (c) {
-		case 'n': opt.nr_low = number("--low-tasks", optarg, 0, MAX_LOW); break;
-		case 'b': opt.nr_busy = number("--busy", optarg, 0, MAX_BUSY); break;
-		case 'D': opt.duration = duration(optarg, 600); break;
-		case OPT_LOW: parse_class(&opt.low, "--low", optarg); break;
-		case OPT_TIMED: parse_timed(optarg); break;
-		case OPT_OPS: parse_ops(optarg); break;
-		case OPT_PAUSE: opt.pause = number("--pause", optarg, 0, 1000000); break;
-		case OPT_SIZE: parse_size(optarg); break;
-		case OPT_MANIFEST: opt.manifest = absolute("--manifest", optarg); break;
-		case OPT_TITLE: opt.title = optarg; break;
+		case 'n':
+			opt.nr_low = number("--low-tasks", optarg, 0, MAX_LOW);
+			break;
+		case 'b':
+			opt.nr_busy = number("--busy", optarg, 0, MAX_BUSY);
+			break;
+		case 'D':
+			opt.duration = duration(optarg, 600);
+			break;
+		case OPT_LOW:
+			parse_class(&opt.low, "--low", optarg);
+			break;
+		case OPT_TIMED:
+			parse_timed(optarg);
+			break;
+		case OPT_OPS:
+			parse_ops(optarg);
+			break;
+		case OPT_PAUSE:
+			opt.pause = number("--pause", optarg, 0, 1000000);
+			break;
+		case OPT_SIZE:
+			parse_size(optarg);
+			break;
+		case OPT_MANIFEST:
+			opt.manifest = absolute("--manifest", optarg);
+			break;
+		case OPT_TITLE:
+			opt.title = optarg;
+			break;
 		case OPT_JSON:
 			opt.json = strcmp(optarg, "-") ? absolute("--json", optarg) : optarg;
 			break;
-		case OPT_HELP: usage(stdout); exit(0);
-		default: usage(stderr); exit(1);
+		case OPT_HELP:
+			usage(stdout);
+			exit(0);
+		default:
+			usage(stderr);
+			exit(1);
 		}
 	}
 	verifies = optind + 2 == argc && !strcmp(argv[optind], "verify") && opt.manifest;

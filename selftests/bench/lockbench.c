@@ -605,8 +605,10 @@ static void choose_locks(const char *arg)
 		bool all = !strcmp(name, "all"), found = all;
 
 		for (l = 0; l < NR_LOCKS; l++)
-			if (all || !strcmp(name, lock_names[l].option))
-				opt.lock[l] = found = true;
+			if (all || !strcmp(name, lock_names[l].option)) {
+				opt.lock[l] = true;
+				found = true;
+			}
 		if (!found)
 			fatal("--lock=%s: must be rwsem, percpu, f2fs, unfair, empty or all", name);
 	}
@@ -646,16 +648,34 @@ static void parse(int argc, char **argv)
 	while ((c = getopt_long(argc, argv, "l:r:D:n:t:w:s:i:qh", options, NULL)) != -1) {
 		/* one line each: checkpatch would like three, for the sake of nothing */
 		switch (c) {
-		case 'l': choose_locks(optarg); break;
-		case 'r': opt.rounds = number("--rounds", optarg, 1, MAX_ROUNDS); break;
-		case 'D': opt.duration = duration(optarg, FCT_MAX_LOOP_MS / 1000); break;
-		case 'n': opt.pairs = number("--pairs", optarg, 1, FCT_MAX_PAIRS); break;
-		case 't': opt.readers = number("--readers", optarg, 0, MAX_TASKS / 2); break;
-		case 'w': opt.writers = number("--writers", optarg, 0, MAX_TASKS / 2); break;
+		case 'l':
+			choose_locks(optarg);
+			break;
+		case 'r':
+			opt.rounds = number("--rounds", optarg, 1, MAX_ROUNDS);
+			break;
+		case 'D':
+			opt.duration = duration(optarg, FCT_MAX_LOOP_MS / 1000);
+			break;
+		case 'n':
+			opt.pairs = number("--pairs", optarg, 1, FCT_MAX_PAIRS);
+			break;
+		case 't':
+			opt.readers = number("--readers", optarg, 0, MAX_TASKS / 2);
+			break;
+		case 'w':
+			opt.writers = number("--writers", optarg, 0, MAX_TASKS / 2);
+			break;
 		/* the loop's hold is at most a second */
-		case 's': opt.section = number("--section", optarg, 0, 1000000); break;
-		case 'i': opt.interval = number("--interval", optarg, 0, FCT_MAX_HOLD_US); break;
-		case OPT_NICE: opt.nice = number("--nice", optarg, -20, 19); break;
+		case 's':
+			opt.section = number("--section", optarg, 0, 1000000);
+			break;
+		case 'i':
+			opt.interval = number("--interval", optarg, 0, FCT_MAX_HOLD_US);
+			break;
+		case OPT_NICE:
+			opt.nice = number("--nice", optarg, -20, 19);
+			break;
 		case OPT_RSECTION:
 			opt.reader_section = number("--reader-section", optarg, 0, 1000000);
 			break;
@@ -663,15 +683,33 @@ static void parse(int argc, char **argv)
 			opt.reader_interval = number("--reader-interval", optarg, 0,
 						     FCT_MAX_HOLD_US);
 			break;
-		case OPT_RNICE: opt.reader_nice = number("--reader-nice", optarg, -20, 19); break;
-		case OPT_APART: opt.apart = true; break;
-		case OPT_BOUND: opt.bound = number("--bound", optarg, 0, 10000000); break;
-		case OPT_UNIT: opt.unit = optarg; break;
-		case OPT_JSON: opt.json = optarg; break;
-		case OPT_TITLE: opt.title = optarg; break;
-		case 'q': opt.quiet = true; break;
-		case 'h': usage(stdout); exit(0);
-		default: usage(stderr); exit(1);
+		case OPT_RNICE:
+			opt.reader_nice = number("--reader-nice", optarg, -20, 19);
+			break;
+		case OPT_APART:
+			opt.apart = true;
+			break;
+		case OPT_BOUND:
+			opt.bound = number("--bound", optarg, 0, 10000000);
+			break;
+		case OPT_UNIT:
+			opt.unit = optarg;
+			break;
+		case OPT_JSON:
+			opt.json = optarg;
+			break;
+		case OPT_TITLE:
+			opt.title = optarg;
+			break;
+		case 'q':
+			opt.quiet = true;
+			break;
+		case 'h':
+			usage(stdout);
+			exit(0);
+		default:
+			usage(stderr);
+			exit(1);
 		}
 	}
 	if (optind != argc - 1) {

@@ -14,8 +14,7 @@ except ImportError:
 matplotlib.use("svg")
 # pylint: disable=wrong-import-position
 import matplotlib.pyplot as plt
-from matplotlib.lines import Line2D
-from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+from matplotlib.ticker import FuncFormatter
 
 # Told apart by colour (Okabe and Ito's, darkened), by line and by marker.
 LOCKS = {

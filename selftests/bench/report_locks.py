@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0
 """What report.py shows of ckptlat and lockbench."""
 
-from report_common import (FuncFormatter, LOCKS, Line2D, LogLocator, NullFormatter, PEERS, bars,
-                           count_text, plt, ratio_text, table, time_text, write_figure)
+from report_common import (FuncFormatter, LOCKS, PEERS, bars, count_text, plt, ratio_text,
+                           table, time_text, write_figure)
+# report_common has chosen how matplotlib draws
+from matplotlib.lines import Line2D
+from matplotlib.ticker import LogLocator, NullFormatter
 
 
 def tail_of(lock):

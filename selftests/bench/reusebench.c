@@ -350,18 +350,42 @@ static void parse(int argc, char **argv)
 
 	while ((c = getopt_long(argc, argv, "b:w:t:D:r:q", options, NULL)) != -1) {
 		switch (c) {
-		case 'b': parse_batches(optarg); break;
-		case 'w': opt.work_ns = number("--work", optarg, 0, 1000000); break;
-		case 't': opt.tasks = number("--threads", optarg, 1, MAX_TASKS); break;
-		case OPT_ANYWHERE: opt.anywhere = true; break;
-		case 'D': opt.duration = duration(optarg, 600); break;
-		case 'r': opt.rounds = number("--rounds", optarg, 1, MAX_ROUNDS); break;
-		case OPT_KEEP: opt.keep = number("--keep", optarg, 1, 1 << 24); break;
-		case OPT_MAX: opt.max = number("--max", optarg, 0, 1 << 24); break;
-		case OPT_JSON: opt.json = optarg; break;
-		case 'q': opt.quiet = true; break;
-		case OPT_HELP: usage(stdout); exit(0);
-		default: usage(stderr); exit(1);
+		case 'b':
+			parse_batches(optarg);
+			break;
+		case 'w':
+			opt.work_ns = number("--work", optarg, 0, 1000000);
+			break;
+		case 't':
+			opt.tasks = number("--threads", optarg, 1, MAX_TASKS);
+			break;
+		case OPT_ANYWHERE:
+			opt.anywhere = true;
+			break;
+		case 'D':
+			opt.duration = duration(optarg, 600);
+			break;
+		case 'r':
+			opt.rounds = number("--rounds", optarg, 1, MAX_ROUNDS);
+			break;
+		case OPT_KEEP:
+			opt.keep = number("--keep", optarg, 1, 1 << 24);
+			break;
+		case OPT_MAX:
+			opt.max = number("--max", optarg, 0, 1 << 24);
+			break;
+		case OPT_JSON:
+			opt.json = optarg;
+			break;
+		case 'q':
+			opt.quiet = true;
+			break;
+		case OPT_HELP:
+			usage(stdout);
+			exit(0);
+		default:
+			usage(stderr);
+			exit(1);
 		}
 	}
 	if (optind != argc) {

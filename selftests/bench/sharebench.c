@@ -231,7 +231,8 @@ static void print_json(int argc, char **argv, time_t start)
 	unsigned int m, p;
 	int i, jobs;
 
-	fprintf(f, "  \"unit\": \"1/s\",\n  \"shared_percent\": %d,\n  \"published\": {", opt.shared);
+	fprintf(f, "  \"unit\": \"1/s\",\n  \"shared_percent\": %d,\n  \"published\": {",
+		opt.shared);
 	for (p = 0; p < sizeof(published) / sizeof(published[0]); p++)
 		fprintf(f, "%s \"%d\": [%.1f, %.1f]", p ? "," : "", published[p].jobs,
 			published[p].before, published[p].after);
@@ -281,21 +282,41 @@ static void parse(int argc, char **argv)
 
 	while ((c = getopt_long(argc, argv, "s:i:D:r:q", options, NULL)) != -1) {
 		switch (c) {
-		case OPT_MIN: opt.min_jobs = number("--min-jobs", optarg, 1, MAX_JOBS); break;
-		case OPT_MAX: opt.max_jobs = number("--max-jobs", optarg, 1, MAX_JOBS); break;
-		case 's': opt.shared = number("--shared", optarg, 0, 100); break;
-		case 'i': opt.interval = number("--interval", optarg, 1, 10000); break;
-		case 'D': opt.duration = duration(optarg, 3600); break;
-		case 'r': opt.rounds = number("--rounds", optarg, 1, MAX_ROUNDS); break;
+		case OPT_MIN:
+			opt.min_jobs = number("--min-jobs", optarg, 1, MAX_JOBS);
+			break;
+		case OPT_MAX:
+			opt.max_jobs = number("--max-jobs", optarg, 1, MAX_JOBS);
+			break;
+		case 's':
+			opt.shared = number("--shared", optarg, 0, 100);
+			break;
+		case 'i':
+			opt.interval = number("--interval", optarg, 1, 10000);
+			break;
+		case 'D':
+			opt.duration = duration(optarg, 3600);
+			break;
+		case 'r':
+			opt.rounds = number("--rounds", optarg, 1, MAX_ROUNDS);
+			break;
 		case OPT_LOCKS:
 			if (strcmp(optarg, "rwsem") && strcmp(optarg, "unfair"))
 				fatal("--locks=%s: must be rwsem or unfair", optarg);
 			opt.lock_type = strcmp(optarg, "rwsem") ? FCT_UNFAIR : FCT_RWSEM;
 			break;
-		case OPT_JSON: opt.json = optarg; break;
-		case 'q': opt.quiet = true; break;
-		case OPT_HELP: usage(stdout); exit(0);
-		default: usage(stderr); exit(1);
+		case OPT_JSON:
+			opt.json = optarg;
+			break;
+		case 'q':
+			opt.quiet = true;
+			break;
+		case OPT_HELP:
+			usage(stdout);
+			exit(0);
+		default:
+			usage(stderr);
+			exit(1);
 		}
 	}
 	if (optind != argc) {

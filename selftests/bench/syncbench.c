@@ -315,20 +315,47 @@ static void options(int argc, char **argv)
 
 	while ((c = getopt_long(argc, argv, "r:w:b:f:k:nm:c:dD:v:", longs, NULL)) != -1) {
 		switch (c) {
-		case 'r': opt.nr_readers = number("--readers", optarg, 1, MAX_TASKS); break;
-		case 'w': opt.nr_writers = number("--writers", optarg, 0, MAX_TASKS); break;
-		case 'b': opt.nr_busy = number("--busy", optarg, 0, 64); break;
-		case 'f': opt.nr_files = number("--files", optarg, 1, 4096); break;
-		case 'k': opt.file_kb = number("--kb", optarg, 64, 65536) / 64 * 64; break;
-		case 'n': opt.idle = false; break;
-		case 'm': opt.memory_high = number("--memory-high", optarg, 1, 65536); break;
-		case 'c': opt.cpu_max = number("--cpu-max", optarg, 1, 100); break;
-		case 'd': opt.drop = true; break;
-		case 'D': opt.duration = duration(optarg, 600); break;
-		case 'v': opt.variant = optarg; break;
-		case 'j': opt.json = optarg; break;
-		case 't': opt.title = optarg; break;
-		default: usage();
+		case 'r':
+			opt.nr_readers = number("--readers", optarg, 1, MAX_TASKS);
+			break;
+		case 'w':
+			opt.nr_writers = number("--writers", optarg, 0, MAX_TASKS);
+			break;
+		case 'b':
+			opt.nr_busy = number("--busy", optarg, 0, 64);
+			break;
+		case 'f':
+			opt.nr_files = number("--files", optarg, 1, 4096);
+			break;
+		case 'k':
+			opt.file_kb = number("--kb", optarg, 64, 65536) / 64 * 64;
+			break;
+		case 'n':
+			opt.idle = false;
+			break;
+		case 'm':
+			opt.memory_high = number("--memory-high", optarg, 1, 65536);
+			break;
+		case 'c':
+			opt.cpu_max = number("--cpu-max", optarg, 1, 100);
+			break;
+		case 'd':
+			opt.drop = true;
+			break;
+		case 'D':
+			opt.duration = duration(optarg, 600);
+			break;
+		case 'v':
+			opt.variant = optarg;
+			break;
+		case 'j':
+			opt.json = optarg;
+			break;
+		case 't':
+			opt.title = optarg;
+			break;
+		default:
+			usage();
 		}
 	}
 	if (optind != argc - 1)

@@ -318,7 +318,9 @@ static void run(unsigned int seed, unsigned long steps, unsigned int leaf, unsig
 
 int main(int argc, char **argv)
 {
-	static const unsigned int sizes[][2] = { { 4, 4 }, { 5, 4 }, { 8, 6 }, { 32, 16 }, { 0, 0 } };
+	static const unsigned int sizes[][2] = {
+		{ 4, 4 }, { 5, 4 }, { 8, 6 }, { 32, 16 }, { 0, 0 },
+	};
 	unsigned int seed;
 
 	if (argc > 1) {

@@ -111,7 +111,9 @@ struct two_trees {
 
 static struct two_trees make_trees(void)
 {
-	static const unsigned int sizes[][2] = { { 4, 4 }, { 5, 4 }, { 8, 6 }, { 32, 16 }, { 0, 0 } };
+	static const unsigned int sizes[][2] = {
+		{ 4, 4 }, { 5, 4 }, { 8, 6 }, { 32, 16 }, { 0, 0 },
+	};
 	unsigned int size = random() % 5, commits = random() % 4, keys, i;
 	struct cow_params params = {
 		.max_blocks = 200000, .leaf_items = sizes[size][0], .node_items = sizes[size][1],

@@ -16,6 +16,7 @@ verdict()
 	else
 		echo "not ok $n $2"
 		sed 's/^/# /' "$work/said"
+		# shellcheck disable=SC2034 # for who sources this
 		failed=1
 	fi
 }

@@ -21,7 +21,8 @@ mkdir -p "$tree/selftests"
 # By content, and with the time of the copy: make must see what another tree had otherwise.
 stage()
 {
-	local log=$LOGS/build-$(basename "$tree").log
+	local log
+	log=$LOGS/build-$(basename "$tree").log
 	mkdir -p "$LOGS"
 	# objects for another build of that kernel: make does not see all that has changed
 	if [ "$tree/.kernel" -ot "$CACHE/kernels/$name/complete" ]; then

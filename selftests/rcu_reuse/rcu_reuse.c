@@ -682,7 +682,9 @@ TEST(bad_parameters_are_refused)
 		fd = open_queue(&setup);
 		EXPECT_GE(fd, 0);
 		check_end(_metadata, fd, 10);
-		setup.batch = setup.keep = setup.max = 1;
+		setup.batch = 1;
+		setup.keep = 1;
+		setup.max = 1;
 		setup.max_age_ms = 10;
 		fd = open_queue(&setup);
 		EXPECT_GE(fd, 0);

@@ -12,7 +12,7 @@
 #include "cow_diff_tree.h"
 
 struct cdt {
-	struct mutex		lock;
+	struct mutex		lock;		/* one ioctl at a time */
 	struct cow_fs		*fs;		/* NULL until set up */
 	struct cow_tree		tree, marked, snapshot[CDT_MAX_SNAPSHOTS];
 	unsigned int		nr_snapshots;

@@ -182,7 +182,8 @@ int cdt_fuzz(struct cdt *c, struct cdt_fuzz *f)
 		return -ENOMEM;
 	if (f->seed)
 		c->random.state = f->seed;
-	f->refused = f->open = 0;
+	f->refused = 0;
+	f->open = 0;
 	for (i = 0; !ret && i < f->rounds; i++) {
 		n = 1 + cow_random_below(&c->random, 3);
 		for (k = 0; k < n; k++) {

@@ -135,7 +135,11 @@ int cdt_diff(struct cdt *c, struct cdt_diff *d)
 
 	if (d->flags & ~CDT_FLAGS || d->lowest_level >= COW_DIFF_MAX_LEVELS)
 		return -EINVAL;
-	d->pairs = d->reads = d->shared = d->resume_reads = d->failed = 0;
+	d->pairs = 0;
+	d->reads = 0;
+	d->shared = 0;
+	d->resume_reads = 0;
+	d->failed = 0;
 	d->differs = 0;
 	w.params = params_of(c, &w);
 	if (!(d->flags & CDT_NO_ORACLE))

@@ -34,6 +34,7 @@ static const struct commit_root_ops note_ops = { note_release };
 
 static bool released_at(struct roots_of_test *t, unsigned int n, unsigned int root, u64 generation)
 {
+	/* pairs with note_release(): what is counted is written */
 	return smp_load_acquire(&t->nr_released) > n && t->released[n].root == &t->root[root] &&
 	       t->released[n].generation == generation;
 }

@@ -46,7 +46,8 @@ int crt_look_up_pinned(struct crt *c, struct crt_lookup *l)
 	ret = cow_search_root(c->fs, (unsigned long)root, &range);
 	if (ret && ret != -ENOENT)
 		return ret;
-	l->wrong = l->lost = 0;
+	l->wrong = 0;
+	l->lost = 0;
 	for (k = 0; k < CRT_EXTENT_BLOCKS; k++)
 		if (!test_bit(k, &found))
 			l->lost++;

@@ -217,7 +217,12 @@ int crt_read_extents(struct crt *c, struct crt_request *req)
 	l = kzalloc(sizeof(*l), GFP_KERNEL_ACCOUNT);
 	if (!l)
 		return -ENOMEM;
-	req->committed = req->missed = req->live = req->wrong = req->lost = req->mixed = 0;
+	req->committed = 0;
+	req->missed = 0;
+	req->live = 0;
+	req->wrong = 0;
+	req->lost = 0;
+	req->mixed = 0;
 	l->c = c;
 	l->req = req;
 	if (keep)

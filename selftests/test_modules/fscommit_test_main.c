@@ -359,9 +359,10 @@ static int create(struct fct_file *f, u32 type)
 		ret = test_lock_init(&f->lock, type);
 		f->type = type;
 		f->nr = atomic_inc_return(&nr);
-		/* whoever sees ops sees the lock initialised: pairs with fct_ioctl() */
-		if (!ret)
+		if (!ret) {
+			/* whoever sees ops sees the lock initialised: pairs with fct_ioctl() */
 			smp_store_release(&f->ops, &test_locks[type]);
+		}
 	}
 	mutex_unlock(&f->setup);
 	return ret;

@@ -219,7 +219,9 @@ static int many(struct rrt *r, struct rrt_io *io, bool enqueue)
 
 	if (io->context >= RRT_NR_CONTEXTS || io->cpu >= nr_cpu_ids)
 		return -EINVAL;
-	io->done = io->error = io->disorder = 0;
+	io->done = 0;
+	io->error = 0;
+	io->disorder = 0;
 	while (left && !c.end && !ret) {
 		c.chunk = min(left, 1000U);
 		left -= c.chunk;
@@ -424,9 +426,10 @@ static int rrt_run(void *object, unsigned int cmd, void *args)
 
 	if (cmd == RRT_BENCH)
 		return rrt_bench(&a->bench);
-	/* pairs with set_up() */
-	if (cmd != RRT_SETUP)
+	if (cmd != RRT_SETUP) {
+		/* pairs with set_up() */
 		return smp_load_acquire(&r->object) ? rrt_do(r, cmd, a) : -ENXIO;
+	}
 	mutex_lock(&r->lock);
 	ret = set_up(r, &a->setup);
 	mutex_unlock(&r->lock);

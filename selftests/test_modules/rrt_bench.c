@@ -241,7 +241,8 @@ static int loop(struct bench *b)
 	passes = passes_for(b, n);
 	node_free(b, n);
 	args->allocated = 0;
-	start = last = ktime_get_ns();
+	start = ktime_get_ns();
+	last = start;
 	do {
 		ret = one_batch(b, passes);
 		now = ktime_get_ns();
@@ -281,7 +282,11 @@ int rrt_bench(struct rrt_bench *args)
 	if (args->variant >= RRT_NR_VARIANTS || !args->batch || args->batch > MAX_BATCH ||
 	    args->ms > 600000 || args->work_ns > 1000000)
 		return -EINVAL;
-	args->ns = args->allocated = args->reused = args->peak = args->longest_ns = 0;
+	args->ns = 0;
+	args->allocated = 0;
+	args->reused = 0;
+	args->peak = 0;
+	args->longest_ns = 0;
 	b = kvzalloc(sizeof(*b), GFP_KERNEL);
 	if (!b)
 		return -ENOMEM;

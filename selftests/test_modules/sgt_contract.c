@@ -202,6 +202,7 @@ static LIST_HEAD(holders);
 static struct share_ranges ranges = {
 	.lock = __SPIN_LOCK_UNLOCKED(ranges.lock), .tree = RB_ROOT_CACHED,
 };
+
 static atomic_t waiting, holding;
 static atomic64_t together, turns;
 

@@ -482,7 +482,8 @@ TEST_F_TIMEOUT(g5_lent_priority, nobody_is_left_with_it, 100)
 		switch (random() % 10) {
 		case 8:
 			if (groups)
-				move_to_group(who[i].pid, moves++ % 2 ? "/sys/fs/cgroup" : CROWD_GROUP);
+				move_to_group(who[i].pid,
+					      moves++ % 2 ? "/sys/fs/cgroup" : CROWD_GROUP);
 			break;
 		case 9:
 			/* slow on an emulator: seldom */
@@ -510,7 +511,7 @@ TEST_F_TIMEOUT(g5_lent_priority, nobody_is_left_with_it, 100)
 			who[i].policy = policies[random() % 3];
 			ASSERT_EQ(0, sched_setscheduler(who[i].pid, who[i].policy, &param));
 			/* it has set the nice value that it found, which may have been lent */
-			/* fall through */
+			__attribute__((fallthrough));
 		default:
 			who[i].nice = random() % 40 - 20;
 			ASSERT_EQ(0, setpriority(PRIO_PROCESS, who[i].pid, who[i].nice));

@@ -40,7 +40,8 @@ TEST_F(visible_readers, migrated_reader_leaves_nothing)
 	if (cpus() < 2)
 		SKIP(return, "needs two CPUs");
 	for (i = 0; i < 8; i++) {
-		r = start(self->fd, (struct job){ .mode = FCT_READ, .hold = FCT_UNTIL_GO, .cpu = 1 });
+		r = start(self->fd, (struct job){ .mode = FCT_READ, .hold = FCT_UNTIL_GO,
+						  .cpu = 1 });
 		ASSERT_REACHED(state(self->fd).readers == 1 && is_asleep(r));
 		CPU_ZERO(&set);
 		CPU_SET(1, &set);

@@ -190,7 +190,7 @@ struct commit_root_set {
 	void				*private;
 	const char			*name;
 	struct list_head		node;
-	spinlock_t			track_lock;
+	spinlock_t			track_lock;	/* of @tracks */
 	struct list_head		tracks;		/* pins, oldest first, when tracked */
 };
 
@@ -253,6 +253,7 @@ void commit_tree_destroy(struct commit_tree *tree);
  * A quick look before a pin; what counts is commit_root_covers() after it.
  *
  * Context: any.
+ * Return: true if they may hold all of it; false if it must go to the live trees.
  */
 static inline bool commit_root_eligible(const struct commit_root_set *set,
 					const struct commit_gen *gen)
@@ -343,6 +344,7 @@ bool commit_root_wanted(const struct commit_pin *pin);
  * @gen: the generations of the request
  *
  * Context: any.
+ * Return: true if all of it is in the commit; false as well where that is not known.
  */
 static inline bool commit_root_covers(const struct commit_pin *pin, const struct commit_gen *gen)
 {

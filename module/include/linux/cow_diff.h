@@ -213,19 +213,35 @@ struct cow_diff_position {
 	u8			changed_old, changed_new;
 };
 
+/**
+ * enum cow_diff_problem - what may be wrong with the trees
+ * @COW_DIFF_FINE: nothing
+ * @COW_DIFF_SWAPPED: the old tree is newer than the bound, and than the new one
+ * @COW_DIFF_TOO_DEEP: a root has a level that no tree has
+ * @COW_DIFF_BAD_LEVEL: a block is of another level than its place
+ * @COW_DIFF_BAD_GENERATION: or another generation than its parent knows
+ * @COW_DIFF_NEWER_CHILD: a child is newer than its parent
+ * @COW_DIFF_BAD_KEY: keys are out of order, or out of the parent's range
+ * @COW_DIFF_NO_CHILD: a node without children, or a pointer to nothing
+ * @COW_DIFF_MANY_CHILDREN: a node says that it has more than there can be
+ * @COW_DIFF_LOOP: a block is below itself
+ * @COW_DIFF_NOT_SHARED: a block is not newer than the bound, and not in the old tree
+ * @COW_DIFF_REUSED: a block is in both trees, with two generations
+ * @NR_COW_DIFF_PROBLEMS: how many there are
+ */
 enum cow_diff_problem {
 	COW_DIFF_FINE,
-	COW_DIFF_SWAPPED,	/* the old tree is newer than the bound, and than the new one */
+	COW_DIFF_SWAPPED,
 	COW_DIFF_TOO_DEEP,
-	COW_DIFF_BAD_LEVEL,	/* a block is of another level than its place */
-	COW_DIFF_BAD_GENERATION, /* or another generation than its parent knows */
-	COW_DIFF_NEWER_CHILD,	/* a child is newer than its parent */
-	COW_DIFF_BAD_KEY,	/* keys out of order, or out of the parent's range */
-	COW_DIFF_NO_CHILD,	/* a node without children, or a pointer to nothing */
+	COW_DIFF_BAD_LEVEL,
+	COW_DIFF_BAD_GENERATION,
+	COW_DIFF_NEWER_CHILD,
+	COW_DIFF_BAD_KEY,
+	COW_DIFF_NO_CHILD,
 	COW_DIFF_MANY_CHILDREN,
-	COW_DIFF_LOOP,		/* a block is below itself */
-	COW_DIFF_NOT_SHARED,	/* not newer than the bound, and not in the old tree */
-	COW_DIFF_REUSED,	/* in both trees, with two generations */
+	COW_DIFF_LOOP,
+	COW_DIFF_NOT_SHARED,
+	COW_DIFF_REUSED,
 	NR_COW_DIFF_PROBLEMS,
 };
 

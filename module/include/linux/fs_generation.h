@@ -16,6 +16,8 @@
 /**
  * fs_generation_known() - is it the number of a generation?
  * @generation: the number
+ *
+ * Return: false for 0 and ~0.
  */
 static inline bool fs_generation_known(u64 generation)
 {
@@ -26,6 +28,8 @@ static inline bool fs_generation_known(u64 generation)
  * fs_generation_after() - is one generation later than the other?
  * @a: the one, known
  * @b: the other, known
+ *
+ * Return: true if @a is later than @b; they are less than half of all numbers apart.
  */
 static inline bool fs_generation_after(u64 a, u64 b)
 {

@@ -112,6 +112,7 @@ void share_gate_raise(struct share_gate *gate, u64 last_transaction);
  * not known. False is good for as long as no share of the object can begin, see rule 2.
  *
  * Context: any.
+ * Return: true if they must.
  */
 static inline bool share_gate_may_be_shared(const struct share_gate *gate, u64 generation)
 {
@@ -227,6 +228,7 @@ void share_gate_clear(struct share_gate *gate, u64 marks);
  * of the object.
  *
  * Context: any.
+ * Return: a number that each mark changes.
  */
 static inline u64 share_gate_marks(const struct share_gate *gate)
 {

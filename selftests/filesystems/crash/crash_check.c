@@ -194,7 +194,8 @@ static void promise_name(struct file *f)
 	if (f->name < 0)
 		return;
 	f->named = true;
-	f->removed = f->robbed = false;
+	f->removed = false;
+	f->robbed = false;
 	f->names = 1u << f->name;
 }
 
@@ -350,7 +351,8 @@ static void check_file(struct model *m, int dir, const char *name, int n, uint32
 			if (a->file[i] != NONE) {
 				struct file *f = file_of(m, a->file[i]);
 
-				ok |= !f->promised || f->cut_to != NONE || !f->promised_blocks || f->written[0];
+				ok |= !f->promised || f->cut_to != NONE || !f->promised_blocks ||
+				      f->written[0];
 			}
 		if (!ok)
 			wrong(m, "%s is a file without a block of its own, %zd bytes", name, size);
@@ -423,7 +425,7 @@ static void check_worker(struct model *m, const char *top)
 }
 
 static uint32_t **read_marks(const struct history *h, const char *path, uint32_t *synced,
-			 unsigned long *promises)
+			     unsigned long *promises)
 {
 	uint32_t **promised = calloc(MAX_WORKERS + 1, sizeof(*promised));
 	unsigned int w, n, i, entry;
@@ -472,11 +474,21 @@ int main(int argc, char **argv)
 
 	while ((c = getopt_long(argc, argv, "", options, NULL)) != -1)
 		switch (c) {
-		case 'd': dir = optarg; break;
-		case 'h': path = optarg; break;
-		case 'm': marks = optarg; break;
-		case 's': strict = true; break;
-		case 'v': verbose = true; break;
+		case 'd':
+			dir = optarg;
+			break;
+		case 'h':
+			path = optarg;
+			break;
+		case 'm':
+			marks = optarg;
+			break;
+		case 's':
+			strict = true;
+			break;
+		case 'v':
+			verbose = true;
+			break;
 		default: return 1;
 		}
 	if (!dir || !path || !marks)

@@ -105,7 +105,8 @@ static unsigned long long log_used(int control, uint64_t *nr_entries)
 		fatal("status of %s: %s", opt.dm, strerror(errno));
 	spec = (void *)(buffer.bytes + buffer.head.data_start);
 	status = (char *)(spec + 1);
-	if (sscanf(status, "%llu %llu", &entries, &sector) != 2 || strcmp(spec->target_type, "log-writes"))
+	if (sscanf(status, "%llu %llu", &entries, &sector) != 2 ||
+	    strcmp(spec->target_type, "log-writes"))
 		fatal("%s is no log-writes device", opt.dm);
 	if (strstr(status, "logging_disabled"))
 		fatal("the log of %s is full, or failed", opt.dm);
@@ -274,7 +275,8 @@ static void step(struct task *t)
 	if (!f->serial) {
 		create(t, name);
 		if (pick(t, 2))
-			make_durable(t, (struct op){ .kind = OP_FSYNC, .file = f->serial }, f->fd, false);
+			make_durable(t, (struct op){ .kind = OP_FSYNC, .file = f->serial },
+				     f->fd, false);
 		return;
 	}
 	switch (pick(t, 16)) {
@@ -304,8 +306,13 @@ static void take_priority(uint32_t id)
 	int policy = SCHED_OTHER, nice = 0;
 
 	switch (id) {
-	case 0: nice = -20; break;
-	case 1: policy = SCHED_FIFO; param.sched_priority = 1; break;
+	case 0:
+		nice = -20;
+		break;
+	case 1:
+		policy = SCHED_FIFO;
+		param.sched_priority = 1;
+		break;
 	default:
 		if (id % 3 == 0)
 			policy = SCHED_IDLE;
@@ -399,19 +406,45 @@ static void parse(int argc, char **argv, const char **log)
 
 	while ((c = getopt_long(argc, argv, "", options, NULL)) != -1)
 		switch (c) {
-		case 'd': opt.dir = optarg; break;
-		case 'm': opt.dm = optarg; break;
-		case 'l': *log = optarg; break;
-		case 'h': opt.history = optarg; break;
-		case 'D': opt.duration = duration(optarg, 3600); break;
-		case 's': opt.seed = number("--seed", optarg, 1, INT32_MAX); break;
-		case 'w': opt.workers = number("--workers", optarg, 1, MAX_WORKERS); break;
-		case 'b': opt.busy = number("--busy", optarg, 0, 64); break;
-		case 'f': opt.full = number("--full", optarg, 1, 95); break;
-		case 'n': opt.min = number("--min", optarg, 0, 1 << 30); break;
-		case 'e': opt.mark_early = true; break;
-		case 'x': opt.no_fsync = true; break;
-		default: usage(optopt ? stderr : stdout); exit(optopt ? 1 : 0);
+		case 'd':
+			opt.dir = optarg;
+			break;
+		case 'm':
+			opt.dm = optarg;
+			break;
+		case 'l':
+			*log = optarg;
+			break;
+		case 'h':
+			opt.history = optarg;
+			break;
+		case 'D':
+			opt.duration = duration(optarg, 3600);
+			break;
+		case 's':
+			opt.seed = number("--seed", optarg, 1, INT32_MAX);
+			break;
+		case 'w':
+			opt.workers = number("--workers", optarg, 1, MAX_WORKERS);
+			break;
+		case 'b':
+			opt.busy = number("--busy", optarg, 0, 64);
+			break;
+		case 'f':
+			opt.full = number("--full", optarg, 1, 95);
+			break;
+		case 'n':
+			opt.min = number("--min", optarg, 0, 1 << 30);
+			break;
+		case 'e':
+			opt.mark_early = true;
+			break;
+		case 'x':
+			opt.no_fsync = true;
+			break;
+		default:
+			usage(optopt ? stderr : stdout);
+			exit(optopt ? 1 : 0);
 		}
 	if (!opt.dir || !opt.dm || !opt.history || !*log || optind < argc) {
 		usage(stderr);

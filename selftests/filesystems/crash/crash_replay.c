@@ -131,7 +131,8 @@ static int make_index(const char *log, const char *path)
 		entry.nr_sectors = e.nr_sectors;
 		entry.flags = e.flags;
 		if (e.flags & LOG_MARK) {
-			size_t n = e.data_len < sizeof(entry.mark) ? e.data_len : sizeof(entry.mark) - 1;
+			size_t n = e.data_len < sizeof(entry.mark) ? e.data_len :
+				   sizeof(entry.mark) - 1;
 
 			memcpy(entry.mark, data + sizeof(e), n);
 			head.marks++;
@@ -342,16 +343,36 @@ static int parse_run(int argc, char **argv)
 
 	while ((c = getopt_long(argc, argv, "", options, NULL)) != -1)
 		switch (c) {
-		case 'l': r.log = optarg; break;
-		case 'i': r.index = optarg; break;
-		case 'b': r.base = optarg; break;
-		case 'd': r.disk = optarg; break;
-		case 'm': r.marks = optarg; break;
-		case 'f': r.from = number("--from", optarg, 0, INT64_MAX); break;
-		case 't': r.to = number("--to", optarg, 1, INT64_MAX); break;
-		case 's': r.seed = number("--seed", optarg, 1, INT32_MAX); break;
-		case 'x': r.lose = number("--lose", optarg, 0, 1000); break;
-		case 'h': r.mix = !strcmp(optarg, "mix"); break;
+		case 'l':
+			r.log = optarg;
+			break;
+		case 'i':
+			r.index = optarg;
+			break;
+		case 'b':
+			r.base = optarg;
+			break;
+		case 'd':
+			r.disk = optarg;
+			break;
+		case 'm':
+			r.marks = optarg;
+			break;
+		case 'f':
+			r.from = number("--from", optarg, 0, INT64_MAX);
+			break;
+		case 't':
+			r.to = number("--to", optarg, 1, INT64_MAX);
+			break;
+		case 's':
+			r.seed = number("--seed", optarg, 1, INT32_MAX);
+			break;
+		case 'x':
+			r.lose = number("--lose", optarg, 0, 1000);
+			break;
+		case 'h':
+			r.mix = !strcmp(optarg, "mix");
+			break;
 		default: return 1;
 		}
 	if (!r.log || !r.index || !r.base || !r.disk || !r.marks || !r.to)

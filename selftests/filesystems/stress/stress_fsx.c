@@ -291,11 +291,22 @@ static void one(void)
 	history[done % 64].at = at;
 	history[done % 64].len = len;
 	switch (last) {
-	case WRITE: write_range(at, len, fd); break;
-	case READ: look(at, len, fd); break;
-	case MAP_WRITE: case MAP_READ: map_range(last, at, len); break;
-	case DIRECT_WRITE: write_range(at, len, direct_fd); break;
-	case DIRECT_READ: look(at, len, direct_fd); break;
+	case WRITE:
+		write_range(at, len, fd);
+		break;
+	case READ:
+		look(at, len, fd);
+		break;
+	case MAP_WRITE:
+	case MAP_READ:
+		map_range(last, at, len);
+		break;
+	case DIRECT_WRITE:
+		write_range(at, len, direct_fd);
+		break;
+	case DIRECT_READ:
+		look(at, len, direct_fd);
+		break;
 	case TRUNCATE:
 		to = random_below(8) ? random_below(MAX_SIZE) : 0;
 		history[done % 64].at = to;
@@ -305,10 +316,17 @@ static void one(void)
 			memset(model + to, 0, size - to);
 		size = to;
 		break;
-	case ALLOCATE: case PUNCH: case ZERO: case COLLAPSE: case INSERT:
+	case ALLOCATE:
+	case PUNCH:
+	case ZERO:
+	case COLLAPSE:
+	case INSERT:
 		change_range(last, at, len);
 		break;
-	case COPY: case CLONE: copy_range(last, at, len); break;
+	case COPY:
+	case CLONE:
+		copy_range(last, at, len);
+		break;
 	case SYNC:
 		if (fsync(fd))
 			failed("fsync");
@@ -317,7 +335,9 @@ static void one(void)
 		if (fdatasync(fd))
 			failed("fdatasync");
 		break;
-	case DROP: drop(); break;
+	case DROP:
+		drop();
+		break;
 	case REOPEN:
 		close(fd);
 		if (direct_fd >= 0)
@@ -377,10 +397,18 @@ int main(int argc, char **argv)
 
 	while ((c = getopt_long(argc, argv, "", options, NULL)) != -1)
 		switch (c) {
-		case 'd': opt.dir = optarg; break;
-		case 'D': opt.duration = duration(optarg, 36000); break;
-		case 't': opt.tasks = number("--tasks", optarg, 1, 64); break;
-		case 's': opt.seed = number("--seed", optarg, 1, 1 << 20); break;
+		case 'd':
+			opt.dir = optarg;
+			break;
+		case 'D':
+			opt.duration = duration(optarg, 36000);
+			break;
+		case 't':
+			opt.tasks = number("--tasks", optarg, 1, 64);
+			break;
+		case 's':
+			opt.seed = number("--seed", optarg, 1, 1 << 20);
+			break;
 		default: return 1;
 		}
 	if (!opt.dir)
