@@ -36,7 +36,7 @@
  *	if (commit_root_eligible(&fs->roots, &bio->gen) &&
  *	    !commit_root_pin(&fs->roots, &pin)) {
  *		if (commit_root_covers(&pin, &bio->gen))
- *			found = search_from(commit_root_of(&pin, &fs->csum_tree), ...);
+ *			found = search_from(commit_root_of(&pin, &fs->csum_tree, NULL), ...);
  *		commit_root_unpin(&pin);
  *	}
  *	if (!found)

@@ -29,8 +29,9 @@ struct task_struct;
  * the way, and no other object that could log the same range::
  *
  *	struct share_gate_section section;
- *	int ret = share_gate_enter(&section, &inode->gate, running, &range_ops,
- *				   &log->ranges, first, last);
+ *	struct share_range range;		// if &share_range_ops is the range lock
+ *	int ret = share_gate_enter(&section, &inode->gate, running, &share_range_ops,
+ *				   &log->ranges, &range, first, last);
  *
  *	if (ret < 0)
  *		return ret;			// the range lock's error; nothing is taken
