@@ -445,7 +445,8 @@ static void usage(FILE *f)
 "           --rewrite=NUM    deletes until blocks count as written, 0: never [16]\n"
 "  -n NUM   --pairs=NUM      of a loop of pins                        [1000000]\n"
 "           --json=FILE      of the commits; -: stdout\n"
-"  -q       --quiet          only the table\n");
+"  -q       --quiet          only the table\n"
+"           --help\n");
 }
 
 enum { OPT_CPU_MAX = 256, OPT_MEMORY, OPT_NICE, OPT_REWRITE, OPT_JSON, OPT_HELP };

@@ -304,7 +304,8 @@ static void usage(FILE *f)
 "           --leaf-items=NUM   4 to 169, 0: as many as fit            [32]\n"
 "           --node-items=NUM   the same                               [121]\n"
 "           --in-order       keys are inserted so, else at random\n"
-"           --json=FILE      -: stdout\n");
+"           --json=FILE      -: stdout\n"
+"           --help\n");
 }
 
 enum { OPT_LEAF = 256, OPT_NODE, OPT_IN_ORDER, OPT_JSON, OPT_HELP };

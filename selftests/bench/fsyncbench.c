@@ -605,7 +605,8 @@ static void usage(FILE *f)
 "  -D TIME  --duration=TIME                                                 [5s]\n"
 "           --manifest=FILE  what was synced, FILE.N by each timed task; from /\n"
 "           --title=TEXT\n"
-"           --json=FILE      -: stdout\n");
+"           --json=FILE      -: stdout\n"
+"           --help\n");
 }
 
 static void parse_class(struct class *c, const char *option, const char *text)

@@ -577,6 +577,7 @@ static void usage(FILE *f)
 "  -D TIME  --duration=TIME   of a round of one lock; s, m                 [3s]\n"
 "  -n NUM   --pairs=NUM       pairs in a round of `pairs'               [20000]\n"
 "  -t NUM   --readers=NUM     0 to 32                             [2; bound: 1]\n"
+"           --threads=NUM     the same\n"
 "  -w NUM   --writers=NUM     0 to 32                                       [4]\n"
 "  -s US    --section=US      the writers' section                          [5]\n"
 "  -i US    --interval=US     the writers' pause                            [0]\n"

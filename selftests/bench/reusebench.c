@@ -318,7 +318,8 @@ static void usage(FILE *f)
 "           --keep=NUM       of the reuse queue, 1 to 16777216        [32768]\n"
 "           --max=NUM        the same, 0: none                        [65536]\n"
 "           --json=FILE      -: stdout\n"
-"  -q       --quiet          only the tables\n");
+"  -q       --quiet          only the tables\n"
+"           --help\n");
 }
 
 static void parse_batches(const char *arg)

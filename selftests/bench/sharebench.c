@@ -264,7 +264,8 @@ static void usage(FILE *f)
 "  -r NUM   --rounds=NUM     order rotated, 1 to 16                   [5]\n"
 "           --locks=TYPE     of the log's blocks: rwsem or unfair     [rwsem]\n"
 "           --json=FILE      -: stdout\n"
-"  -q       --quiet          only the table\n");
+"  -q       --quiet          only the table\n"
+"           --help\n");
 }
 
 enum { OPT_MIN = 256, OPT_MAX, OPT_LOCKS, OPT_JSON, OPT_HELP };

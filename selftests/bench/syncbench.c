@@ -285,21 +285,26 @@ static void report(int argc, char **argv, time_t began)
 	json_end(f, opt.json);
 }
 
-static void usage(void)
+static void usage(FILE *f)
 {
-	puts("syncbench [OPTION...] DIR\n"
-	     "  -r, --readers=N       tasks that read old data [64]\n"
-	     "  -w, --writers=N       tasks that overwrite some of it [2]\n"
-	     "  -b, --busy=N          tasks that spin [4]\n"
-	     "  -f, --files=N         files, of --kb KiB [64, 1024]\n"
-	     "  -n, --normal          readers at nice 0, not SCHED_IDLE\n"
-	     "  -m, --memory-high=MB  of the readers' cgroup [0: none]\n"
-	     "  -c, --cpu-max=PERCENT of one CPU, for the readers' cgroup [0: none]\n"
-	     "  -d, --drop            drop the page cache ten times a second\n"
-	     "  -D, --duration=T      [10s]\n"
-	     "  -v, --variant=NAME    of the driver, for the report\n"
-	     "      --json=FILE  --title=TEXT");
-	exit(2);
+	fprintf(f,
+"Usage: syncbench [OPTIONS] DIR         on a mounted filesystem\n"
+"How long sync takes beside many readers that hardly run.\n\n"
+"  -r NUM   --readers=NUM     tasks that read old data, 1 to 1024      [64]\n"
+"  -w NUM   --writers=NUM     that overwrite some of it, 0 to 1024     [2]\n"
+"  -b NUM   --busy=NUM        tasks that spin, 0 to 64                 [4]\n"
+"  -f NUM   --files=NUM       old files, 1 to 4096                     [64]\n"
+"  -k KIB   --kb=KIB          in each, 64 to 65536                     [1024]\n"
+"  -n       --normal          readers at nice 0, not in SCHED_IDLE\n"
+"  -m MIB   --memory-high=MIB  of the readers' cgroup, 1 to 65536\n"
+"  -c NUM   --cpu-max=NUM     readers in a cgroup with so many percent of a CPU\n"
+"  -d       --drop            the page cache is dropped ten times a second\n"
+"  -D TIME  --duration=TIME   s, m, h                                  [10s]\n"
+"  -v TEXT  --variant=TEXT    the driver, for the report\n"
+"           --json=FILE       results with the histogram; -: stdout\n"
+"           --title=TEXT      for the report\n"
+"           --help\n\n"
+"Exit status: 0; 1 on an error.\n");
 }
 
 static void options(int argc, char **argv)
@@ -309,7 +314,8 @@ static void options(int argc, char **argv)
 		{ "files", 1, NULL, 'f' }, { "kb", 1, NULL, 'k' }, { "normal", 0, NULL, 'n' },
 		{ "memory-high", 1, NULL, 'm' }, { "cpu-max", 1, NULL, 'c' },
 		{ "duration", 1, NULL, 'D' }, { "drop", 0, NULL, 'd' }, { "variant", 1, NULL, 'v' },
-		{ "json", 1, NULL, 'j' }, { "title", 1, NULL, 't' }, { },
+		{ "json", 1, NULL, 'j' }, { "title", 1, NULL, 't' },
+		{ "help", 0, NULL, 'h' }, { },
 	};
 	int c;
 
@@ -354,12 +360,16 @@ static void options(int argc, char **argv)
 		case 't':
 			opt.title = optarg;
 			break;
+		case 'h':
+			usage(stdout);
+			exit(0);
 		default:
-			usage();
+			usage(stderr);
+			exit(1);
 		}
 	}
 	if (optind != argc - 1)
-		usage();
+		fatal("name one folder, on a mounted filesystem; --help lists the options");
 	if (chdir(argv[optind]))
 		fatal("%s: %s", argv[optind], strerror(errno));
 }
