@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: GPL-2.0
+"""How Sphinx makes the site: docs/build.sh."""
+
+import pathlib
+import re
+import sys
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
+
+project = "fscommit"
+version = release = re.search(r'MODULE_VERSION\("([^"]+)"\)',
+                              (HERE / "../module/main.c").read_text(encoding="utf-8"))[1]
+copyright = "the fscommit authors, GPL-2.0"  # pylint: disable=redefined-builtin
+extensions = ["kernel_doc"]
+exclude_patterns = ["_build"]
+language = "en"
+
+# Blocks are shell, tables of CPUs and C: those of C say so.
+highlight_language = "none"
+primary_domain = "c"
+c_id_attributes = ["__must_check", "__always_inline", "__percpu", "__rcu"]
+
+html_theme = "alabaster"
+html_theme_options = {"description": "commits that wait for no task that is not running",
+                      "page_width": "1080px", "fixed_sidebar": True}
+html_sidebars = {"**": ["about.html", "navigation.html", "searchbox.html"]}
+html_show_sphinx = False
+html_copy_source = False
