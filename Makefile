@@ -33,6 +33,8 @@ help:
 	@echo '  make test-meta        every mutant of the product must fail its test'
 	@echo '  make verify           models of the module, and litmus tests of its barriers; 10 min'
 	@echo '  make verify-quick     those that make test runs; under a minute'
+	@echo '  make lint             checkpatch, sparse, coccicheck, kernel-doc, shellcheck and more'
+	@echo '  make docs             the documents as a site, in docs/_build/html'
 	@echo '  make kernels          fetch and build all kernels of the matrix'
 	@echo '  make clean            what a build leaves in this folder'
 	@echo 'Kernels, compilers and logs are in $${XDG_CACHE_HOME:-~/.cache}/fscommit;'
@@ -77,6 +79,12 @@ verify:
 verify-quick:
 	@selftests/models/run.sh quick
 
+lint:
+	@FRESH=1 selftests/lint/run.sh all
+
+docs:
+	@docs/build.sh
+
 kernels:
 	@for k in $$(awk '!/^#/ && NF && $$7 != "-" { print $$1 }' $(H)/matrix); do $(H)/kernel.sh get $$k || exit 1; done
 
@@ -88,7 +96,7 @@ clean:
 	@find module selftests/test_modules . -maxdepth 1 \( -name '*.o' -o -name '*.ko' -o -name '*.mod' \
 		-o -name '*.mod.c' -o -name '.*.cmd' -o -name 'modules.order' -o -name 'Module.symvers' \
 		-o -name '.module-common*' \) -delete
-	@rm -rf out
+	@rm -rf out docs/_build
 
-.PHONY: all help module install demo test torture bench bench-btrfs test-meta verify verify-quick kernels clean $(PORTS)
+.PHONY: all help module install demo test torture bench bench-btrfs test-meta verify verify-quick lint docs kernels clean $(PORTS)
 endif

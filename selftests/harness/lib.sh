@@ -152,6 +152,40 @@ read_package_lists()
 	touch "$d/updated"
 }
 
+# A program of a later Debian, with the C library that it was built with among the PACKAGEs:
+# $CACHE/toolchain/NAME/bin/NAME runs it.   later_tool NAME SUITE PACKAGE...
+later_tool() { locked "tool-$1" unpack_later_tool "$@"; }
+
+unpack_later_tool()
+{
+	local name=$1 suite=$2 d=$CACHE/toolchain/$1 tmp=$CACHE/toolchain/$1.$$ f
+	shift 2
+	[ -e "$d/complete" ] && return 0
+	suite_update "$suite"
+	rm -rf "$d".[0-9]*
+	mkdir -p "$tmp/bin"
+	download() {
+		cd "$tmp" && suite_apt "$suite" apt-get download "$@"
+	}
+	step "fetching $name of Debian $suite" "10 s" "$LOGS/$name.log" download "$@" ||
+		die "cannot download $name from $suite (no network?)"
+	for f in "$tmp"/*.deb; do
+		dpkg -x "$f" "$tmp/root"
+	done
+	rm -f "$tmp"/*.deb
+	f=$(uname -m)-linux-gnu
+	cat >"$tmp/bin/$name" <<-END
+		#!/bin/sh
+		root=\$(dirname "\$0")/../root
+		exec "\$root/usr/lib/$f"/ld-linux*.so* --library-path "\$root/usr/lib/$f" \\
+			"\$root/usr/bin/$name" "\$@"
+	END
+	chmod +x "$tmp/bin/$name"
+	touch "$tmp/complete"
+	rm -rf "$d"
+	mv "$tmp" "$d"
+}
+
 # Only one process at a time makes a given thing in the cache.
 #   locked NAME COMMAND...
 locked()
@@ -200,6 +234,7 @@ plan_suite()
 		echo "load $m"
 	done
 	echo "test $1 $seconds $*"
+	# shellcheck disable=SC2086 # a list
 	for m in $(printf '%s\n' $modules | tac); do
 		echo "unload $m"
 	done

@@ -176,6 +176,18 @@ run_models()
 	[ "$ended" -eq 1 ] || result meta models FAIL 0
 }
 
+run_lint()
+{
+	local kernel name verdict seconds pass fail skip n=0
+	say "checkers of the source"
+	while read -r kernel name verdict seconds pass fail skip; do
+		result "$kernel" "$name" "$verdict" "$seconds" "$pass" "$fail" "$skip"
+		n=$((n + 1))
+	done < <("$TOP/selftests/lint/run.sh" quick)
+	# it did not come to its end
+	[ "$n" -gt 20 ] || result any lint FAIL 0
+}
+
 run_kernels()
 {
 	local k
@@ -210,7 +222,7 @@ for k in "${kernels[@]}"; do
 	esac
 done
 lane emulated "run_kernels ${emulated[*]}" ${meta:+run_meta run_models} &
-lane native "run_kernels ${native[*]}" ${meta:+run_filesystems} run_all_expected &
+lane native "run_kernels ${native[*]}" ${meta:+run_filesystems run_lint} run_all_expected &
 wait
 for lane in emulated native; do
 	[ -e "$LOGS/lane-$lane" ] || { result any "$lane-guests" FAIL 0; continue; }

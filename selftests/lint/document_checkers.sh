@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+# Checkers of what is written for users, like those in checkers.sh. Sourced, never run.
+
+# The C code that documents show, compiled for a kernel.
+lint_snippets()
+{
+	local d=$CACHE/lint/snippets rc=0
+	rm -rf "$d"
+	mkdir -p "$d"
+	python3 "$LINT/snippets.py" "$TREE" "$TREE/selftests/lint/snippets" "$d" || return 1
+	FSCOMMIT_BUILD_ROOT=$d "$HARNESS/kernel.sh" build uml "$d" \
+		-k snippets.o >"$d/log" 2>&1 || rc=$?
+	grep -E '^[^ ]+:[0-9]+.*: (warning|error):' "$d/log" | sed "s|^$TREE/||" | sort -u
+	# not one that names a document
+	if [ "$rc" -ne 0 ] && ! grep -q ': error:' "$d/log"; then
+		tail -n 5 "$d/log"
+		return 1
+	fi
+	[ -e "$d/snippets.o" ] || grep -q ': error:' "$d/log"
+}
+
+# options_in FILE: each with its argument's name, one on a line
+options_in()
+{
+	grep -oE '(^|[ ,[])(-[A-Za-z]|--[a-z][a-z-]*)(=[A-Z]+)?' "$1" | tr -d ' ,[' | sort -u
+}
+
+# Manual pages are clean, and name the options of --help with their arguments; and that names all
+# options of the program.
+lint_man()
+{
+	local d=$CACHE/lint/programs page name p
+	mkdir -p "$d"
+	for page in "$TREE"/docs/*.[1-8]; do
+		name=$(basename "$page")
+		mandoc -T lint -W all "$page" 2>/dev/null | sed -E "s|^mandoc: $TREE/||"
+		gcc -O0 -w -static -o "$d/${name%.*}" "$TREE/selftests/bench/${name%.*}.c" || return 1
+		"$d/${name%.*}" --help >"$d/help" || echo "docs/$name:1: --help fails"
+		mandoc -T ascii "$page" | col -bx | grep -E '^     -' >"$d/tags"
+		diff <(grep -E "^ +-" "$d/help" | options_in -) <(options_in "$d/tags") |
+			sed -nE "s|^< |docs/$name:1: not in it: |p;s|^> |docs/$name:1: not in --help: |p"
+	done
+	for p in "$TREE"/selftests/bench/*.c; do
+		name=$(basename "$p" .c)
+		[ -e "$d/$name" ] && [ "$d/$name" -nt "$p" ] ||
+			gcc -O0 -w -static -pthread -o "$d/$name" "$p" || return 1
+		"$d/$name" --help >"$d/help" || echo "selftests/bench/$name.c:1: --help fails"
+		grep -oE '\{ "[a-z-]+", [01], NULL' "$p" | cut -d '"' -f 2 | while read -r p; do
+			grep -qE -- "--$p([^a-z-]|$)" "$d/help" ||
+				echo "selftests/bench/$name.c:1: --help does not tell of --$p"
+		done
+	done
+	return 0
+}
+
+# The documents as a site; a warning is a finding.
+lint_docs()
+{
+	"$TOP/docs/build.sh" "$TREE/docs" "$CACHE/lint/site" >"$OUT/docs.log" 2>&1 && return 0
+	grep -E '(WARNING|ERROR)' "$OUT/docs.log" | sed "s|^$TREE/||" | grep . || tail -n 5 "$OUT/docs.log"
+	return 0
+}

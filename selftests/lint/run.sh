@@ -1,0 +1,158 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0
+# `make lint`: what programs find in the source without running it.
+#
+#   run.sh [all]            every checker
+#   run.sh quick            what `make test` runs: those, and that each finds what it is for
+#   run.sh meta             only that: a fault for each in a copy of the tree
+#   run.sh CHECKER...       some of: checkpatch sparse smatch coccicheck kernel-doc shellcheck
+#                           codespell pyflakes house snippets man docs
+#
+# Prints lines `any lint-CHECKER VERDICT SECONDS PASSED FAILED SKIPPED`, and the findings on
+# stderr. What is not heeded, and why, is in the file `exceptions`. The exit status is 0 if
+# nothing was found.
+
+# shellcheck source-path=SCRIPTDIR
+. "$(dirname "$0")/../harness/lib.sh"
+LINT=$TOP/selftests/lint
+# shellcheck source-path=SCRIPTDIR
+. "$LINT/checkers.sh"
+# shellcheck source-path=SCRIPTDIR
+. "$LINT/document_checkers.sh"
+# shellcheck source-path=SCRIPTDIR
+. "$LINT/faults.sh"
+
+CHECKERS='checkpatch coccicheck sparse smatch kernel-doc shellcheck codespell pyflakes house snippets man
+	docs'
+OUT=$LOGS/lint
+TREE=$TOP
+ONLY=
+
+# heed CHECKER FILE: the findings in it less the exceptions; and those that nothing needs, where
+# the checker has seen all files.
+heed()
+{
+	awk -v checker="$1" -v all="$([ -n "$ONLY" ] || echo 1)" '
+		function pattern(glob) {
+			gsub(/\./, "[.]", glob)
+			gsub(/\*/, ".*", glob)
+			gsub(/,/, "|", glob)
+			return "^(" glob ")$"
+		}
+		FILENAME != ARGV[1] { exit }
+		/^#/ || !NF { next }
+		$1 == "=" { name[$2] = $3; next }
+		$1 == checker {
+			n++
+			files[n] = pattern($2 in name ? name[$2] : $2)
+			finding[n] = $3
+			at[n] = FNR
+		}
+		END {
+			while ((getline line <ARGV[2]) > 0) {
+				file = line
+				sub(/:.*/, "", file)
+				drop = 0
+				for (i = 1; i <= n; i++)
+					if (file ~ files[i] && line ~ finding[i])
+						drop = used[i] = 1
+				if (!drop)
+					print line
+			}
+			for (i = 1; all && i <= n; i++)
+				if (!used[i])
+					printf "selftests/lint/exceptions:%d: nothing needs it any more\n", at[i]
+		}' "$LINT/exceptions" "$2"
+}
+
+# check CHECKER: findings to OUT/CHECKER, verdict and seconds to OUT/CHECKER.verdict
+check()
+{
+	local name=$1 start=$SECONDS rc=0 verdict=ok
+	(lint_"${name//-/_}") >"$OUT/$name.all" 2>"$OUT/$name.err" </dev/null || rc=$?
+	if [ "$rc" -eq 4 ]; then
+		verdict=skip
+		cp "$OUT/$name.all" "$OUT/$name"
+	else
+		heed "$name" "$OUT/$name.all" >"$OUT/$name"
+		[ "$rc" -eq 0 ] || { echo "$name failed ($rc):"; tail -n 5 "$OUT/$name.err"; } >>"$OUT/$name"
+		[ ! -s "$OUT/$name" ] || verdict=FAIL
+	fi
+	echo "$verdict $((SECONDS - start))" >"$OUT/$name.verdict"
+}
+
+# One line each; what was found goes to stderr.
+show()
+{
+	local name=$1 verdict seconds
+	read -r verdict seconds <"$OUT/$name.verdict"
+	case $verdict in
+	ok) echo "any lint-$name ok $seconds 1 0 0" ;;
+	skip)
+		say "  $name skipped: $(tail -n 1 "$OUT/$name")"
+		echo "any lint-$name skip $seconds 0 0 1" ;;
+	*)
+		say "  $name:"
+		head -n 40 "$OUT/$name" | sed 's/^/    /' >&2
+		[ "$(wc -l <"$OUT/$name")" -le 40 ] || say "    ... more in $OUT/$name"
+		echo "any lint-$name FAIL $seconds 0 1 0"
+		bad=1 ;;
+	esac
+}
+
+run()
+{
+	local c
+	# what they need, before they run beside each other
+	for c in "$@"; do
+		declare -F "lint_${c//-/_}" >/dev/null || die "no checker '$c'; there are: $CHECKERS"
+	done
+	prepare "$@"
+	for c in "$@"; do
+		check "$c" &
+		while [ "$(jobs -rp | wc -l)" -ge 2 ]; do
+			wait -n
+		done
+	done
+	wait
+	for c in "$@"; do
+		show "$c"
+	done
+}
+
+# Packages and sources: not by two at once.
+prepare()
+{
+	case " $* " in *' checkpatch '*|*' coccicheck '*|*' kernel-doc '*)
+		"$HARNESS/kernel.sh" source 7.3 >/dev/null || die "no source of a kernel" ;;
+	esac
+	case " $* " in *' sparse '*|*' smatch '*|*' snippets '*)
+		need_packages rsync
+		"$HARNESS/kernel.sh" get uml >/dev/null || die "no kernel to build for" ;;
+	esac
+	case " $* " in *' sparse '*) sparse_program >/dev/null || die "no sparse" ;; esac
+	case " $* " in *' checkpatch '*) need_packages perl ;; esac
+	case " $* " in *' kernel-doc '*|*' snippets '*) need_packages python3 ;; esac
+	case " $* " in *' coccicheck '*) need_packages coccinelle ;; esac
+	case " $* " in *' shellcheck '*) need_packages shellcheck ;; esac
+	case " $* " in *' codespell '*) need_packages codespell ;; esac
+	case " $* " in *' pyflakes '*) need_packages pyflakes3 ;; esac
+	case " $* " in *' man '*) need_packages mandoc gcc libc6-dev ;; esac
+}
+
+mkdir -p "$OUT"
+bad=0
+case ${1:-all} in
+all)
+	# shellcheck disable=SC2086 # a list
+	run $CHECKERS ;;
+quick)
+	# shellcheck disable=SC2086
+	run $CHECKERS
+	faults ;;
+meta) faults ;;
+-*)	sed -n '3,/^$/s/^# \{0,1\}//p' "$0"
+	exit 2 ;;
+*) run "$@" ;;
+esac
+exit "$bad"

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: GPL-2.0
+/* What the header's overview shows, compiled: see snippets.py. */
+#include <linux/rculist.h>
+#include <linux/rcu_reuse.h>
+
+//: 1 lines 1-4, ... is struct hlist_node hash; struct rcu_head rcu;
+
+struct fs {
+	struct rcu_reuse_queue nodes;
+};
+
+struct node *make_node(struct fs *fs);
+void free_node(struct rcu_head *head);
+
+static struct node *__used allocate(struct fs *fs)
+{
+	struct rcu_reuse_head *head;
+	struct node *node;
+
+//: 1 lines 5-10
+	return node;
+}
+
+static void __used free_one(struct fs *fs, struct node *node)
+{
+//: 1 lines 11-14
+}

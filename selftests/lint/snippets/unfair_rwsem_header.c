@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: GPL-2.0
+/* What the header's overview shows, compiled: see snippets.py. */
+#include <linux/unfair_rwsem.h>
+
+static void write_checkpoint(void)
+{
+}
+
+static void __used overview(void)
+{
+//: 1
+}
