@@ -117,9 +117,9 @@ int main(int argc, char **argv)
 	c = &cp[n];
 	with_crc = le32toh(c->flags) & CRC_RECOVERY && !(le32toh(c->flags) & NOCRC_RECOVERY);
 	cp_version = version[n] | (with_crc ? (uint64_t)le32toh(crc[n]) << 32 : 0);
-	at = begin = main_area + le32toh(c->node_segment[WARM_NODE]) * segment +
-		     le16toh(c->node_offset[WARM_NODE]);
-	for (;; at = le32toh(f.next)) {
+	begin = main_area + le32toh(c->node_segment[WARM_NODE]) * segment +
+		le16toh(c->node_offset[WARM_NODE]);
+	for (at = begin;; at = le32toh(f.next)) {
 		get(at);
 		memcpy(&f, block + BLOCK - sizeof(f), sizeof(f));
 		/* a loop is no chain either */
