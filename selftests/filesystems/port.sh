@@ -49,7 +49,8 @@ fs=${1:-}
 [ -e "$FSDIR/$fs/options" ] ||
 	die "no patches for '$fs'; there are: $(cd "$FSDIR" && printf '%s ' */options | sed 's:/options::g')"
 shift
-module=$fs config=() options=() variant='' patches=() alone='' files=() flags=() checks=()
+module=$fs config=() options=() variant=''
+patches=() alone='' files=() flags=() checks=()
 # shellcheck source=/dev/null
 . "$FSDIR/$fs/options"
 

@@ -2,14 +2,13 @@
 /*
  * crash_chain - the blocks from which f2fs recovers what was fsynced, and the hole in them
  *
- *	crash_chain DEVICE [INODE]
+ *	crash_chain DEVICE
  *
  * Each node block names the address that is allocated after its own. Recovery begins at the
  * address at which the checkpoint says that allocation goes on, and ends at the first block
  * that is not of this checkpoint. What was allocated behind it is lost, though it is there:
- * such blocks are counted in the segment where the chain ends. With an INODE, its blocks in
- * the chain and behind it are printed. To be run before the mount, which recovers and writes a
- * checkpoint.
+ * such blocks are counted in the segment where the chain ends. To be run before the mount, which
+ * recovers and writes a checkpoint.
  */
 #define _GNU_SOURCE
 #include <endian.h>
@@ -89,17 +88,16 @@ static bool recoverable(const struct footer *f, uint64_t version, bool with_crc)
 
 int main(int argc, char **argv)
 {
-	uint64_t version[2], cp_version, at, begin, end, main_area, segment;
-	uint32_t crc[2], inode, chain = 0, fsynced = 0, behind = 0;
+	uint64_t version[2], cp_version, at, begin, hole, end, main_area, segment;
+	uint32_t crc[2], chain = 0, fsynced = 0, behind = 0;
 	struct checkpoint cp[2], *c;
 	struct footer f;
 	struct super s;
 	bool with_crc;
 	int n;
 
-	if (argc != 2 && argc != 3)
-		fatal("crash_chain DEVICE [INODE]");
-	inode = argc == 3 ? number("INODE", argv[2], 1, UINT32_MAX) : 0;
+	if (argc != 2)
+		fatal("crash_chain DEVICE");
 	fd = open(argv[1], O_RDONLY);
 	if (fd < 0)
 		fatal("%s: %s", argv[1], strerror(errno));
@@ -127,24 +125,16 @@ int main(int argc, char **argv)
 			break;
 		chain++;
 		fsynced += !!(le32toh(f.flags) & FSYNC_MARK);
-		if (inode && le32toh(f.inode) == inode)
-			printf("# inode %u: node %u at %llu, in the chain\n", inode,
-			       le32toh(f.nid), (unsigned long long)at);
 	}
-	printf("# checkpoint %llx: a chain of %u node blocks from %llu on, %u of an fsync; ends at %llu",
-	       (unsigned long long)version[n], chain, (unsigned long long)begin, fsynced,
-	       (unsigned long long)at);
+	printf("# checkpoint %llx: a chain of %u node blocks from %llu on, %u of an fsync; ",
+	       (unsigned long long)version[n], chain, (unsigned long long)begin, fsynced);
+	hole = at;
 	end = main_area + ((at - main_area) / segment + 1) * segment;
 	for (at++; at < end; at++) {
 		get(at);
 		memcpy(&f, block + BLOCK - sizeof(f), sizeof(f));
-		if (!recoverable(&f, cp_version, with_crc))
-			continue;
-		behind++;
-		if (inode && le32toh(f.inode) == inode)
-			printf("\n# inode %u: node %u at %llu, behind the hole\n", inode,
-			       le32toh(f.nid), (unsigned long long)at);
+		behind += recoverable(&f, cp_version, with_crc);
 	}
-	printf("; %u behind this hole\n", behind);
+	printf("ends at %llu; %u behind this hole\n", (unsigned long long)hole, behind);
 	return 0;
 }
