@@ -5,6 +5,11 @@ KDIR ?= /lib/modules/$(shell uname -r)/build
 H := selftests/harness
 PORTS := $(patsubst selftests/filesystems/%/options,%,$(wildcard selftests/filesystems/*/options))
 
+# where `make install-headers` puts things; DESTDIR= goes before it
+PREFIX ?= /usr/local
+INSTALL_MOD_DIR ?= updates
+DEPMOD ?= $(or $(shell PATH=$$PATH:/sbin:/usr/sbin command -v depmod),true)
+
 # A product built as part of a kernel build comes here with KERNELRELEASE set.
 ifneq ($(KERNELRELEASE),)
 obj-m := module/
@@ -18,7 +23,12 @@ help:
 	@echo '  make test             build and test on every kernel of the matrix'
 	@echo '  make test KERNEL=K    on one: $(shell awk '!/^#/ && NF { printf "%s ", $$1 }' $(H)/matrix)'
 	@echo '  make                  build fscommit.ko for KDIR=$(KDIR)'
-	@echo '  make install          into /lib/modules/.../updates (INSTALL_MOD_PATH= honoured)'
+	@echo '  make install          the module, into /lib/modules/.../updates (INSTALL_MOD_PATH=,'
+	@echo '                        INSTALL_MOD_DIR=, INSTALL_MOD_STRIP= honoured)'
+	@echo '  make install-headers  for drivers: headers, and the symbols for KDIR, into'
+	@echo '                        $$(DESTDIR)PREFIX=$(PREFIX)'
+	@echo '  make uninstall        both of it, as it was installed'
+	@echo '  make deb              Debian packages for DKMS and for drivers, into out/'
 	@echo 'For filesystems'
 	@echo '  make FS KERNEL=K      that kernel'"'"'s own driver on fscommit, by semantic patch; FS is one'
 	@echo '                        of: $(PORTS); or with KSRC= and KDIR= for a source and a'
@@ -33,6 +43,8 @@ help:
 	@echo '  make test-meta        every mutant of the product must fail its test'
 	@echo '  make verify           models of the module, and litmus tests of its barriers; 10 min'
 	@echo '  make verify-quick     those that make test runs; under a minute'
+	@echo '  make test-package     the packages, installed, upgraded and removed in a Debian chroot;'
+	@echo '                        drivers built from what is installed; signing'
 	@echo '  make lint             checkpatch, sparse, coccicheck, kernel-doc, shellcheck and more'
 	@echo '  make docs             the documents as a site, in docs/_build/html'
 	@echo '  make kernels          fetch and build all kernels of the matrix'
@@ -40,11 +52,38 @@ help:
 	@echo 'Kernels, compilers and logs are in $${XDG_CACHE_HOME:-~/.cache}/fscommit;'
 	@echo 'FSCOMMIT_CACHE= puts them elsewhere, DEBIAN_MIRROR= overrides apt'"'"'s mirror.'
 
-module:
+check-kdir:
+	@[ -e '$(KDIR)/Makefile' ] || { \
+		echo 'error: no kernel to build for in KDIR=$(KDIR)' >&2; \
+		echo 'It wants the folder of a configured kernel: the headers of the running one,' >&2; \
+		echo 'as the package linux-headers-$(shell uname -r) has them, or a build folder.' >&2; \
+		exit 1; }
+
+module: check-kdir
 	$(MAKE) -C $(KDIR) M=$(CURDIR) modules
 
-install: module
-	$(MAKE) -C $(KDIR) M=$(CURDIR) INSTALL_MOD_DIR=updates modules_install
+# as the kernel names itself, which need not be the running one
+release = $(shell cat '$(KDIR)/include/config/kernel.release' 2>/dev/null)
+modules = $(INSTALL_MOD_PATH)/lib/modules/$(release)
+
+# The kernel's own modules_install leaves depmod out where the headers have no System.map.
+install: modules_install
+
+modules_install: module
+	$(MAKE) -C $(KDIR) M=$(CURDIR) INSTALL_MOD_DIR=$(INSTALL_MOD_DIR) modules_install
+	$(DEPMOD) $(if $(INSTALL_MOD_PATH),-b '$(INSTALL_MOD_PATH)') $(release)
+
+install-headers: module
+	@packaging/headers.sh install '$(KDIR)' '$(DESTDIR)' '$(PREFIX)'
+
+uninstall: check-kdir
+	rm -f $(modules)/$(INSTALL_MOD_DIR)/module/fscommit.ko*
+	@rmdir $(modules)/$(INSTALL_MOD_DIR)/module $(modules)/$(INSTALL_MOD_DIR) 2>/dev/null || :
+	[ ! -d $(modules) ] || $(DEPMOD) $(if $(INSTALL_MOD_PATH),-b '$(INSTALL_MOD_PATH)') $(release)
+	@packaging/headers.sh uninstall '$(KDIR)' '$(DESTDIR)' '$(PREFIX)'
+
+deb:
+	@packaging/deb.sh out
 
 demo:
 	@$(H)/demo.sh
@@ -69,6 +108,9 @@ crash-%:
 
 stress-%:
 	@selftests/filesystems/stress/stress.sh $* $(or $(KERNEL),uml-debug)
+
+test-package:
+	@selftests/packaging/run.sh all
 
 test-meta:
 	@selftests/meta/run.sh all
@@ -98,5 +140,6 @@ clean:
 		-o -name '.module-common*' \) -delete
 	@rm -rf out docs/_build
 
-.PHONY: all help module install demo test torture bench bench-btrfs test-meta verify verify-quick lint docs kernels clean $(PORTS)
+.PHONY: all help module check-kdir install modules_install install-headers uninstall deb test-package \
+	demo test torture bench bench-btrfs test-meta verify verify-quick lint docs kernels clean $(PORTS)
 endif

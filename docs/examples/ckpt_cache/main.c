@@ -1,0 +1,458 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A block cache that is checkpointed into a file: the operations, the checkpoint, and the
+ * two devices. See README.rst.
+ *
+ *  lock order	checkpoint_lock, cp_sem, block_lock[] (upwards), place_lock
+ */
+#include <linux/miscdevice.h>
+#include <linux/module.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+#include <linux/version.h>
+
+#include "ckpt_cache.h"
+
+static char *path;
+module_param(path, charp, 0444);
+MODULE_PARM_DESC(path, "the file; is made if there is none");
+
+static struct cache *cache;
+
+/* --- operations ---------------------------------------------------------- */
+
+/*
+ * Copies from a user into a buffer of ours, or back, with no lock held: a page fault may
+ * wait for anything. So much at a time is one operation, which no checkpoint divides.
+ */
+#define OPERATION_MAX	(4 * CACHE_BLOCK)
+
+/* How much of @len from @pos on is in its block. */
+static size_t in_block(loff_t pos, size_t len)
+{
+	return min_t(size_t, len, CACHE_BLOCK - pos % CACHE_BLOCK);
+}
+
+static size_t in_device(loff_t pos, size_t len)
+{
+	loff_t end = (loff_t)NR_BLOCKS * CACHE_BLOCK;
+
+	return pos < 0 || pos >= end ? 0 : min_t(u64, min_t(u64, len, OPERATION_MAX), end - pos);
+}
+
+/* The version of block @i that may be changed now. */
+static struct block *writable(struct cache *c, unsigned int i)
+{
+	struct table *live = c->live;
+	struct block *old = live->block[i], *b;
+
+	if (old && old->generation == live->generation)
+		return old;
+	b = block_new(c, live->generation, old);
+	if (IS_ERR(b))
+		return b;
+	live->block[i] = b;
+	if (old)
+		block_drop(c, old, live->generation);
+	return b;
+}
+
+/* 0, or an error: then some of it may have been written, as on any block device. */
+static int cache_write_blocks(struct cache *c, loff_t pos, const char *buf, size_t len)
+{
+	size_t done, n;
+	int ret = 0;
+
+	/* from here to the end the live table stays what it is */
+	guard(unfair_rwsem_read)(&c->cp_sem);
+	for (done = 0; !ret && done < len; done += n) {
+		unsigned int i = (pos + done) / CACHE_BLOCK;
+		struct mutex *lock = &c->block_lock[i % NR_BLOCK_LOCKS];
+		struct block *b;
+
+		n = in_block(pos + done, len - done);
+		mutex_lock(lock);
+		b = writable(c, i);
+		if (IS_ERR(b))
+			ret = PTR_ERR(b);
+		else
+			memcpy(b->data + (pos + done) % CACHE_BLOCK, buf + done, n);
+		mutex_unlock(lock);
+	}
+	WRITE_ONCE(c->changed, true);
+	return ret;
+}
+
+static void cache_read_blocks(struct cache *c, loff_t pos, char *buf, size_t len)
+{
+	size_t done, n;
+
+	guard(unfair_rwsem_read)(&c->cp_sem);
+	for (done = 0; done < len; done += n) {
+		unsigned int i = (pos + done) / CACHE_BLOCK;
+		struct mutex *lock = &c->block_lock[i % NR_BLOCK_LOCKS];
+		struct block *b;
+
+		n = in_block(pos + done, len - done);
+		mutex_lock(lock);
+		b = c->live->block[i];
+		if (b)
+			memcpy(buf + done, b->data + (pos + done) % CACHE_BLOCK, n);
+		else
+			memset(buf + done, 0, n);
+		mutex_unlock(lock);
+	}
+}
+
+/* --- the checkpoint ------------------------------------------------------ */
+
+/* A new live table, with what the old one has; the old one belongs to the caller. */
+static struct table *exchange_live(struct cache *c, struct table *live)
+{
+	struct table *table;
+
+	guard(unfair_rwsem_write)(&c->cp_sem);
+	table = c->live;
+	memcpy(live, table, sizeof(*live));
+	live->generation++;
+	c->live = live;
+	WRITE_ONCE(c->changed, false);
+	return table;
+}
+
+static int write_checkpoint(struct cache *c)
+{
+	struct commit_roots *next;
+	struct table *table, *live;
+	int ret;
+
+	/*
+	 * Operations that hold cp_sem and are off their CPU run at our priority until this
+	 * returns: we may wait for cp_sem, or for memory or a lock of the file that one has.
+	 */
+	guard(unfair_rwsem_expedite)(&c->cp_sem);
+
+	blocks_reclaim(c);
+	live = kvmalloc(sizeof(*live), GFP_KERNEL);
+	if (!live)
+		return -ENOMEM;
+	next = commit_root_prepare(&c->roots, GFP_KERNEL);
+	if (IS_ERR(next)) {
+		kvfree(live);
+		return PTR_ERR(next);
+	}
+	/* no operation reaches the table any more: each makes its own versions, in live */
+	table = exchange_live(c, live);
+	ret = store_write(c, table);
+	if (!ret)
+		ret = commit_root_update(next, &c->tree, table);
+	if (!ret)
+		ret = commit_root_switch(next, table->generation);
+	if (ret) {
+		/* all of it is in the live table, too, and newer than what is committed */
+		commit_root_cancel(next);
+		kvfree(table);
+		WRITE_ONCE(c->changed, true);
+		return ret;
+	}
+	/* it goes to release_table() when the next checkpoint has replaced it */
+	c->committed = table->generation;
+	return 0;
+}
+
+/*
+ * What was written before it is called is in the file when it returns 0. It keeps operations
+ * out only while it exchanges the live table; it writes while they go on.
+ */
+static int cache_checkpoint(struct cache *c)
+{
+	int ret = 0;
+
+	mutex_lock(&c->checkpoint_lock);
+	if (READ_ONCE(c->changed))
+		ret = write_checkpoint(c);
+	mutex_unlock(&c->checkpoint_lock);
+	return ret;
+}
+
+/* No pin has this table any more, and no later checkpoint. */
+static void release_table(void *private, void *root, u64 generation)
+{
+	kvfree(root);
+}
+
+static const struct commit_root_ops root_ops = { .release = release_table };
+
+/* --- /dev/ckpt_cache ----------------------------------------------------- */
+
+static ssize_t live_write(struct file *file, const char __user *from, size_t len, loff_t *pos)
+{
+	size_t n = in_device(*pos, len);
+	char *buf;
+	int ret;
+
+	if (!len)
+		return 0;
+	if (!n)
+		return -ENOSPC;
+	buf = memdup_user(from, n);
+	if (IS_ERR(buf))
+		return PTR_ERR(buf);
+	ret = cache_write_blocks(cache, *pos, buf, n);
+	kfree(buf);
+	if (ret)
+		return ret;
+	*pos += n;
+	return n;
+}
+
+static ssize_t live_read(struct file *file, char __user *to, size_t len, loff_t *pos)
+{
+	size_t n = in_device(*pos, len);
+	char *buf;
+
+	if (!n)
+		return 0;
+	buf = kmalloc(n, GFP_KERNEL);
+	if (!buf)
+		return -ENOMEM;
+	cache_read_blocks(cache, *pos, buf, n);
+	if (copy_to_user(to, buf, n))
+		n = 0;
+	kfree(buf);
+	*pos += n;
+	return n ?: -EFAULT;
+}
+
+static int live_fsync(struct file *file, loff_t start, loff_t end, int datasync)
+{
+	return cache_checkpoint(cache);
+}
+
+static loff_t cache_llseek(struct file *file, loff_t offset, int whence)
+{
+	return fixed_size_llseek(file, offset, whence, (loff_t)NR_BLOCKS * CACHE_BLOCK);
+}
+
+static const struct file_operations live_fops = {
+	.owner = THIS_MODULE,
+	.read = live_read,
+	.write = live_write,
+	.fsync = live_fsync,
+	.llseek = cache_llseek,
+};
+
+static struct miscdevice live_device = {
+	.minor = MISC_DYNAMIC_MINOR,
+	.name = "ckpt_cache",
+	.fops = &live_fops,
+	.mode = 0600,
+};
+
+/* --- /dev/ckpt_cache_committed ------------------------------------------- */
+
+/* Who has it open sees one checkpoint, the last one at that time, whatever comes after. */
+static int committed_open(struct inode *inode, struct file *file)
+{
+	struct commit_pin *pin = kmalloc(sizeof(*pin), GFP_KERNEL);
+	int ret;
+
+	if (!pin)
+		return -ENOMEM;
+	ret = commit_root_pin(&cache->roots, pin);
+	if (ret) {
+		kfree(pin);
+		return ret;
+	}
+	file->private_data = pin;
+	return 0;
+}
+
+/* No lock at all: the checkpoint does not know of us, however long the copy takes. */
+static ssize_t committed_read(struct file *file, char __user *to, size_t len, loff_t *pos)
+{
+	size_t n = in_block(*pos, in_device(*pos, len));
+	struct commit_pin *pin = file->private_data;
+	const struct table *table;
+	const struct block *b;
+	unsigned long left;
+
+	if (!n)
+		return 0;
+	/* space is short, and this pin keeps some: look at a later checkpoint */
+	if (commit_root_wanted(pin))
+		return -ESTALE;
+	table = commit_root_of(pin, &cache->tree, NULL);
+	b = table->block[*pos / CACHE_BLOCK];
+	if (b)
+		left = copy_to_user(to, b->data + *pos % CACHE_BLOCK, n);
+	else
+		left = clear_user(to, n);
+	*pos += n - left;
+	return n - left ?: -EFAULT;
+}
+
+static int committed_release(struct inode *inode, struct file *file)
+{
+	struct commit_pin *pin = file->private_data;
+
+	commit_root_unpin(pin);
+	kfree(pin);
+	return 0;
+}
+
+static const struct file_operations committed_fops = {
+	.owner = THIS_MODULE,
+	.open = committed_open,
+	.read = committed_read,
+	.release = committed_release,
+	.llseek = cache_llseek,
+};
+
+static struct miscdevice committed_device = {
+	.minor = MISC_DYNAMIC_MINOR,
+	.name = "ckpt_cache_committed",
+	.fops = &committed_fops,
+	.mode = 0400,
+};
+
+/* --- setup --------------------------------------------------------------- */
+
+static void free_blocks(struct cache *c, const struct table *table)
+{
+	struct block *b, *next;
+	unsigned int i;
+
+	for (i = 0; i < NR_BLOCKS; i++)
+		if (table->block[i])
+			block_free(c, table->block[i]);
+	list_for_each_entry_safe(b, next, &c->gone, node)
+		block_free(c, b);
+}
+
+/* What the file has is the first commit, and the live table begins as a copy of it. */
+static int commit_first(struct cache *c, struct table *table)
+{
+	struct commit_roots *next = commit_root_prepare(&c->roots, GFP_KERNEL);
+	int ret;
+
+	if (IS_ERR(next))
+		return PTR_ERR(next);
+	ret = commit_root_update(next, &c->tree, table);
+	if (!ret)
+		ret = commit_root_switch(next, table->generation);
+	if (ret)
+		commit_root_cancel(next);
+	return ret;
+}
+
+static void init_locks(struct cache *c)
+{
+	unsigned int i;
+
+	init_unfair_rwsem(&c->cp_sem);
+	mutex_init(&c->checkpoint_lock);
+	for (i = 0; i < NR_BLOCK_LOCKS; i++)
+		mutex_init(&c->block_lock[i]);
+	spin_lock_init(&c->place_lock);
+	INIT_LIST_HEAD(&c->gone);
+}
+
+static struct cache *cache_open(const char *file)
+{
+	struct cache *c = kvzalloc(sizeof(*c), GFP_KERNEL);
+	struct table *table = kvzalloc(sizeof(*table), GFP_KERNEL);
+	int ret = -ENOMEM;
+
+	if (!c || !table)
+		goto free;
+	init_locks(c);
+	c->live = kvmalloc(sizeof(*c->live), GFP_KERNEL);
+	if (!c->live)
+		goto free;
+	ret = commit_root_set_init(&c->roots, "ckpt_cache", &root_ops, c);
+	if (ret)
+		goto free;
+	ret = commit_tree_init(&c->tree, &c->roots);
+	if (ret)
+		goto destroy;
+	ret = store_load(c, file, table);
+	if (ret)
+		goto unload;
+	c->committed = table->generation;
+	memcpy(c->live, table, sizeof(*table));
+	c->live->generation++;
+	ret = commit_first(c, table);
+	if (ret)
+		goto unload;
+	return c;
+unload:
+	free_blocks(c, table);
+	if (c->file)
+		filp_close(c->file, NULL);
+destroy:
+	WARN_ON(commit_root_set_destroy(&c->roots));
+free:
+	if (c)
+		kvfree(c->live);
+	kvfree(table);
+	kvfree(c);
+	return ERR_PTR(ret);
+}
+
+/* No device is open. What was not checkpointed is lost, as in a crash. */
+static void cache_close(struct cache *c)
+{
+	/* nothing is pinned, so it does not refuse; it waits for the last release_table() */
+	WARN_ON(commit_root_set_destroy(&c->roots));
+	free_blocks(c, c->live);
+	filp_close(c->file, NULL);
+	kvfree(c->live);
+	kvfree(c);
+}
+
+static int __init ckpt_cache_init(void)
+{
+	int ret;
+
+	if (!path || !*path) {
+		pr_err("ckpt_cache: path= names no file\n");
+		return -EINVAL;
+	}
+	cache = cache_open(path);
+	if (IS_ERR(cache)) {
+		pr_err("ckpt_cache: cannot use %s: error %ld\n", path, PTR_ERR(cache));
+		return PTR_ERR(cache);
+	}
+	ret = misc_register(&live_device);
+	if (ret)
+		goto close;
+	ret = misc_register(&committed_device);
+	if (ret)
+		goto deregister;
+	return 0;
+deregister:
+	misc_deregister(&live_device);
+close:
+	cache_close(cache);
+	return ret;
+}
+
+static void __exit ckpt_cache_exit(void)
+{
+	misc_deregister(&committed_device);
+	misc_deregister(&live_device);
+	cache_close(cache);
+}
+
+module_init(ckpt_cache_init);
+module_exit(ckpt_cache_exit);
+
+MODULE_DESCRIPTION("Example of a driver on fscommit: a block cache that is checkpointed into a file");
+MODULE_LICENSE("GPL");
+/* 6.13: the namespace became a string. */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 13, 0)
+MODULE_IMPORT_NS("FSCOMMIT");
+#else
+MODULE_IMPORT_NS(FSCOMMIT);
+#endif

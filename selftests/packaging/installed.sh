@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+# `make install` and `make install-headers` into a folder; then the example is built from
+# what is there alone, outside of the tree, loaded and used. Sourced by run.sh.
+#
+# Seen failing: sources_are_installed with an absolute -I of the tree in the example's
+# Kbuild; no_symbols_no_driver without the $(error) in fscommit.mk; uninstall with a header
+# that it does not know. For the guest's tests see ckpt_cache_guest.
+
+install_product()
+{
+	rm -rf "$work/root"
+	copy_product "$work/product"
+	: >"$work/build.log"
+	in_kernel "$kernel" "$work" "make -C $work/product KDIR=$kdir $arch W=1 \
+		INSTALL_MOD_PATH=$work/root DESTDIR=$work/root PREFIX=/usr install install-headers" \
+		>>"$work/build.log" 2>&1 || { cat "$work/build.log"; return 1; }
+	# depmod misses the kernel's own modules there
+	if grep -E 'warning:|WARNING:' "$work/build.log" | grep -v '^depmod:.*could not open'; then
+		return 1
+	fi
+}
+
+is_installed()
+{
+	local m=$work/root/lib/modules/$release
+	[ -e "$m/updates/module/fscommit.ko" ] || { find "$work/root"; return 1; }
+	grep -q '^updates/module/fscommit.ko:' "$m/modules.dep"
+	modinfo -F vermagic "$m/updates/module/fscommit.ko" | grep "^$release "
+	diff <(cd "$TOP/module/include/linux" && ls) <(cd "$work/root/usr/include/fscommit/linux" && ls)
+	grep -q 'unfair_rwsem_expedite.*FSCOMMIT' \
+		"$work/root/usr/share/fscommit/$release/Module.symvers"
+}
+
+# by whom it is used: only what is installed, and its own folder
+build_example()
+{
+	rm -rf "$work/example"
+	cp -r "$TOP/docs/examples/ckpt_cache" "$work/example"
+	find "$work/example" ! -name '*.[ch]' ! -name Kbuild ! -name Makefile ! -name '*.rst' -type f -delete
+	in_kernel "$kernel" "$work" "make -C $work/example KDIR=$kdir $arch W=1 \
+		FSCOMMIT_MK=$work/root/usr/share/fscommit/fscommit.mk" >"$work/example.log" 2>&1 ||
+		{ cat "$work/example.log"; return 1; }
+	if grep -E 'warning:|WARNING:' "$work/example.log"; then
+		return 1
+	fi
+	modinfo -F depends "$work/example/ckpt_cache.ko" | grep -x fscommit
+}
+
+# no header of ours but the installed ones
+sources_are_installed()
+{
+	local used
+	used=$(cat "$work"/example/.*.o.cmd | grep -oE '[^ ]*/linux/(unfair_rwsem|commit_root)\.h' | sort -u)
+	echo "$used"
+	[ "$(printf '%s\n' "$used" | grep -c .)" -eq 2 ]
+	[ "$(printf '%s\n' "$used" | grep -c "^$work/root/usr/include/fscommit/linux/")" -eq 2 ]
+}
+
+# for a kernel that it was not installed for, the driver must not be built
+no_symbols_no_driver()
+{
+	local rc=0
+	mv "$work/root/usr/share/fscommit/$release" "$work/root/usr/share/fscommit/other"
+	in_kernel "$kernel" "$work" "make -C $work/example KDIR=$kdir $arch \
+		FSCOMMIT_MK=$work/root/usr/share/fscommit/fscommit.mk" >"$work/no-symbols.log" 2>&1 || rc=$?
+	mv "$work/root/usr/share/fscommit/other" "$work/root/usr/share/fscommit/$release"
+	[ $rc -ne 0 ]
+	grep "fscommit is not installed for Linux $release" "$work/no-symbols.log"
+}
+
+uninstall_product()
+{
+	local left
+	in_kernel "$kernel" "$work" "make -C $work/product KDIR=$kdir $arch \
+		INSTALL_MOD_PATH=$work/root DESTDIR=$work/root PREFIX=/usr uninstall"
+	left=$(find "$work/root" -type f ! -name 'modules.*')
+	echo "${left:-nothing is left}"
+	[ -z "$left" ]
+	[ ! -e "$work/root/usr/include/fscommit" ]
+	refused grep fscommit "$work/root/lib/modules/$release/modules.dep"
+}
+
+# a KDIR with nothing in it is told, before anything is made of it
+no_kdir_is_told()
+{
+	local t said
+	for t in module install modules_install install-headers uninstall; do
+		if said=$(make -C "$work/product" "$t" KDIR="$work/nowhere" DESTDIR="$work/root" \
+			INSTALL_MOD_PATH="$work/root" 2>&1); then
+			echo "make $t: no error"
+			return 1
+		fi
+		printf '%s\n' "$said" | grep "error: no kernel to build for in KDIR=$work/nowhere"
+	done
+}
+
+run_example()
+{
+	local out=$LOGS/ckpt_cache-$kernel start=$SECONDS
+	mkdir -p "$out"
+	{
+		echo "load fscommit"
+		echo "test ckpt_cache 300 ckpt_cache_guest $kernel"
+		echo "unload fscommit"
+	} >"$out.plan"
+	step "the example on $kernel" "20 s" "$out.log" "$HARNESS/boot.sh" --out "$out" --timeout 400 \
+		"$kernel" "$out.plan" "$work/root/lib/modules/$release/updates/module/fscommit.ko" \
+		"$work/example/ckpt_cache.ko" "$PACKAGING/ckpt_cache_guest" || true
+	collect "$kernel" "$out" $((SECONDS - start))
+}
+
+# installed KERNEL
+installed()
+{
+	local kernel=$1 kdir release arch work=$CACHE/build/installed-$1
+	kdir=$("$HARNESS/kernel.sh" get "$kernel")/kdir || exit 1
+	release=$(cat "$CACHE/kernels/$kernel/release")
+	arch=$(kernel_arch "$kernel")
+	mkdir -p "$work"
+	say "  what is installed, on $kernel"
+	check "$kernel" install install_product
+	[ "$checked" -eq 0 ] || return 0
+	check "$kernel" is_installed is_installed
+	check "$kernel" driver_builds build_example
+	[ "$checked" -eq 0 ] || return 0
+	check "$kernel" driver_sources sources_are_installed
+	run_example
+	check "$kernel" no_symbols_no_driver no_symbols_no_driver
+	check "$kernel" no_kdir_is_told no_kdir_is_told
+	check "$kernel" uninstall uninstall_product
+}
