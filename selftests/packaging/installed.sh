@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2154 # $checked is lib.sh's
 # `make install` and `make install-headers` into a folder; then the example is built from
 # what is there alone, outside of the tree, loaded and used. Sourced by run.sh.
 #

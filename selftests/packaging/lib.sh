@@ -2,11 +2,11 @@
 # shellcheck shell=bash
 # For the tests of what users install. Sourced, never run.
 
-# shellcheck source=../harness/lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/../harness/lib.sh"
-# shellcheck source=../harness/results.sh
 . "$HARNESS/results.sh"
+# shellcheck disable=SC2034 # for the scripts that source this
 PACKAGING=$TOP/selftests/packaging
+checked=0
 
 # check WHERE NAME COMMAND...: one result; what it says goes into the log, and to the reader
 # if it fails. The command stops at the first line that fails: so this is never to be part of

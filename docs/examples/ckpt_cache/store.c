@@ -55,6 +55,11 @@ static bool is_whole(const struct super *s)
 	       fs_generation_known(le64_to_cpu(s->generation));
 }
 
+static bool is_later(const struct super *a, const struct super *b)
+{
+	return fs_generation_after(le64_to_cpu(a->generation), le64_to_cpu(b->generation));
+}
+
 static int load_blocks(struct cache *c, const struct super *s, struct table *table)
 {
 	unsigned int i;
@@ -99,9 +104,7 @@ int store_load(struct cache *c, const char *path, struct table *table)
 		ret = read_at(c, i, &s[i]);
 		if (ret)
 			goto out;
-		if (is_whole(&s[i]) && (newest < 0 ||
-		    fs_generation_after(le64_to_cpu(s[i].generation),
-					le64_to_cpu(s[newest].generation))))
+		if (is_whole(&s[i]) && (newest < 0 || is_later(&s[i], &s[newest])))
 			newest = i;
 	}
 	if (newest >= 0) {

@@ -1,0 +1,51 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0
+# `make deb`: fscommit-dkms and fscommit-dev, by debhelper.
+#
+#   deb.sh FOLDER [VERSION]
+#
+# VERSION: of the module if it is not to be the one in module/main.c (for tests of an
+# upgrade). Prints the names of the packages.
+
+. "$(dirname "$0")/../selftests/harness/lib.sh"
+
+[ $# -ge 1 ] || { sed -n '3,/^$/s/^# \{0,1\}//p' "$0"; exit 2; }
+need_packages dpkg-dev debhelper dh-dkms rsync
+umask 022
+mkdir -p "$1"
+out=$(cd "$1" && pwd)
+version=$(sed -n 's/^MODULE_VERSION("\(.*\)");$/\1/p' "$TOP/module/main.c")
+of_dkms=$(sed -n 's/^PACKAGE_VERSION="\(.*\)"$/\1/p' "$TOP/dkms.conf")
+[ "${version:-none}" = "$of_dkms" ] ||
+	die "dkms.conf has version $of_dkms, module/main.c has $version: they must be the same"
+new=${2:-$version}
+
+work=$(mktemp -d "${TMPDIR:-/tmp}/fscommit-deb.XXXXXX")
+trap 'rm -rf "$work"' EXIT
+tree=$work/fscommit-$new
+mkdir -p "$tree/docs"
+rsync -a --exclude '*.o' --exclude '*.ko' --exclude '*.mod*' --exclude '.*' --exclude modules.order \
+	--exclude Module.symvers "$TOP"/{Kbuild,COPYING,README.md,dkms.conf,module,packaging} "$tree/"
+rsync -a --exclude '*.o' --exclude '*.ko' --exclude '*.mod*' --exclude '.*' --exclude modules.order \
+	--exclude Module.symvers "$TOP/docs/examples" "$tree/docs/"
+mv "$tree/packaging/debian" "$tree/debian"
+sed -i "s/^MODULE_VERSION(.*/MODULE_VERSION(\"$new\");/" "$tree/module/main.c"
+sed -i "s/^PACKAGE_VERSION=.*/PACKAGE_VERSION=\"$new\"/" "$tree/dkms.conf"
+# all has the time of the commit: two builds of it are the same to the last byte
+SOURCE_DATE_EPOCH=$(git -C "$TOP" log -1 --format=%ct 2>/dev/null || stat -c %Y "$TOP/module/main.c")
+export SOURCE_DATE_EPOCH
+cat >"$tree/debian/changelog" <<EOF
+fscommit ($new) unstable; urgency=medium
+
+  * Version $new: docs/ and the log of the source say what is in it.
+
+ -- fscommit developers <fscommit@localhost>  $(date -uR -d "@$SOURCE_DATE_EPOCH")
+EOF
+find "$tree" -exec touch -hd "@$SOURCE_DATE_EPOCH" {} +
+step "building fscommit $new as packages" "10 s" "$LOGS/deb-$new.log" \
+	env -C "$tree" dpkg-buildpackage -b -us -uc -d --no-sign || die "cannot build the packages"
+for d in "$work"/*.deb; do
+	mv "$d" "$out/"
+	printf '%s\n' "$out/$(basename "$d")"
+done
+mv "$work"/*.changes "$work"/*.buildinfo "$out/"

@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash disable=SC2154 # $checked is lib.sh's
+# The Debian packages: built, looked at by lintian, and taken through their life in a chroot.
+# Sourced by run.sh.
+#
+# Seen failing: versions_agree, with another PACKAGE_VERSION; lintian_is_silent, with a file
+# of mode 666; builds_are_the_same, without the touch in deb.sh; kernels_of_dkms, with
+# "^[6-9]" as the expression. For the life in a chroot see dkms_life.
+
+# The packages of version 0.1 and of a later one.
+build_packages()
+{
+	rm -rf "$debs"
+	"$TOP/packaging/deb.sh" "$debs"
+	"$TOP/packaging/deb.sh" "$debs" 99.1
+	ls "$debs"/fscommit-{dkms,dev}_{99.1,[!9]*}_all.deb
+}
+
+versions_agree()
+{
+	local tree=$CACHE/build/deb-other
+	rm -rf "$tree"
+	mkdir -p "$tree/selftests"
+	copy_product "$tree"
+	cp -r "$TOP/selftests/harness" "$tree/selftests/"
+	sed -i 's/^PACKAGE_VERSION=.*/PACKAGE_VERSION="7.7"/' "$tree/dkms.conf"
+	refused "$tree/packaging/deb.sh" "$tree/out"
+}
+
+lintian_is_silent()
+{
+	# there is no address of the maintainers that a package could name
+	refused grep . < <(lintian --allow-root -I --fail-on none --suppress-tags \
+		bogus-mail-host,bogus-mail-host-in-debian-changelog "$debs"/*.deb 2>&1)
+}
+
+builds_are_the_same()
+{
+	rm -rf "$debs.again"
+	"$TOP/packaging/deb.sh" "$debs.again"
+	local d
+	for d in "$debs.again"/*.deb; do
+		cmp "$d" "$debs/$(basename "$d")"
+	done
+}
+
+# which kernels dkms.conf lets it build for, by the expression of old versions of DKMS
+kernels_of_dkms()
+{
+	local regex k
+	regex=$(sed -n 's/^BUILD_EXCLUSIVE_KERNEL="\(.*\)"$/\1/p' "$TOP/dkms.conf")
+	for k in 6.1.0-50-cloud-amd64 6.12.95+deb12-rt-amd64 7.3.4+deb13-amd64 7.0 10.2.1; do
+		[[ $k =~ $regex ]] || { echo "not for $k"; return 1; }
+	done
+	for k in 5.10.0-30-amd64 6.0.12 4.19.0 2.6.32; do
+		[[ ! $k =~ $regex ]] || { echo "for $k"; return 1; }
+	done
+}
+
+deb()
+{
+	local debs=$CACHE/build/debs
+	need_packages dpkg-dev debhelper dh-dkms lintian
+	say "  packages"
+	check debian deb_builds build_packages
+	[ "$checked" -eq 0 ] || return 0
+	check debian deb_versions_agree versions_agree
+	check debian deb_lintian lintian_is_silent
+	check debian deb_reproducible builds_are_the_same
+	check debian dkms_kernels kernels_of_dkms
+}
+
+# --- DKMS --------------------------------------------------------------------
+
+make_chroot()
+{
+	local suite=$1 dir=$CACHE/chroot/$1 tmp
+	[ -e "$dir/complete" ] && return 0
+	tmp=$dir.tmp.$$
+	rm -rf "$dir".tmp.*
+	mkdir -p "$tmp"
+	step "a chroot of Debian $suite" "1-2 min" "$LOGS/chroot-$suite.log" mmdebstrap --variant=apt \
+		--include=dkms,gcc,make,kmod,ca-certificates "$suite" "$tmp/root" \
+		"deb $(mirror) $suite main" "deb $(mirror) $suite-backports main" ||
+		die "cannot make a chroot of $suite (no network?)"
+	touch "$tmp/complete"
+	rm -rf "$dir"
+	mv "$tmp" "$dir"
+}
+
+# headers SUITE: the oldest and the newest that it has, of one flavour
+chroot_headers()
+{
+	suite_update "$1-backports"
+	suite_apt "$1-backports" apt-cache pkgnames linux-headers- |
+		sed -n 's/^linux-headers-\([0-9].*-cloud-amd64\)$/\1/p' | sort -V | sed -n '1p;$p'
+}
+
+# The life itself, in a copy of the chroot. It leaves the built modules in /tmp/out there.
+live()
+{
+	local out=$LOGS/dkms-$suite work=$CACHE/build/dkms-$suite rc=0
+	rm -rf "$work" "$out"
+	mkdir -p "$out" "$work"
+	cp -a "$CACHE/chroot/$suite/root/." "$work/"
+	mkdir -p "$work/debs" "$work/tmp/out"
+	cp "$CACHE/build/debs"/*.deb "$PACKAGING/dkms_life" "$work/debs/"
+	cp -L /etc/resolv.conf "$work/etc/resolv.conf"
+	# shellcheck disable=SC2016 # expanded inside
+	unshare -m -p -f --kill-child sh -c '
+		set -e
+		mount --rbind /dev "$1/dev"
+		mount -t proc proc "$1/proc"
+		mount -t sysfs -o ro sysfs "$1/sys"
+		exec chroot "$1" /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root \
+			LC_ALL=C DEBIAN_FRONTEND=noninteractive bash /debs/dkms_life "$2" "$3" "$4" "$5"
+		' sh "$work" "$old" "$new" "$version" 99.1 >"$out/tap" 2>"$out/log" || rc=$?
+	cp -a "$work/tmp/out/." "$out/"
+	rm -rf "$work"
+	return $rc
+}
+
+# dkms SUITE
+dkms()
+{
+	local suite=$1 old new start=$SECONDS line name version k tree
+	need_packages mmdebstrap debootstrap
+	if [ "$(id -u)" -ne 0 ]; then
+		check "$suite" dkms skipped "a chroot with mounts needs root"
+		return 0
+	fi
+	[ -e "$CACHE/build/debs" ] || deb
+	version=$(sed -n 's/^PACKAGE_VERSION="\(.*\)"$/\1/p' "$TOP/dkms.conf")
+	locked "chroot-$suite" make_chroot "$suite"
+	{ read -r old; read -r new; } < <(chroot_headers "$suite") || die "$suite has no two kernels"
+	step "DKMS in $suite: $old, then $new" "4 min" "$LOGS/dkms-$suite.log" live ||
+		say "  $suite: it did not come to its end: see $LOGS/dkms-$suite/log"
+	while read -r line; do
+		name=$(printf '%s\n' "$line" | sed -E 's/^(not )?ok [0-9]+ //')
+		case $line in
+		ok*) result "$suite" "$name" ok $((SECONDS - start)) ;;
+		not*)	result "$suite" "$name" FAIL $((SECONDS - start))
+			say "  $suite: $name failed: see $LOGS/dkms-$suite/log" ;;
+		esac
+	done < <(grep -E '^(not )?ok ' "$LOGS/dkms-$suite/tap")
+	grep -q '^1\.\.' "$LOGS/dkms-$suite/tap" || result "$suite" dkms_life FAIL 0
+	# what it built for a kernel of the matrix is loaded there, driver and all
+	for k in $(matrix_names); do
+		[ "$(cat "$CACHE/kernels/$k/release" 2>/dev/null)" = "$new" ] || continue
+		load_built "$k"
+		return 0
+	done
+	check "$suite" dkms_module_loads skipped "$new is not a kernel of the matrix"
+}
+
+load_built()
+{
+	local kernel=$1 out=$LOGS/dkms-$suite/$1 built=$LOGS/dkms-$suite start=$SECONDS
+	mkdir -p "$out"
+	{
+		echo "load fscommit"
+		echo "test dkms_module 300 ckpt_cache_guest $kernel"
+		echo "unload fscommit"
+	} >"$out.plan"
+	step "its modules on $kernel" "30 s" "$out.log" "$HARNESS/boot.sh" --out "$out" --timeout 400 \
+		"$kernel" "$out.plan" "$built/fscommit.ko" "$built/ckpt_cache.ko" \
+		"$PACKAGING/ckpt_cache_guest" || true
+	collect "$kernel" "$out" $((SECONDS - start))
+}
