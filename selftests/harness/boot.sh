@@ -19,6 +19,8 @@
 #   --disk SIZE      a block device in this machine's memory, like 512M: $DISK in the
 #                    guest; the second is $DISK2, and so on
 #   --mem SIZE       the guest's memory                              [1G]
+#   --secure-boot    through UEFI with Secure Boot: kernel, initramfs and command line are
+#                    signed as one by the key that is in Debian's "snakeoil" variables
 #   --kmod 'NAME [PARAM=VALUE...]'
 #                    a module of the kernel itself and those that it needs, loaded
 #                    before the plan begins
@@ -27,7 +29,7 @@
 
 . "$(dirname "$0")/lib.sh"
 
-out='' limit=300 append='' expect='' smp=2 icount='' mem=1G with=() disks=() kmods=() panic='panic_on_warn=1 oops=panic'
+out='' limit=300 append='' expect='' smp=2 icount='' mem=1G with=() disks=() kmods=() secure='' panic='panic_on_warn=1 oops=panic'
 while [ $# -gt 0 ]; do
 	case $1 in
 	--out) out=$2; shift 2 ;;
@@ -40,6 +42,7 @@ while [ $# -gt 0 ]; do
 	--no-panic) panic=oops=panic; shift ;;
 	--disk) disks+=("$2"); shift 2 ;;
 	--mem) mem=$2; shift 2 ;;
+	--secure-boot) secure=1; shift ;;
 	--kmod) kmods+=("$2"); shift 2 ;;
 	--*) die "boot.sh: unknown option $1" ;;
 	*) break ;;
@@ -154,8 +157,27 @@ kvm_works()
 	[ "$(cat "$mark")" = yes ]
 }
 
+# What the firmware starts: one file on a disk of FAT, signed as a whole.
+# secure_boot_disk ARGS: of the kernel's command line
+secure_boot_disk()
+{
+	local uki=$disk_dir/uki disk=$disk_dir/esp keys=/usr/share/ovmf/PkKek-1-snakeoil
+	printf '%s' "$1" >"$uki.cmdline"
+	# where the parts may lie in memory: above the stub, and the initramfs above the kernel
+	objcopy --add-section .cmdline="$uki.cmdline" --change-section-vma .cmdline=0x30000 \
+		--add-section .linux="$kernel/image" --change-section-vma .linux=0x2000000 \
+		--add-section .initrd="$out/initramfs" --change-section-vma .initrd=0x4000000 \
+		/usr/lib/systemd/boot/efi/linuxx64.efi.stub "$uki.efi" &&
+	openssl rsa -in "$keys.key" -passin pass:snakeoil -out "$uki.key" 2>/dev/null &&
+	sbsign --key "$uki.key" --cert "$keys.pem" --output "$uki.signed" "$uki.efi" >/dev/null 2>&1 &&
+	truncate -s 128M "$disk" && mformat -i "$disk" -F :: && mmd -i "$disk" ::/EFI ::/EFI/BOOT &&
+	mcopy -i "$disk" "$uki.signed" ::/EFI/BOOT/BOOTX64.EFI &&
+	cp /usr/share/OVMF/OVMF_VARS_4M.snakeoil.fd "$disk_dir/vars"
+}
+
 rc=0
 if [ "$arch" = um ]; then
+	[ -z "$secure" ] || die "User-Mode Linux has no firmware"
 	# own temporary folder: UML maps its memory from a file there
 	TMPDIR=$ram timeout -k 5 "$limit" "$kernel/image" mem="$mem" ncpus="$smp" seccomp=on \
 		"${disk_args[@]}" \
@@ -172,14 +194,24 @@ else
 	# tsc=reliable: under TCG the clocksource watchdog finds the TSC unstable and has
 	# kernel text patched for that. QEMU may then run into the int3 of a patch that is
 	# done: its fault, not the guest's, so once more, three times at the most
+	args="console=ttyS0 panic=-1 quiet tsc=reliable $panic $append"
+	boot=(-kernel "$kernel/image" -initrd "$out/initramfs" -append "$args")
+	if [ -n "$secure" ]; then
+		need_packages ovmf systemd-boot-efi sbsigntool mtools openssl binutils
+		secure_boot_disk "$args" || die "cannot make a signed disk"
+		boot=(-machine "q35,smm=on" -global "driver=cfi.pflash01,property=secure,value=on"
+			-drive "if=pflash,format=raw,unit=0,readonly=on,file=/usr/share/OVMF/OVMF_CODE_4M.secboot.fd"
+			-drive "if=pflash,format=raw,unit=1,file=$disk_dir/vars"
+			-drive "file=$disk_dir/esp,format=raw,if=none,id=esp"
+			-device "virtio-blk-pci,drive=esp,bootindex=0")
+	fi
 	for attempt in 1 2 3 4; do
 		rc=0
 		timeout -k 5 "$limit" qemu-system-x86_64 "${accel[@]}" -smp "$smp" -m "$mem" \
 			-display none -no-reboot -nodefaults \
 			-chardev "file,id=c,path=$out/console" -serial chardev:c \
 			-chardev "file,id=r,path=$out/result" -serial chardev:r \
-			"${disk_args[@]}" -kernel "$kernel/image" -initrd "$out/initramfs" \
-			-append "console=ttyS0 panic=-1 quiet tsc=reliable $panic $append" \
+			"${disk_args[@]}" "${boot[@]}" \
 			</dev/null >"$out/qemu" 2>&1 || rc=$?
 		grep -q 'Oops: int3' "$out/console" && [ "$attempt" -lt 4 ] || break
 		say "  an int3 of the emulator (see $out/console.int3.$attempt); once more"
