@@ -62,8 +62,9 @@ check-kdir:
 module: check-kdir
 	$(MAKE) -C $(KDIR) M=$(CURDIR) modules
 
-# as the kernel names itself, which need not be the running one
-release = $(shell cat '$(KDIR)/include/config/kernel.release' 2>/dev/null)
+# As the modules of that kernel name it. Not what include/config/kernel.release says, nor its
+# target kernelrelease: with Debian's headers of 6.1 that is the upstream version.
+release = $(shell sed -n 's/^.define UTS_RELEASE "\(.*\)"/\1/p' '$(KDIR)/include/generated/utsrelease.h')
 modules = $(INSTALL_MOD_PATH)/lib/modules/$(release)
 
 # The kernel's own modules_install leaves depmod out where the headers have no System.map.
@@ -74,13 +75,13 @@ modules_install: module
 	$(DEPMOD) $(if $(INSTALL_MOD_PATH),-b '$(INSTALL_MOD_PATH)') $(release)
 
 install-headers: module
-	@packaging/headers.sh install '$(KDIR)' '$(DESTDIR)' '$(PREFIX)'
+	@packaging/headers.sh install '$(release)' '$(DESTDIR)' '$(PREFIX)'
 
 uninstall: check-kdir
 	rm -f $(modules)/$(INSTALL_MOD_DIR)/module/fscommit.ko*
 	@rmdir $(modules)/$(INSTALL_MOD_DIR)/module $(modules)/$(INSTALL_MOD_DIR) 2>/dev/null || :
 	[ ! -d $(modules) ] || $(DEPMOD) $(if $(INSTALL_MOD_PATH),-b '$(INSTALL_MOD_PATH)') $(release)
-	@packaging/headers.sh uninstall '$(KDIR)' '$(DESTDIR)' '$(PREFIX)'
+	@packaging/headers.sh uninstall '$(release)' '$(DESTDIR)' '$(PREFIX)'
 
 deb:
 	@packaging/deb.sh out

@@ -2,23 +2,23 @@
 # SPDX-License-Identifier: GPL-2.0
 # `make install-headers`, `make uninstall`: what a driver is built from.
 #
-#   headers.sh install|uninstall KDIR DESTDIR PREFIX
+#   headers.sh install|uninstall RELEASE DESTDIR PREFIX
 #
 #   PREFIX/include/fscommit/linux/*.h               the public headers, and nothing else
 #   PREFIX/share/fscommit/fscommit.mk               for a driver's Kbuild
 #   PREFIX/share/fscommit/RELEASE/Module.symvers    the symbols, for each kernel; they are
 #                                                   of the build in this folder
 #
-# uninstall takes away the symbols of KDIR's kernel, and the rest with the last of them.
+# uninstall takes away the symbols of that kernel, and the rest with the last of them.
 
 set -euo pipefail
 
 TOP=$(cd "$(dirname "$0")/.." && pwd)
 die() { printf 'error: %s\n' "$*" >&2; exit 1; }
 
-[ $# -eq 4 ] || die "headers.sh install|uninstall KDIR DESTDIR PREFIX"
-what=$1 kdir=$2 root=$3$4
-release=$(cat "$kdir/include/config/kernel.release") || die "no configured kernel in $kdir"
+[ $# -eq 4 ] || die "headers.sh install|uninstall RELEASE DESTDIR PREFIX"
+what=$1 release=$2 root=$3$4
+[ -n "$release" ] || die "KDIR does not say which kernel it is for"
 include=$root/include/fscommit share=$root/share/fscommit
 
 case $what in

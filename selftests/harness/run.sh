@@ -188,6 +188,20 @@ run_lint()
 	[ "$n" -gt 20 ] || result any lint FAIL 0
 }
 
+# run_packaging: make install, and a driver that is built from what it installs
+run_packaging()
+{
+	local kernel name verdict seconds pass fail skip n=0
+	say "what users install"
+	while read -r kernel name verdict seconds pass fail skip; do
+		[ "$name" != clean ] || name=ckpt_cache-clean
+		result "$kernel" "$name" "$verdict" "$seconds" "$pass" "$fail" "$skip"
+		n=$((n + 1))
+	done < <("$TOP/selftests/packaging/run.sh" quick)
+	# it did not come to its end
+	[ "$n" -gt 8 ] || result uml install FAIL 0
+}
+
 run_kernels()
 {
 	local k
@@ -222,7 +236,7 @@ for k in "${kernels[@]}"; do
 	esac
 done
 lane emulated "run_kernels ${emulated[*]}" ${meta:+run_meta run_models} &
-lane native "run_kernels ${native[*]}" ${meta:+run_filesystems run_lint} run_all_expected &
+lane native "run_kernels ${native[*]}" ${meta:+run_filesystems run_packaging run_lint} run_all_expected &
 wait
 for lane in emulated native; do
 	[ -e "$LOGS/lane-$lane" ] || { result any "$lane-guests" FAIL 0; continue; }

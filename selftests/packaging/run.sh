@@ -18,7 +18,7 @@ for part in installed packages sign; do
 	[ ! -e "$PACKAGING/$part.sh" ] || . "$PACKAGING/$part.sh"
 done
 
-need_packages rsync make kmod
+need_packages rsync make kmod xz-utils
 case ${1:-all} in
 quick) installed uml ;;
 all)

@@ -23,8 +23,8 @@ sign_module()
 	[ "$(modinfo -F sig_hashalgo "$work/stranger.ko")" = sha256 ]
 	# the one that is enrolled in the variables of Debian's firmware, see boot.sh
 	openssl rsa -in /usr/share/ovmf/PkKek-1-snakeoil.key -passin pass:snakeoil -out "$work/enrolled.pem"
-	sign_with "$work/enrolled.pem" /usr/share/ovmf/PkKek-1-snakeoil.pem "$work/unsigned.ko" \
-		"$work/signed.ko"
+	cp /usr/share/ovmf/PkKek-1-snakeoil.pem "$work/enrolled-cert.pem"
+	sign_with "$work/enrolled.pem" "$work/enrolled-cert.pem" "$work/unsigned.ko" "$work/signed.ko"
 	modinfo -F signer "$work/signed.ko" | grep .
 }
 
