@@ -3,9 +3,9 @@
 # `make install` and `make install-headers` into a folder; then the example is built from
 # what is there alone, outside of the tree, loaded and used. Sourced by run.sh.
 #
-# Seen failing: sources_are_installed with an absolute -I of the tree in the example's
-# Kbuild; no_symbols_no_driver without the $(error) in fscommit.mk; uninstall with a header
-# that it does not know. For the guest's tests see ckpt_cache_guest.
+# Seen failing: driver_sources, with the tree's own headers in fscommit.mk;
+# no_symbols_no_driver, without its $(error); uninstall, with a header that it does not know.
+# For the guest's tests see ckpt_cache_guest.
 
 install_product()
 {

@@ -3,9 +3,9 @@
 # The Debian packages: built, looked at by lintian, and taken through their life in a chroot.
 # Sourced by run.sh.
 #
-# Seen failing: versions_agree, with another PACKAGE_VERSION; lintian_is_silent, with a file
-# of mode 666; builds_are_the_same, without the touch in deb.sh; kernels_of_dkms, with
-# "^[6-9]" as the expression. For the life in a chroot see dkms_life.
+# Seen failing: deb_lintian, with an old priority in debian/control; deb_reproducible, with
+# sources of another time in between; dkms_kernels, with "^[6-9]" as the expression.
+# deb_versions_agree is a failure itself.
 
 # The packages of version 0.1 and of a later one.
 build_packages()
