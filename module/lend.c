@@ -345,7 +345,15 @@ static enum hrtimer_restart fifo_timeout(struct hrtimer *timer)
 
 static u64 cpu_time(const struct task_struct *task)
 {
-	return READ_ONCE(task->se.sum_exec_runtime);
+	u64 time = READ_ONCE(task->se.sum_exec_runtime), last;
+
+	/* on 32 bits it is read, and written, by halves */
+	do {
+		last = time;
+		if (!IS_ENABLED(CONFIG_64BIT))
+			time = READ_ONCE(task->se.sum_exec_runtime);
+	} while (time != last);
+	return time;
 }
 
 /* SCHED_FIFO is lent from now on, to end on time. */

@@ -42,6 +42,8 @@
 
 /* Per CPU; u16 slots in the lock is an offset into it. */
 #define TABLE_SIZE	16384U
+#define MIN_SLOTS	8U
+#define MAX_SLOTS	64U
 #define BIAS_AGAIN	255
 
 /* The table of readers, per CPU: for the fast paths in the header, and for nobody else. */
@@ -376,7 +378,10 @@ u16 next_reader_slots(void)
 
 int __init init_reader_slots(void)
 {
-	slots_per_cpu = clamp(256U / roundup_pow_of_two(num_possible_cpus()), 8U, 64U);
+	/* a power of two of them: else the last region goes past the end of the table */
+	BUILD_BUG_ON(TABLE_SIZE % (MAX_SLOTS * sizeof(struct unfair_reader_slot)));
+	slots_per_cpu = clamp(256U / roundup_pow_of_two(num_possible_cpus()), MIN_SLOTS,
+			      MAX_SLOTS);
 	unfair_reader_slots = __alloc_percpu(TABLE_SIZE, L1_CACHE_BYTES);
 	return unfair_reader_slots ? 0 : -ENOMEM;
 }

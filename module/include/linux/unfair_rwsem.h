@@ -208,7 +208,7 @@ struct unfair_reader_slot {
 	unsigned long		sem;	/* 0: free; with bit 0: not counted in the word */
 	pid_t			pid;	/* in the initial namespace */
 	u32			since;	/* jiffies */
-};
+} __aligned(16);			/* everywhere: a region of them divides the table */
 
 #define UNFAIR_SLOT_BIASED	1UL
 
