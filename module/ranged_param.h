@@ -12,6 +12,7 @@
 
 #include <linux/moduleparam.h>
 #include <linux/printk.h>
+#include <linux/string.h>
 #include <linux/sysfs.h>
 
 struct ranged_param {
@@ -24,8 +25,9 @@ static int ranged_param_set(const char *val, const struct kernel_param *kp)
 	unsigned int v;
 
 	if (kstrtouint(val, 0, &v) || v < p->min || v > p->max) {
-		pr_err("fscommit: %s=%s: must be a number from %u to %u\n",
-		       kp->name, val, p->min, p->max);
+		/* one line of the log, with the range, whatever it is; echo ends it with \n */
+		pr_err("fscommit: %s=%.*s: must be a number from %u to %u\n",
+		       kp->name, (int)min(strcspn(val, "\n"), (size_t)64), val, p->min, p->max);
 		return -EINVAL;
 	}
 	WRITE_ONCE(p->value, v);
