@@ -37,6 +37,7 @@ help:
 	@echo '  make crash-FS         f2fs, btrfs: crashes at POINTS=100 of a workload, nothing is lost'
 	@echo '  make stress-FS        fio, fsx, stress-ng, freeze, remount, shutdown on KERNEL=uml-debug'
 	@echo 'For developers'
+	@echo '  make test-arch        32-bit x86 and arm64: builds, and the tests under emulation; 8 min'
 	@echo '  make torture          unfair_torture for DURATION=600 s on KERNEL=uml-debug'
 	@echo '  make bench            every figure of the documents, with plots and a report'
 	@echo '  make bench-PART       of these: locks, csum, diff, share, reuse, f2fs, btrfs (see bench.sh)'
@@ -92,6 +93,9 @@ demo:
 test:
 	@$(H)/run.sh $(KERNEL)
 
+test-arch:
+	@$(H)/run.sh $$(awk '!/^#/ && $$8 != "" { print $$1 }' $(H)/matrix)
+
 torture:
 	@$(H)/torture.sh $(or $(KERNEL),uml-debug) $(or $(DURATION),600) $(TORTURE_ARGS)
 
@@ -142,5 +146,5 @@ clean:
 	@rm -rf out docs/_build
 
 .PHONY: all help module check-kdir install modules_install install-headers uninstall deb test-package \
-	demo test torture bench bench-btrfs test-meta verify verify-quick lint docs kernels clean $(PORTS)
+	demo test torture bench bench-btrfs test-meta verify verify-quick lint docs kernels clean test-arch $(PORTS)
 endif

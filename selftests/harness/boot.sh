@@ -58,7 +58,11 @@ mkdir -p "$out"
 rm -rf "${out:?}"/*
 
 need_packages busybox-static cpio gzip
-[ "$arch" = um ] || need_packages qemu-system-x86
+case $arch in
+um) ;;
+arm64) need_packages qemu-system-arm ;;
+*) need_packages qemu-system-x86 ;;
+esac
 
 # What the kernel says when something is wrong with it.
 reports='WARNING:|BUG:|BUG |Oops|INFO: task .* blocked|soft lockup|hard LOCKUP'
@@ -71,7 +75,9 @@ ram=$(df --output=target /dev/shm >/dev/null 2>&1 && echo /dev/shm || echo "${TM
 disk_dir=$(mktemp -d "$ram/fscommit-disk.XXXXXX")
 trap 'rm -rf "$root" "$disk_dir"' EXIT
 mkdir -p "$root"/{bin,fscommit,lib,lib64,etc}
-cp /bin/busybox "$root/bin/"
+busybox=/bin/busybox
+[ -e "$kernel/busybox" ] && busybox=$kernel/busybox
+cp "$busybox" "$root/bin/"
 cp "$HARNESS/init" "$root/init"
 chmod +x "$root/init"
 [ $# -eq 0 ] || cp -r "$@" "$root/fscommit/"
@@ -135,6 +141,8 @@ for size in "${disks[@]}"; do
 	disk_env+="export DISK$([ $n -eq 1 ] || echo $n)=$dev"$'\n'
 done
 result=/dev/ttyS1
+# on arm64 the console is not of that kind
+[ "$arch" = arm64 ] && result=/dev/ttyS0
 cat >"$root/fscommit/env" <<EOF
 RESULT=$result
 EXPECT='$expect'
@@ -185,16 +193,24 @@ if [ "$arch" = um ]; then
 		panic=-1 quiet ${panic:+$panic} ${append:+$append} \
 		</dev/null >"$out/console" 2>&1 9>"$out/result" || rc=$?
 else
-	accel=(-accel 'tcg,thread=multi' -cpu 'max,-cx16')
+	qemu=qemu-system-$arch cpu=max,-cx16 console=ttyS0 ports=(-serial chardev:c -serial chardev:r)
+	case $arch in
+	# by default an AMD CPU too old for two of them, and Linux warns
+	i386) cpu=$cpu,vendor=GenuineIntel console="$console no_timer_check" ;;
+	# the machine has one serial port; a second one is a card
+	arm64) qemu=qemu-system-aarch64 cpu=max console=ttyAMA0
+		ports=(-M virt -serial chardev:c -device 'pci-serial,chardev=r') ;;
+	esac
+	accel=(-accel 'tcg,thread=multi' -cpu "$cpu")
 	if [ -n "$icount" ]; then
-		accel=(-accel 'tcg,thread=single' -icount 'shift=0,sleep=off' -cpu 'max,-cx16')
-	elif kvm_works; then
+		accel=(-accel 'tcg,thread=single' -icount 'shift=0,sleep=off' -cpu "$cpu")
+	elif [ "$arch" != arm64 ] && kvm_works; then
 		accel=(-accel kvm -cpu host)
 	fi
 	# tsc=reliable: under TCG the clocksource watchdog finds the TSC unstable and has
 	# kernel text patched for that. QEMU may then run into the int3 of a patch that is
 	# done: its fault, not the guest's, so once more, three times at the most
-	args="console=ttyS0 panic=-1 quiet tsc=reliable $panic $append"
+	args="console=$console panic=-1 quiet tsc=reliable $panic $append"
 	boot=(-kernel "$kernel/image" -initrd "$out/initramfs" -append "$args")
 	if [ -n "$secure" ]; then
 		need_packages ovmf systemd-boot-efi sbsigntool mtools openssl binutils
@@ -207,11 +223,10 @@ else
 	fi
 	for attempt in 1 2 3 4; do
 		rc=0
-		timeout -k 5 "$limit" qemu-system-x86_64 "${accel[@]}" -smp "$smp" -m "$mem" \
+		timeout -k 5 "$limit" "$qemu" "${accel[@]}" -smp "$smp" -m "$mem" \
 			-display none -no-reboot -nodefaults \
-			-chardev "file,id=c,path=$out/console" -serial chardev:c \
-			-chardev "file,id=r,path=$out/result" -serial chardev:r \
-			"${disk_args[@]}" "${boot[@]}" \
+			-chardev "file,id=c,path=$out/console" -chardev "file,id=r,path=$out/result" \
+			"${ports[@]}" "${disk_args[@]}" "${boot[@]}" \
 			</dev/null >"$out/qemu" 2>&1 || rc=$?
 		grep -q 'Oops: int3' "$out/console" && [ "$attempt" -lt 4 ] || break
 		say "  an int3 of the emulator (see $out/console.int3.$attempt); once more"

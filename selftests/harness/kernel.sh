@@ -3,7 +3,8 @@
 # Kernels and the compilers that build modules for them, in the cache.
 #
 #   kernel.sh get NAME           makes sure that it is there, prints its folder:
-#                                image, kdir/, release, toolchain, arch
+#                                image, kdir/, release, arch, and what was not
+#                                made for this machine's architecture: busybox
 #   kernel.sh build NAME DIR [ARG...]
 #                                make -C kdir M=DIR ARG..., by its own compiler
 #   kernel.sh source VERSION     the unpacked kernel source, prints its folder
@@ -93,10 +94,12 @@ in_toolchain()
 
 toolchain_for()
 {
-	local rel
+	local rel cross
 	rel=$(matrix_field "$1" toolchain)
 	if [ "$rel" = "$(host_release)" ]; then
-		need_packages gcc make libelf-dev kmod pahole
+		cross=$(cross packages "$(kernel_arch "$1")") || exit 1
+		# shellcheck disable=SC2086 # a list
+		need_packages gcc make libelf-dev kmod pahole $cross
 	else
 		locked "toolchain-$rel" make_toolchain "$rel"
 	fi
@@ -104,20 +107,36 @@ toolchain_for()
 
 # --- Debian's own kernels ---------------------------------------------------
 
+# The end of a stock kernel's release, as in 6.1.0-50-cloud-amd64; i386 is in no name.
+stock_end()
+{
+	local arch
+	arch=$(kernel_arch "$1") || exit 1
+	matrix_field "$1" flavour | sed "s/\$/-$arch/; s/-i386\$//"
+}
+
+# The suite, and the architecture where it is not this machine's
+stock_suite()
+{
+	local arch
+	arch=$(kernel_arch "$1") || exit 1
+	matrix_field "$1" suite | sed "s/\$/:$arch/; s/:amd64\$//"
+}
+
 # Names of the image and header packages of the newest patch level, both there.
 stock_packages()
 {
-	local suite=$1 version=$2 flavour=$3 major=${2%%.*} v img rel
+	local suite=$1 version=$2 end=$3 major=${2%%.*} v img rel
 	local all
 	all=$(suite_apt "$suite" apt-cache pkgnames linux- | sort -V)
 	for v in "$version" "$major"; do
 		for rel in $(printf '%s\n' "$all" |
-			sed -n "s/^linux-headers-\($v\.[0-9].*\)-$flavour-amd64\$/\1/p" | sort -rV); do
-			for img in "linux-image-$rel-$flavour-amd64-unsigned" "linux-image-$rel-$flavour-amd64" \
-				   "linux-binary-unsigned-$rel-$flavour-amd64" "linux-binary-$rel-$flavour-amd64"; do
+			sed -n "s/^linux-headers-\($v\.[0-9][^-]*\(-[0-9]*\)\?\)-$end\$/\1/p" | sort -rV); do
+			for img in "linux-image-$rel-$end-unsigned" "linux-image-$rel-$end" \
+				   "linux-binary-unsigned-$rel-$end" "linux-binary-$rel-$end"; do
 				# from 6.17 on linux-image-* holds no kernel, linux-binary-* does
 				case $img in linux-image-*)
-					printf '%s\n' "$all" | grep -qx "linux-base-$rel-$flavour-amd64" && continue ;;
+					printf '%s\n' "$all" | grep -qx "linux-base-$rel-$end" && continue ;;
 				esac
 				if printf '%s\n' "$all" | grep -qx "$img"; then
 					printf '%s\n' "$rel" "$img"
@@ -131,24 +150,39 @@ stock_packages()
 
 make_stock()
 {
-	local name=$1 suite version flavour dir tmp rel img pkgs
-	suite=$(matrix_field "$name" suite)
+	local name=$1 suite version end arch dir tmp rel img pkgs kbuild
+	suite=$(stock_suite "$name")
 	version=$(matrix_field "$name" version)
-	flavour=$(matrix_field "$name" flavour)
+	end=$(stock_end "$name")
+	arch=$(kernel_arch "$name")
 	dir=$CACHE/kernels/$name
 	[ -e "$dir/complete" ] && return 0
 	suite_update "$suite"
-	{ read -r rel; read -r img; } < <(stock_packages "$suite" "$version" "$flavour") ||
-		die "$suite has no kernel $version with its headers (flavour $flavour)"
+	{ read -r rel; read -r img; } < <(stock_packages "$suite" "$version" "$end") ||
+		die "$suite has no kernel $version with its headers (*-$end)"
 	tmp=$dir.tmp.$$
 	rm -rf "$CACHE/kernels/$name".tmp.*
 	mkdir -p "$tmp"
 	# the header packages that the flavour's own one depends on
-	pkgs=$(suite_apt "$suite" apt-cache depends "linux-headers-$rel-$flavour-amd64" |
-		sed -n 's/.*Depends: \(linux-\(headers\|kbuild\)-[^ <>]*\).*/\1/p' | sort -u)
+	pkgs=$(suite_apt "$suite" apt-cache depends "linux-headers-$rel-$end" |
+		sed -n 's/.*Depends: \(linux-\(headers\|kbuild\)-[^ <>:]*\).*/\1/p' | sort -u)
+	# the programs of the build run here, whatever they build for
+	if [ "$arch" != amd64 ]; then
+		kbuild=$(printf '%s\n' $pkgs | grep kbuild)
+		pkgs=$(printf '%s\n' $pkgs | grep -v kbuild)
+		suite_update "${suite%:*}"
+		suite_update "bookworm:$arch"
+		step "downloading a busybox for $arch" "5 s" "$LOGS/kernel-$name.log" \
+			download "bookworm:$arch" "$tmp" busybox-static || die "no busybox for $arch"
+		mv "$tmp/root/bin/busybox" "$tmp/busybox"
+		rm -rf "$tmp/root"
+		# shellcheck disable=SC2086 # a list
+		step "downloading what builds for it" "5 s" "$LOGS/kernel-$name.log" \
+			download "${suite%:*}" "$tmp" $kbuild || die "cannot download $kbuild"
+	fi
 	# shellcheck disable=SC2086 # a list
-	step "downloading Linux $rel ($flavour)" "5 s" "$LOGS/kernel-$name.log" \
-		download "$suite" "$tmp" "$img" "linux-headers-$rel-$flavour-amd64" $pkgs ||
+	step "downloading Linux $rel-$end" "5 s" "$LOGS/kernel-$name.log" \
+		download "$suite" "$tmp" "$img" "linux-headers-$rel-$end" $pkgs ||
 		die "cannot download $img from $suite"
 	# boot/vmlinuz-RELEASE, and from 6.17 on usr/lib/modules/RELEASE/vmlinuz*
 	mv "$(find "$tmp/root" -name 'vmlinuz*' -type f | head -n 1)" "$tmp/image"
@@ -156,13 +190,13 @@ make_stock()
 	# The flavour's Makefile names its common part by an absolute path, and some
 	# links are absolute: all get the place where they are now.
 	sed -i "s:\([= ]\)/usr/src/linux-headers:\1$dir/root/usr/src/linux-headers:" \
-		"$tmp"/root/usr/src/linux-headers-*-amd64/Makefile
+		"$tmp/root/usr/src/linux-headers-$rel-$end/Makefile"
 	find "$tmp/root/usr/src" -type l -lname '/usr/*' | while read -r l; do
 		ln -sfn "$dir/root$(readlink "$l")" "$l"
 	done
-	ln -s "root/usr/src/linux-headers-$rel-$flavour-amd64" "$tmp/kdir"
-	echo "$rel-$flavour-amd64" >"$tmp/release"
-	echo x86_64 >"$tmp/arch"
+	ln -s "root/usr/src/linux-headers-$rel-$end" "$tmp/kdir"
+	echo "$rel-$end" >"$tmp/release"
+	echo "$arch" | sed 's/amd64/x86_64/' >"$tmp/arch"
 	touch "$tmp/complete"
 	rm -rf "$dir"
 	mv "$tmp" "$dir"
@@ -171,21 +205,21 @@ make_stock()
 # The modules of a stock kernel are some 100 MB that only the filesystems' tests need.
 make_stock_modules()
 {
-	local name=$1 suite flavour dir=$CACHE/kernels/$1 tmp rel img
+	local name=$1 suite end dir=$CACHE/kernels/$1 tmp rel img
 	[ -e "$dir/modules/complete" ] && return 0
-	suite=$(matrix_field "$name" suite)
-	flavour=$(matrix_field "$name" flavour)
+	suite=$(stock_suite "$name")
+	end=$(stock_end "$name")
 	suite_update "$suite"
 	rel=$(cat "$dir/release")
-	rel=${rel%-"$flavour"-amd64}
+	rel=${rel%-"$end"}
 	img=$(suite_apt "$suite" apt-cache pkgnames linux- |
-		grep -xF -e "linux-modules-$rel-$flavour-amd64" -e "linux-image-$rel-$flavour-amd64" \
-			-e "linux-image-$rel-$flavour-amd64-unsigned" | sort -r | head -n 1) || true
-	[ -n "$img" ] || die "$suite has no modules for $rel-$flavour any more: remove $dir"
+		grep -xF -e "linux-modules-$rel-$end" -e "linux-image-$rel-$end" \
+			-e "linux-image-$rel-$end-unsigned" | sort -r | head -n 1) || true
+	[ -n "$img" ] || die "$suite has no modules for $rel-$end any more: remove $dir"
 	tmp=$dir/modules.tmp.$$
 	rm -rf "$dir"/modules.tmp.*
 	mkdir -p "$tmp"
-	step "downloading the modules of Linux $rel ($flavour)" "5 s" "$LOGS/kernel-$name.log" \
+	step "downloading the modules of Linux $rel-$end" "5 s" "$LOGS/kernel-$name.log" \
 		download "$suite" "$tmp" "$img" || die "cannot download $img from $suite"
 	mv "$(find "$tmp/root" -path '*/lib/modules/*' -prune -type d | head -n 1)/kernel" "$tmp/kernel"
 	rm -rf "$tmp/root"
@@ -197,14 +231,13 @@ make_stock_modules()
 
 make_source()
 {
-	local version=$1 suite=$2 dir tmp pkg
+	local version=$1 suite=$2 dir=$CACHE/src/$1 tmp pkg
+	[ -e "$dir/.complete" ] && return 0
 	suite_update "$suite"
 	pkg=linux-source-$version
 	suite_apt "$suite" apt-cache show "$pkg" >/dev/null 2>&1 ||
 		pkg=$(suite_apt "$suite" apt-cache pkgnames "linux-source-${version%%.*}." | sort -V | tail -n 1)
 	[ -n "$pkg" ] || die "$suite has no linux-source of the ${version%%.*}.x series"
-	dir=$CACHE/src/$version
-	[ -e "$dir/.complete" ] && return 0
 	tmp=$dir.tmp.$$
 	rm -rf "$dir".tmp.*
 	fill_source() {
@@ -273,7 +306,12 @@ build()
 	shift 2
 	k=$(get "$name")
 	toolchain_for "$name"
-	[ "$(cat "$k/arch")" = um ] && arch=(ARCH=um)
+	case $(cat "$k/arch") in
+	um) arch=(ARCH=um) ;;
+	x86_64) ;;
+	# Debian's Makefile says ARCH itself
+	*) arch=("CROSS_COMPILE=$(cross prefix "$(kernel_arch "$name")")") ;;
+	esac
 	FSCOMMIT_BIND_A=$CACHE FSCOMMIT_BIND_B=$dir_root FSCOMMIT_BIND_C=$(realpath "$CACHE/kernels") \
 		in_toolchain "$(matrix_field "$name" toolchain)" \
 		make -C "$k/kdir" M="$dir" "${arch[@]}" "$@"

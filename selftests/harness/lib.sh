@@ -119,10 +119,11 @@ mirror()
 }
 
 # Runs an apt tool on one suite, with lists and cache of its own, without
-# touching the system's configuration.   suite_apt SUITE apt-get|apt-cache ...
+# touching the system's configuration.   suite_apt SUITE[:ARCH] apt-get|apt-cache ...
 suite_apt()
 {
-	local suite=$1 tool=$2 d=$CACHE/apt/$1 base
+	local suite=${1%:*} arch=${1#"${1%:*}"} tool=$2 d=$CACHE/apt/$1 base
+	arch=${arch#:}
 	shift 2
 	mkdir -p "$d/lists/partial" "$d/cache/archives/partial" "$d/none"
 	base=${suite%-backports}
@@ -137,7 +138,8 @@ suite_apt()
 		-o Dir::Etc::preferencesparts="$d/none" -o Dir::Etc::preferences="$d/none/none" \
 		-o Dir::State::lists="$d/lists" -o Dir::Cache="$d/cache" \
 		-o Dir::State::status="$d/status" -o APT::Sandbox::User="$(id -un)" \
-		-o APT::Architecture="$(dpkg --print-architecture)" "$@"
+		-o APT::Architecture="${arch:-$(dpkg --print-architecture)}" \
+		-o APT::Architectures="${arch:-$(dpkg --print-architecture)}" "$@"
 }
 
 suite_update() { locked "apt-$1" read_package_lists "$1" || exit 1; }
@@ -205,10 +207,32 @@ matrix_field()
 {
 	awk -v n="$1" -v f="$2" '
 		/^#/ || !NF { next }
-		$1 == n { split("name kind version flavour suite toolchain torture", k)
+		$1 == n { split("name kind version flavour suite toolchain torture arch", k)
 			  for (i in k) if (k[i] == f) { print $i; found = 1 } }
 		END { exit !found }' "$MATRIX" ||
 		die "no kernel '$1' in the matrix; there are: $(matrix_names | tr '\n' ' ')"
+}
+
+# the Debian architecture of a kernel; of User-Mode Linux that of this machine
+kernel_arch()
+{
+	local arch
+	arch=$(matrix_field "$1" arch) || exit 1
+	printf '%s\n' "${arch:-amd64}"
+}
+
+# cross PREFIX|PACKAGES ARCH: of the compiler for another architecture, if it takes one, the
+# prefix of its programs, or Debian's packages with it and its C library
+cross()
+{
+	case $1:$2 in
+	prefix:i386) echo i686-linux-gnu- ;;
+	prefix:arm64) echo aarch64-linux-gnu- ;;
+	packages:i386) echo gcc-i686-linux-gnu libc6-dev-i386-cross ;;
+	packages:arm64) echo gcc-aarch64-linux-gnu libc6-dev-arm64-cross ;;
+	*:amd64) ;;
+	*) die "no compiler for the architecture '$2'" ;;
+	esac
 }
 
 # what `make test` runs on

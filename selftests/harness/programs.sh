@@ -1,16 +1,21 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0
 # Builds the userspace programs, once for all guests: static, in the cache. Prints
-# their folder.
+# their folder.   programs.sh [ARCH]
 
 . "$(dirname "$0")/lib.sh"
 
-need_packages gcc make libc6-dev
+arch=${1:-amd64}
+prefix=$(cross prefix "$arch")
+# shellcheck disable=SC2046 # a list
+need_packages gcc make libc6-dev $(cross packages "$arch")
 source=$("$HARNESS/kernel.sh" source 7.3)
-out=$CACHE/build/programs
+out=$CACHE/build/programs${prefix:+-$arch}
+targets=(programs)
+[ -z "$prefix" ] || targets=("CC=${prefix}gcc" tests)
 mkdir -p "$out"
 if ! make -C "$TOP/selftests" OUTPUT="$out" KSFT="$source/tools/testing/selftests" \
-	programs >"$out/log" 2>&1; then
+	"${targets[@]}" >"$out/log" 2>&1; then
 	say "building the test programs failed; the end of $out/log:"
 	tail -n 20 "$out/log" >&2
 	exit 1

@@ -10,6 +10,7 @@
 
 . "$(dirname "$0")/lib.sh"
 . "$HARNESS/results.sh"
+. "$HARNESS/plan.sh"
 
 LOGS=$CACHE/logs/test-$(date +%Y%m%d-%H%M%S)
 mkdir -p "$LOGS"
@@ -28,59 +29,23 @@ done
 
 programs=$("$HARNESS/programs.sh") || die "cannot build the test programs"
 
-tests='g1_exclusion g2_no_grant g3_writer_first g4_bounded_bypass g6_spin_on_owner
-	g7_clean_retreat g8_lockdep clone_bugs interface contention_events'
-# with lending, as it is by default; what comes before is without
-lending_tests='visible_readers g5_lent_priority g9_expedite observability fuzz_device'
-
-# a program each, in the folder of its name
-suites='commit_root share_gate cow_diff rcu_reuse'
-
 # run_kernel NAME
 run_kernel()
 {
-	local name=$1 tree out=$LOGS/$1 start=$SECONDS torture t scale suite_scale
-	# less of what is a matter of luck, where each step takes several times as long
-	case $name in
-	uml) scale=2 suite_scale=2 ;;
-	uml-debug) scale=8 suite_scale=16 ;;
-	*) scale=4 suite_scale=4 ;;
-	esac
+	local name=$1 tree out=$LOGS/$1 start=$SECONDS programs=$programs files
 	tree=$("$HARNESS/stage.sh" "$name") || { result "$name" build FAIL 0; return; }
 	result "$name" build ok $((SECONDS - start))
+	if [ "$(kernel_arch "$name")" != amd64 ] &&
+		! programs=$("$HARNESS/programs.sh" "$(kernel_arch "$name")"); then
+		result "$name" programs FAIL $((SECONDS - start))
+		return
+	fi
 	mkdir -p "$out"
-	torture=$(matrix_field "$name" torture)
-	{
-		# no second look, and none at holders: that would make good a lost wakeup
-		echo "load fscommit recheck_ms=0 lend=1 holdup_ms=0"
-		echo "load fscommit_test"
-		for t in $tests; do
-			# a minute under KASAN, and nothing that the others do not see
-			[ "$name $t" = "uml-debug contention_events" ] && continue
-			[ -e "$programs/unfair_rwsem/$t" ] && echo "test $t 150 $t"
-		done
-		echo "test lend_on 5 echo 3 >/sys/module/fscommit/parameters/lend"
-		for t in $lending_tests; do
-			[ -e "$programs/unfair_rwsem/$t" ] && echo "test $t 150 $t"
-		done
-		echo "unload fscommit_test"
-		for t in $suites; do
-			plan_suite "$t" 300 "$t"
-		done
-		echo "load unfair_torture torture_type=unfair_rwsem onoff_interval=3 stat_interval=0"
-		echo "test torture $((torture + 20)) torture_watch $torture"
-		echo "unload unfair_torture"
-		echo "test torture_verdict 10 dmesg | grep -q 'End of test: SUCCESS'"
-		echo "unload fscommit"
-	} >"$out.plan"
-	sed -Ei -e "s/^test (${suites// /|}) ([0-9]+) [a-z_]+$/test \\1 \\2 FSCOMMIT_SCALE=$suite_scale \\1/" \
-		-e "s/^test ([a-z0-9_]+) ([0-9]+) ([a-z0-9_]+)$/test \\1 \\2 FSCOMMIT_SCALE=$scale \\3/" "$out.plan"
+	plan_tests "$name" "$programs" >"$out.plan"
+	mapfile -t files < <(files_for_tests "$tree" "$programs")
 	start=$SECONDS
-	step "$name: tests in the guest" "1-2 min" "$out.log" \
-		"$HARNESS/boot.sh" --out "$out" --timeout $((900 + torture)) "$name" \
-		"$out.plan" "$tree"/module/fscommit.ko "$tree"/selftests/test_modules/*.ko \
-		"$programs"/unfair_rwsem/* $(for t in $suites; do echo "$programs/$t/$t"; done) \
-		"$HARNESS/torture_watch" || true
+	step "$name: tests in the guest" "1-2 min" "$out.log" "$HARNESS/boot.sh" --out "$out" \
+		--timeout $((900 + $(torture_seconds "$name"))) "$name" "$out.plan" "${files[@]}" || true
 	collect "$name" "$out" $((SECONDS - start))
 }
 

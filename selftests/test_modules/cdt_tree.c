@@ -3,6 +3,7 @@
  * /dev/cow_diff_test: its trees, their changes, and balance with quota.
  */
 #include <linux/ktime.h>
+#include <linux/math64.h>
 #include <linux/module.h>
 #include <linux/sched/signal.h>
 
@@ -168,8 +169,8 @@ static int balance_groups(struct cdt *c, struct cow_balance *b, unsigned int gro
 	int ret = 0;
 
 	for (i = 0; !ret && i < groups; i++) {
-		b->first = 1 + (u64)blocks * i / groups;
-		b->last = (u64)blocks * (i + 1) / groups;
+		b->first = 1 + div_u64((u64)blocks * i, groups);
+		b->last = div_u64((u64)blocks * (i + 1), groups);
 		ret = cow_balance(b);
 		if (!ret)
 			ret = cow_commit(c->fs, 0);

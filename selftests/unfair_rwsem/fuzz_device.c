@@ -76,7 +76,7 @@ static void *bad_pointer(void *good, size_t size)
 	case 2:
 		return (void *)-4096L;
 	case 3:
-		return (void *)((unsigned long)roll() << 32 | roll());
+		return (void *)(unsigned long)((unsigned long long)roll() << 32 | roll());
 	case 4:
 		/* zeros: a valid argument whose result can't be written */
 		return read_only;

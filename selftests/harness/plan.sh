@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+# What a guest does with the tests of the module: for `make test` and for those that look at
+# the same tests in another way. Sourced, after lib.sh; never run.
+
+tests='g1_exclusion g2_no_grant g3_writer_first g4_bounded_bypass g6_spin_on_owner
+	g7_clean_retreat g8_lockdep clone_bugs interface contention_events'
+# with lending, as it is by default; what comes before is without
+lending_tests='visible_readers g5_lent_priority g9_expedite observability fuzz_device
+	fuzz_files'
+
+# a program each, in the folder of its name
+suites='commit_root share_gate cow_diff rcu_reuse'
+
+# plan_tests KERNEL PROGRAMS: lines of a plan, with the module loaded and unloaded
+plan_tests()
+{
+	local name=$1 programs=$2 torture t scale suite_scale
+	# less of what is a matter of luck, where each step takes several times as long
+	case $name in
+	uml|uml-gcov) scale=2 suite_scale=2 ;;
+	uml-debug) scale=8 suite_scale=16 ;;
+	*) scale=4 suite_scale=4 ;;
+	esac
+	torture=$(torture_seconds "$name")
+	{
+		# no second look, and none at holders: that would make good a lost wakeup
+		echo "load fscommit recheck_ms=0 lend=1 holdup_ms=0"
+		echo "load fscommit_test"
+		for t in $tests; do
+			# a minute under KASAN, and nothing that the others do not see
+			[ "$name $t" = "uml-debug contention_events" ] && continue
+			[ -e "$programs/unfair_rwsem/$t" ] && echo "test $t 150 $t"
+		done
+		echo "test lend_on 5 echo 3 >/sys/module/fscommit/parameters/lend"
+		for t in $lending_tests; do
+			[ -e "$programs/unfair_rwsem/$t" ] && echo "test $t 150 $t"
+		done
+		echo "unload fscommit_test"
+		for t in $suites; do
+			plan_suite "$t" 300 "$t"
+		done
+		echo "load unfair_torture torture_type=unfair_rwsem onoff_interval=3 stat_interval=0"
+		echo "test torture $((torture + 20)) torture_watch $torture"
+		echo "unload unfair_torture"
+		echo "test torture_verdict 10 dmesg | grep -q 'End of test: SUCCESS'"
+		echo "unload fscommit"
+	} | sed -E -e "s/^test (${suites// /|}) ([0-9]+) [a-z_]+$/test \\1 \\2 FSCOMMIT_SCALE=$suite_scale \\1/" \
+		-e "s/^test ([a-z0-9_]+) ([0-9]+) ([a-z0-9_]+)$/test \\1 \\2 FSCOMMIT_SCALE=$scale \\3/"
+}
+
+# a kernel that is not part of `make test` is tested all the same when it is named
+torture_seconds()
+{
+	local torture
+	torture=$(matrix_field "$1" torture) || exit 1
+	[ "$torture" != - ] || torture=6
+	echo "$torture"
+}
+
+# files_for_tests TREE PROGRAMS: what such a plan needs in the guest
+files_for_tests()
+{
+	local t
+	printf '%s\n' "$1"/module/fscommit.ko "$1"/selftests/test_modules/*.ko "$2"/unfair_rwsem/* \
+		"$HARNESS/torture_watch"
+	for t in $suites; do
+		echo "$2/$t/$t"
+	done
+}
