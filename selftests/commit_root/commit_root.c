@@ -143,6 +143,19 @@ static long counter(const char *name)
 	return v;
 }
 
+static bool is_in_debugfs(const char *text)
+{
+	FILE *f = fopen("/sys/kernel/debug/fscommit/commit_roots", "r");
+	bool found = !f;
+	char line[256];
+
+	while (f && fgets(line, sizeof(line), f))
+		found |= !!strstr(line, text);
+	if (f)
+		fclose(f);
+	return found;
+}
+
 /* On PREEMPT_RT a lock of SRCU may make it sleep, for no reader. */
 static long switches_slept(void)
 {
@@ -304,13 +317,17 @@ TEST_F(commit_root, space_is_wanted_from_old_pins)
 
 TEST_F(commit_root, oldest_pin_has_a_name)
 {
+	__u32 again = CRT_PIN_AGAIN;
 	struct crt_state s;
 	__u64 generation;
+	char line[64];
 	int fd;
 
 	EXPECT_FALSE(state(self->fd).has_pin);
 	ASSERT_TRUE(put(PARAMETERS "track_pins", "1"));
 	fd = open_fs(CRT_COMMIT_ROOT, 0);
+	/* second pins, on a set of their own */
+	EXPECT_EQ(0, run_ioctl(self->fd, CRT_CONTRACT, &again));
 	put(PARAMETERS "track_pins", "0");
 	ASSERT_GE(fd, 0);
 	EXPECT_FALSE(state(fd).has_pin);
@@ -323,8 +340,12 @@ TEST_F(commit_root, oldest_pin_has_a_name)
 	EXPECT_EQ(generation, s.oldest_generation);
 	EXPECT_EQ(getpid(), s.oldest_pid);
 	EXPECT_GE(s.oldest_age_ms, 20);
+	snprintf(line, sizeof(line), "comm=commit_root pid=%d ", getpid());
+	EXPECT_TRUE(is_in_debugfs(line)) TH_LOG("%s", line);
 	unpin(fd, 3);
 	EXPECT_EQ(generation + 1, state(fd).oldest_generation);
+	/* it is refused, and the log says for whom */
+	EXPECT_EQ(EBUSY, run_ioctl(fd, CRT_DESTROY, NULL));
 	unpin(fd, 4);
 	EXPECT_FALSE(state(fd).has_pin);
 	close(fd);

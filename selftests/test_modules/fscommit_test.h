@@ -47,7 +47,8 @@ enum fct_hold {
 				/* FCT_UNTIL_GO with id + 1, the others as long again */
 #define FCT_OUTER_READ	0x2	/* all of it with the lock of the file outer held for reading */
 #define FCT_OUTER_EXPEDITE 0x4	/* ... or expedited */
-#define FCT_FLAGS	(FCT_DOWNGRADE | FCT_OUTER_READ | FCT_OUTER_EXPEDITE)
+#define FCT_OUTER_NESTED 0x8	/* ... with a section of that section's own before */
+#define FCT_FLAGS	(FCT_DOWNGRADE | FCT_OUTER_READ | FCT_OUTER_EXPEDITE | FCT_OUTER_NESTED)
 
 #define FCT_MAX_HOLD_US		10000000U
 #define FCT_MAX_TIMEOUT_MS	60000U

@@ -193,8 +193,13 @@ static int do_lock_within(struct fct_file *f, struct fct_op *op)
 	    op->subclass == FCT_OUTER_SUBCLASS)
 		goto out;
 	if (op->flags & FCT_OUTER_EXPEDITE) {
-		scoped_guard(unfair_rwsem_expedite, &outer->lock.unfair)
+		scoped_guard(unfair_rwsem_expedite, &outer->lock.unfair) {
+			if (op->flags & FCT_OUTER_NESTED) {
+				unfair_rwsem_expedite(&outer->lock.unfair);
+				unfair_rwsem_unexpedite(&outer->lock.unfair);
+			}
 			ret = do_lock(f, op);
+		}
 		goto out;
 	}
 	unfair_down_read_nested(&outer->lock.unfair, FCT_OUTER_SUBCLASS);

@@ -221,6 +221,11 @@ static void bad_bound(void)
 	/* the range is for all to see: in the log, and no warning */
 }
 
+static void unexpedite_unheld(void)
+{
+	unfair_rwsem_unexpedite(&a);
+}
+
 static void assert_unheld(void)
 {
 	unfair_rwsem_assert_held_write(&a);
@@ -254,7 +259,7 @@ static const struct {
 	M(same_class), M(nested), M(freed_while_held), M(initialised_while_held),
 	M(fair_then_unfair), M(unfair_then_fair), M(up_read_unheld), M(up_read_of_write),
 	M(up_write_unheld), M(downgrade_unheld), M(negative_timeout), M(bad_bound),
-	M(assert_unheld), M(injected_warn), M(leak), M(leak_reference),
+	M(unexpedite_unheld), M(assert_unheld), M(injected_warn), M(leak), M(leak_reference),
 };
 
 int fct_misuse(const char *name)

@@ -8,7 +8,8 @@
  * kept off its CPU by a real-time task.
  *
  * Seen failing: the mutants g9-looks-once, g9-never-ends, g9-committer-left-behind,
- * g9-committer-keeps, g5-never-lends.
+ * g9-committer-keeps, g5-never-lends; sections_nest without e->nested++, and
+ * more_sections_than_room without without_room++ (a warning of unexpedite).
  */
 #include "common.h"
 
@@ -134,6 +135,53 @@ TEST_F_TIMEOUT(g9_expedite, readers_that_come_later, 60)
 	go(self->fd, 0);
 	EXPECT_EQ(0, finish(r));
 	EXPECT_EQ(0, finish(owner));
+	set_param("lend_fifo_us", "10000");
+}
+
+/* What ends an inner section leaves the outer one. */
+TEST_F_TIMEOUT(g9_expedite, sections_nest, 60)
+{
+	struct task *c, *r;
+
+	ASSERT_TRUE(set_param("lend_fifo_us", "1000000"));
+	c = start(self->mutex, (struct job){ .mode = FCT_WRITE, .policy = SCHED_FIFO, .prio = 33,
+		.hold = FCT_UNTIL_GO, .flags = FCT_OUTER_EXPEDITE | FCT_OUTER_NESTED,
+		.outer = self->fd });
+	ASSERT_REACHED(is_asleep(c) && state(self->mutex).writers == 1);
+	r = start(self->fd, (struct job){ .mode = FCT_READ, .hold = FCT_UNTIL_GO, .nice = 19 });
+	ASSERT_REACHED(has_fifo(r, 33));
+	go(self->mutex, 0);
+	EXPECT_EQ(0, finish(c));
+	EXPECT_TRUE(has_own(r));
+	go(self->fd, 0);
+	EXPECT_EQ(0, finish(r));
+	set_param("lend_fifo_us", "10000");
+}
+
+/* One more than there is room for: it has no effect, and all of them end. */
+TEST_F_TIMEOUT(g9_expedite, more_sections_than_room, 60)
+{
+	struct task *t[65], *r;
+	int i;
+
+	ASSERT_TRUE(set_param("lend_fifo_us", "1000000"));
+	/* to look at the readers of 64 locks takes its time where each step is emulated */
+	ASSERT_TRUE(set_param("lend_period_us", "50000"));
+	for (i = 0; i < 65; i++)
+		t[i] = start(self->mutex, (struct job){ .mode = FCT_READ, .hold = FCT_UNTIL_GO,
+			.policy = SCHED_FIFO, .prio = 33, .flags = FCT_OUTER_EXPEDITE,
+			.outer = self->fd });
+	ASSERT_REACHED(state(self->mutex).readers == 65);
+	r = start(self->fd, (struct job){ .mode = FCT_READ, .hold = FCT_UNTIL_GO, .nice = 19 });
+	ASSERT_REACHED(has_fifo(r, 33));
+	/* a go is for one of them, and two at once are one */
+	ASSERT_REACHED((go(self->mutex, 0), !state(self->mutex).readers));
+	for (i = 0; i < 65; i++)
+		EXPECT_EQ(0, finish(t[i]));
+	set_param("lend_period_us", "300");
+	EXPECT_TRUE(has_own(r));
+	go(self->fd, 0);
+	EXPECT_EQ(0, finish(r));
 	set_param("lend_fifo_us", "10000");
 }
 

@@ -2,7 +2,10 @@
 /*
  * Who holds up the checkpoint, and what is counted: debugfs, the log, trace events.
  *
- * Seen failing: the mutants obs-no-holdup, obs-counts-nothing.
+ * Seen failing: the mutants obs-no-holdup, obs-counts-nothing; a_writer_that_holds_has_a_name
+ * without the second half of add_holders(), eight_are_named and a_long_list_has_an_end with
+ * MAX_NAMED and MAX_LISTED doubled, a_holder_that_runs_is_told_apart with the two letters of
+ * state_of() swapped.
  */
 #include "common.h"
 
@@ -105,6 +108,109 @@ TEST_F(observability, who_holds_up_the_writer)
 	EXPECT_EQ(1, held_up(self->fd, 50, log, sizeof(log)));
 	EXPECT_EQ(0, held_up(self->fd, 5000, log, sizeof(log)));
 	EXPECT_EQ(0, held_up(self->fd, -1, log, sizeof(log)));
+}
+
+/* Lets a writer wait for those that hold it, until each got its go. Returns what is logged. */
+static const char *waited_for(int fd, const char *in_locks)
+{
+	static char log[65536];
+	struct task *w;
+	int len, ms = 50;
+	bool listed;
+
+	ioctl(fd, FCT_SET_HOLDUP, &ms);
+	klogctl(5 /* clear */, NULL, 0);
+	w = start(fd, (struct job){ .mode = FCT_WRITE, .nice = -20 });
+	listed = reached(state(fd).queued_writers == 1) && reached(file_has(DIR "/locks", in_locks));
+	sleep_ms(200);
+	/* a go is for one of them, and two at once are one */
+	if (!reached((go(fd, 0), atomic_load(&w->done))))
+		return "the holders stay";
+	if (finish(w))
+		return "the writer failed";
+	if (!listed)
+		return "not in fscommit/locks";
+	len = klogctl(4 /* read and clear */, log, sizeof(log) - 1);
+	log[len > 0 ? len : 0] = 0;
+	return log;
+}
+
+TEST_F(observability, a_writer_that_holds_has_a_name)
+{
+	struct task *holder;
+	char line[64];
+	const char *log;
+
+	if (!has_debugfs())
+		SKIP(return, "no debugfs");
+	holder = start(self->fd, (struct job){ .mode = FCT_WRITE, .hold = FCT_UNTIL_GO });
+	ASSERT_REACHED(state(self->fd).writers == 1 && is_asleep(holder));
+	snprintf(line, sizeof(line), "holds write %d ", holder->pid);
+	log = waited_for(self->fd, line);
+	EXPECT_NE(NULL, strstr(log, "write by observab")) TH_LOG("%s", log);
+	EXPECT_EQ(0, finish(holder));
+}
+
+TEST_F(observability, eight_are_named)
+{
+	struct task *holder[12];
+	const char *log;
+	int i;
+
+	if (!has_debugfs())
+		SKIP(return, "no debugfs");
+	for (i = 0; i < 12; i++)
+		holder[i] = start(self->fd, (struct job){ .mode = FCT_READ, .hold = FCT_UNTIL_GO });
+	ASSERT_REACHED(state(self->fd).readers == 12 && is_asleep(holder[11]));
+	log = waited_for(self->fd, "holds read");
+	EXPECT_NE(NULL, strstr(log, "and 4 more")) TH_LOG("%s", log);
+	for (i = 0; i < 12; i++)
+		EXPECT_EQ(0, finish(holder[i]));
+}
+
+/* R: on a CPU, S: asleep. A writer that waits for one that sleeps does not spin. */
+TEST_F(observability, a_holder_that_runs_is_told_apart)
+{
+	struct task *asleep, *runs, *w;
+	char line[2][64];
+
+	if (!has_debugfs())
+		SKIP(return, "no debugfs");
+	asleep = start(self->fd, (struct job){ .mode = FCT_READ, .hold = FCT_UNTIL_GO });
+	ASSERT_REACHED(state(self->fd).readers == 1 && is_asleep(asleep));
+	runs = start(self->fd, (struct job){ .mode = FCT_READ, .hold_us = 1000000 });
+	ASSERT_REACHED(state(self->fd).readers == 2);
+	w = start(self->fd, (struct job){ .mode = FCT_WRITE });
+	ASSERT_REACHED(state(self->fd).queued_writers == 1);
+	snprintf(line[0], sizeof(line[0]), "holds read %d observability S ", asleep->pid);
+	snprintf(line[1], sizeof(line[1]), "holds read %d observability R ", runs->pid);
+	if (cpus() > 1)
+		EXPECT_TRUE(reached(file_has(DIR "/locks", line[1])));
+	EXPECT_TRUE(reached(file_has(DIR "/locks", line[0])));
+	go(self->fd, 0);
+	EXPECT_EQ(0, finish(w));
+	EXPECT_EQ(0, finish(runs));
+	EXPECT_EQ(0, finish(asleep));
+}
+
+TEST_F_TIMEOUT(observability, a_long_list_has_an_end, 60)
+{
+	static struct task *waiter[260];
+	struct task *holder;
+	int i;
+
+	if (!has_debugfs())
+		SKIP(return, "no debugfs");
+	holder = start(self->fd, (struct job){ .mode = FCT_WRITE, .hold = FCT_UNTIL_GO });
+	ASSERT_REACHED(state(self->fd).writers == 1);
+	for (i = 0; i < 260; i++)
+		waiter[i] = start(self->fd, (struct job){ .mode = FCT_READ });
+	ASSERT_REACHED(state(self->fd).queued_readers == 260 && is_asleep(waiter[259]));
+	EXPECT_TRUE(file_has(DIR "/locks", "...\n"));
+	go(self->fd, 0);
+	for (i = 0; i < 260; i++)
+		EXPECT_EQ(0, finish(waiter[i]));
+	EXPECT_EQ(0, finish(holder));
 }
 
 TEST_F(observability, threshold_out_of_range)
