@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Every parameter and every file of debugfs, while tasks fight over locks: random texts,
+ * the ends of each range, reads and writes of any size at any place. A refused value changes
+ * nothing, and the log names it and its range in one line; the range is looked for at the
+ * ends that the line names. Nobody's exclusion is violated, and all still take the lock.
+ *
+ * FUZZ_SEED repeats a run as far as scheduling allows; FUZZ_SECONDS is its length (4).
+ *
+ * Seen failing, with a line broken: ranged_param_set() with "v >= p->max" (parameters);
+ * switch_stats() that takes any other word for "off" (debugfs, and observability).
+ */
+#include "common.h"
+
+#include <ctype.h>
+#include <dirent.h>
+
+#define PARAMETERS	"/sys/module/fscommit/parameters/"
+#define DEBUGFS		"/sys/kernel/debug/fscommit/"
+#define MAX_FILES	32
+#define LOCKERS		4
+
+/* --- dice ---------------------------------------------------------------- */
+
+static unsigned long long dice;
+
+static __u32 below(__u32 n)
+{
+	dice = dice * 6364136223846793005ULL + 1442695040888963407ULL;
+	return (__u32)(dice >> 32) % n;
+}
+
+/* Numbers and nearly numbers, or anything; never empty. */
+static void random_text(char *text, size_t size)
+{
+	static const char *const forms[] = { "%u", "-%u", "0x%x", "0%o", "+%u", " %u", "%u\n",
+					     "%u%%s", "%u\n\n", "%ux" };
+	static const char odd[] = "YNyn01%\n\t\\\"'=;/\x7f\xff\x01 \xc3";
+	size_t i, len;
+
+	if (below(2)) {
+		snprintf(text, size, forms[below(sizeof(forms) / sizeof(forms[0]))],
+			 below(32) < 20 ? below(20000) : below(~0U));
+		return;
+	}
+	len = 1 + (below(8) ? below(24) : below(size - 2));
+	for (i = 0; i < len; i++)
+		text[i] = below(2) ? odd[below(sizeof(odd) - 1)] : '!' + below(90);
+	text[len] = 0;
+}
+
+/* --- lockers ------------------------------------------------------------- */
+
+struct lockers {
+	pid_t pid[LOCKERS];
+	int fd;
+};
+
+static void lockers_start(struct lockers *l)
+{
+	int i;
+
+	for (i = 0; i < LOCKERS; i++) {
+		fflush(NULL);
+		l->pid[i] = fork();
+		if (l->pid[i])
+			continue;
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (nice(i % 2 ? 10 : 0) < 0)
+			_exit(1);
+		for (;;) {
+			struct fct_loop loop = {
+				.mode = i % 2 ? FCT_READ : FCT_WRITE, .hold_ns = 20000,
+				.pause_us = 100, .duration_ms = 20,
+			};
+
+			ioctl(l->fd, FCT_LOOP, &loop);
+		}
+	}
+}
+
+static void lockers_stop(struct lockers *l)
+{
+	int i;
+
+	for (i = 0; i < LOCKERS; i++)
+		kill(l->pid[i], SIGKILL);
+	for (i = 0; i < LOCKERS; i++)
+		waitpid(l->pid[i], NULL, 0);
+}
+
+/* --- files --------------------------------------------------------------- */
+
+static int list(const char *folder, char path[MAX_FILES][96])
+{
+	DIR *d = opendir(folder);
+	struct dirent *e;
+	int nr = 0;
+
+	while (d && nr < MAX_FILES && (e = readdir(d)))
+		if (e->d_name[0] != '.')
+			snprintf(path[nr++], 96, "%s%.60s", folder, e->d_name);
+	if (d)
+		closedir(d);
+	return nr;
+}
+
+/* 0, or the error of the write. */
+static int write_error(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY), error = 0;
+
+	if (fd < 0)
+		return errno;
+	if (write(fd, text, strlen(text)) < 0)
+		error = errno;
+	close(fd);
+	return error;
+}
+
+/* The line of the log after @kmsg that names the parameter and a range. */
+static bool range_in_log(int kmsg, const char *name, unsigned int *min, unsigned int *max)
+{
+	char line[8192], start[80], *p;
+	bool found = false;
+	ssize_t len;
+
+	snprintf(start, sizeof(start), "fscommit: %s=", name);
+	while ((len = read(kmsg, line, sizeof(line) - 1)) > 0 || (len < 0 && errno == EPIPE)) {
+		if (len < 0)
+			continue;
+		line[len] = 0;
+		p = strstr(line, start);
+		/* the value may be one that looks like that, too: the last one counts */
+		for (; p && (p = strstr(p, ": must be a number from ")); p++)
+			found = sscanf(p, ": must be a number from %u to %u", min, max) == 2;
+	}
+	return found;
+}
+
+static bool is_bool(const char *value)
+{
+	return *value == 'Y' || *value == 'N';
+}
+
+/* Whether what is read back is what was written. */
+static bool is_value_of(const char *now, const char *text)
+{
+	char *end;
+
+	/* kstrtobool() looks at the first letter or two */
+	if (is_bool(now))
+		return strchr("YyTtEe1OoNnFfDd0", *text);
+	return strtoull(now, NULL, 10) == strtoull(text, &end, 0) && (!*end || *end == '\n');
+}
+
+/* --- the tests ----------------------------------------------------------- */
+
+static double duration(void)
+{
+	const char *s = getenv("FUZZ_SECONDS");
+
+	return s && atof(s) > 0 ? atof(s) : 4;
+}
+
+FIXTURE(fuzz_files) { struct lockers l; };
+
+FIXTURE_SETUP(fuzz_files)
+{
+	const char *seed = getenv("FUZZ_SEED");
+
+	if (access("/dev/fscommit_test", F_OK))
+		SKIP(return, "no /dev/fscommit_test: insmod fscommit_test.ko");
+	if (geteuid())
+		SKIP(return, "needs root");
+	dice = seed ? strtoull(seed, NULL, 0) : (unsigned long long)time(NULL) << 20 ^ getpid();
+	TH_LOG("FUZZ_SEED=%llu FUZZ_SECONDS=%g", dice, duration());
+	self->l.fd = lock_open(FCT_UNFAIR);
+	ASSERT_GE(self->l.fd, 0);
+	/* what they do with a lent SCHED_FIFO, they do without keeping the rest from running */
+	lockers_start(&self->l);
+}
+
+FIXTURE_TEARDOWN(fuzz_files)
+{
+	struct fct_state s;
+	__u64 taken = state(self->l.fd).taken;
+
+	ASSERT_REACHED(state(self->l.fd).taken > taken + 10);
+	lockers_stop(&self->l);
+	s = state(self->l.fd);
+	EXPECT_EQ(0, s.violations);
+	EXPECT_EQ(0, s.is_locked + s.queued_readers + s.queued_writers);
+	close(self->l.fd);
+}
+
+static void fuzz_parameter(struct __test_metadata *_metadata, const char *path, int kmsg)
+{
+	const char *name = strrchr(path, '/') + 1;
+	char before[64], now[64], text[4000];
+	unsigned int min, max;
+	int error;
+
+	get_line(path, before, sizeof(before));
+	ASSERT_NE(0, before[0]);
+	random_text(text, sizeof(text));
+	lseek(kmsg, 0, SEEK_END);
+	error = write_error(path, text);
+	get_line(path, now, sizeof(now));
+	if (!error) {
+		EXPECT_TRUE(is_value_of(now, text)) TH_LOG("%s: %s is %s", name, text, now);
+	} else {
+		EXPECT_EQ(EINVAL, error) TH_LOG("%s=%s", name, text);
+		EXPECT_STREQ(before, now) TH_LOG("%s=%s", name, text);
+		/* a bool is the kernel's own */
+		if (!is_bool(before)) {
+			ASSERT_TRUE(range_in_log(kmsg, name, &min, &max))
+				TH_LOG("not in the log: %s=%.80s", name, text);
+			snprintf(text, sizeof(text), "%u", min - 1);
+			EXPECT_EQ(EINVAL, write_error(path, text)) TH_LOG("%s=%s", name, text);
+			snprintf(text, sizeof(text), "%u", max + 1);
+			EXPECT_EQ(EINVAL, write_error(path, text)) TH_LOG("%s=%s", name, text);
+			snprintf(text, sizeof(text), "%u", min);
+			EXPECT_EQ(0, write_error(path, text)) TH_LOG("%s=%s", name, text);
+			snprintf(text, sizeof(text), "%u", max);
+			EXPECT_EQ(0, write_error(path, text)) TH_LOG("%s=%s", name, text);
+		}
+	}
+	EXPECT_EQ(0, write_error(path, before));
+}
+
+TEST_F_TIMEOUT(fuzz_files, parameters, 3600)
+{
+	char path[MAX_FILES][96];
+	int nr = list(PARAMETERS, path), kmsg = open("/dev/kmsg", O_RDONLY | O_NONBLOCK);
+	double end = seconds() + duration();
+	int n = 0;
+
+	ASSERT_GE(kmsg, 0);
+	ASSERT_GE(nr, 7);
+	for (; seconds() < end && !_metadata->exit_code; n++)
+		fuzz_parameter(_metadata, path[n % nr], kmsg);
+	TH_LOG("%d parameters, %d texts", nr, n);
+	EXPECT_GE(n, nr);
+	close(kmsg);
+}
+
+/* Reads of any size, anywhere, also to where nothing can be written. */
+static void read_somewhere(int fd)
+{
+	static char buffer[1 << 17];
+	size_t size = below(4) ? 1 + below(300) : below(sizeof(buffer));
+	void *to = below(16) ? buffer : below(2) ? NULL : (void *)-4096L;
+
+	switch (below(5)) {
+	case 0:
+		lseek(fd, below(2) ? below(5000) : -(off_t)below(5000), below(3));
+		break;
+	case 1:
+		if (pread(fd, to, size, below(8) ? below(9000) : (off_t)below(~0U) << 20) < 0)
+			break;
+		break;
+	default:
+		if (read(fd, to, size) < 0)
+			break;
+	}
+}
+
+static bool is_word(const char *text)
+{
+	size_t len = strlen(text) - (*text && text[strlen(text) - 1] == '\n');
+
+	return (len == 2 && !strncmp(text, "on", 2)) || (len == 3 && !strncmp(text, "off", 3)) ||
+	       (len == 5 && !strncmp(text, "reset", 5));
+}
+
+static void write_something(struct __test_metadata *_metadata, const char *path)
+{
+	static const char *const words[] = { "on", "off", "reset", "on\n", "on\n\n", "of", "" };
+	/* the compiler is not to know */
+	static void *volatile nowhere;
+	bool stats = strstr(path, "/stats");
+	char text[3000];
+	int fd = open(path, O_WRONLY);
+
+	ASSERT_GE(fd, 0);
+	if (below(2))
+		strcpy(text, words[below(7)]);
+	else
+		random_text(text, sizeof(text));
+	/* all others have nothing to write to */
+	if (write(fd, text, strlen(text)) < 0) {
+		EXPECT_EQ(EINVAL, errno);
+	} else {
+		EXPECT_TRUE(stats && is_word(text)) TH_LOG("%s took '%s'", path, text);
+	}
+	if (!below(16))
+		EXPECT_EQ(-1, write(fd, nowhere, 1 + below(5000)));
+	close(fd);
+}
+
+TEST_F_TIMEOUT(fuzz_files, debugfs, 3600)
+{
+	char path[MAX_FILES][96], line[64];
+	int nr = list(DEBUGFS, path), fd, i, n = 0;
+	double end = seconds() + duration();
+
+	if (!nr)
+		SKIP(return, "no debugfs");
+	ASSERT_GE(nr, 6);
+	for (; seconds() < end && !_metadata->exit_code; n++) {
+		fd = open(path[n % nr], O_RDONLY);
+		ASSERT_GE(fd, 0);
+		for (i = 0; i < 20; i++)
+			read_somewhere(fd);
+		close(fd);
+		write_something(_metadata, path[n % nr]);
+		get_line(DEBUGFS "stats", line, sizeof(line));
+		EXPECT_TRUE(!strcmp(line, "on\n") || !strcmp(line, "off\n")) TH_LOG("%s", line);
+	}
+	TH_LOG("%d files, %d times", nr, n);
+	EXPECT_TRUE(put(DEBUGFS "stats", "off"));
+}
+
+TEST_HARNESS_MAIN
