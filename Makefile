@@ -38,6 +38,7 @@ help:
 	@echo '  make stress-FS        fio, fsx, stress-ng, freeze, remount, shutdown on KERNEL=uml-debug'
 	@echo 'For developers'
 	@echo '  make test-arch        32-bit x86 and arm64: builds, and the tests under emulation; 8 min'
+	@echo '  make coverage         which lines of module/ the tests run (HTML=1: with pages)'
 	@echo '  make torture          unfair_torture for DURATION=600 s on KERNEL=uml-debug'
 	@echo '  make bench            every figure of the documents, with plots and a report'
 	@echo '  make bench-PART       of these: locks, csum, diff, share, reuse, f2fs, btrfs (see bench.sh)'
@@ -96,6 +97,9 @@ test:
 test-arch:
 	@$(H)/run.sh $$(awk '!/^#/ && $$8 != "" { print $$1 }' $(H)/matrix)
 
+coverage:
+	@selftests/coverage/coverage.sh $(if $(HTML),--html)
+
 torture:
 	@$(H)/torture.sh $(or $(KERNEL),uml-debug) $(or $(DURATION),600) $(TORTURE_ARGS)
 
@@ -145,6 +149,7 @@ clean:
 		-o -name '.module-common*' \) -delete
 	@rm -rf out docs/_build
 
-.PHONY: all help module check-kdir install modules_install install-headers uninstall deb test-package \
-	demo test torture bench bench-btrfs test-meta verify verify-quick lint docs kernels clean test-arch $(PORTS)
+.PHONY: all help module check-kdir install modules_install install-headers uninstall deb \
+	test-package demo test torture bench bench-btrfs test-meta verify verify-quick lint docs \
+	kernels clean test-arch $(PORTS) coverage
 endif

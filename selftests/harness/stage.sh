@@ -31,10 +31,10 @@ stage()
 		touch "$tree/.kernel"
 	fi
 	rsync -a --no-times --checksum --delete --exclude '*.o' --exclude '*.ko' --exclude '*.mod*' --exclude '.*' \
-		--exclude Module.symvers --exclude modules.order --exclude '*.a' \
+		--exclude Module.symvers --exclude modules.order --exclude '*.a' --exclude '*.gcno' \
 		"$TOP/module" "$TOP/Kbuild" "$tree/"
 	rsync -a --no-times --checksum --delete --exclude '*.o' --exclude '*.ko' --exclude '*.mod*' --exclude '.*' \
-		--exclude Module.symvers --exclude modules.order --exclude '*.a' \
+		--exclude Module.symvers --exclude modules.order --exclude '*.a' --exclude '*.gcno' \
 		"$TOP/selftests/test_modules" "$tree/selftests/"
 	if [ -n "$edit" ]; then
 		local before after product=("$tree"/module/unfair_rwsem{.c,_queue.h,_wait.h} \
@@ -49,13 +49,17 @@ stage()
 		[ "$before" != "$after" ] ||
 			die "$edit changed nothing: the line that it breaks is gone"
 	fi
+	# that kernel tells which lines of the module have run; kcov looks at the product alone
+	local profile=()
+	! grep -q '^CONFIG_GCOV_KERNEL=y' "$CACHE/kernels/$name/kdir/.config" || profile=(GCOV_PROFILE=y)
 	: >"$log"
 	# the versions of the product's symbols are looked up anew: no object depends on them
 	rm -f "$tree/selftests/test_modules/Module.symvers"
 	export FSCOMMIT_BUILD_ROOT=$tree
-	if ! { "$HARNESS/kernel.sh" build "$name" "$tree" W=1 modules &&
+	if ! { "$HARNESS/kernel.sh" build "$name" "$tree" W=1 "${profile[@]}" \
+			${profile:+KCOV_INSTRUMENT=y} modules &&
 	       "$HARNESS/kernel.sh" build "$name" "$tree/selftests/test_modules" \
-			KBUILD_EXTRA_SYMBOLS="$tree/Module.symvers" W=1 modules; } >>"$log" 2>&1; then
+			KBUILD_EXTRA_SYMBOLS="$tree/Module.symvers" W=1 "${profile[@]}" modules; } >>"$log" 2>&1; then
 		say "building for $name failed; the end of $log:"
 		grep -E 'error|warning|Error|\*\*\*' "$log" | head -n 20 >&2
 		exit 1

@@ -1,0 +1,72 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0
+# `make coverage`: which lines of the module run in the tests of `make test`.
+#
+#	coverage.sh [--html]
+#
+# Prints a line for each file of module/, and each line of it that has not run and is not in
+# selftests/coverage/unreachable with a reason. Exit status: 0 if there is none and at least 95
+# of 100 lines have run.
+
+# shellcheck source-path=SCRIPTDIR
+. "$(dirname "$0")/../harness/lib.sh"
+. "$HARNESS/plan.sh"
+
+COV=$TOP/selftests/coverage
+kernel=uml-gcov
+out=$LOGS/coverage
+need_packages gcc python3
+tree=$("$HARNESS/stage.sh" "$kernel")
+programs=$("$HARNESS/programs.sh") || die "cannot build the test programs"
+rm -rf "$out"
+mkdir -p "$out"
+
+# guest NAME SECONDS FILE...: carries out NAME.plan, and brings what has run
+guest()
+{
+	local name=$1 seconds=$2
+	shift 2
+	# a guest that fails is a matter for `make test`; what has run has run
+	step "$name on $kernel" "$((seconds / 6)) s" "$out/$name.log" "$HARNESS/boot.sh" \
+		--out "$out/$name" --timeout "$seconds" --no-panic "$kernel" "$out/$name.plan" "$@" \
+		"$COV/gcov_collect" || true
+	say "  the guest: $(cat "$out/$name/verdict")"
+	[ -s "$out/$name/gcda.tar" ] || die "the guest sent no data; see $out/$name"
+	# data and notes side by side, away from the next build
+	mkdir -p "$out/$name/obj"
+	tar -C "$out/$name/obj" -xf "$out/$name/gcda.tar"
+	find "$tree/module" "$tree/selftests" -name '*.gcno' -exec cp -t "$out/$name/obj" {} +
+}
+
+{
+	# allocations that fail; it loads the modules by itself
+	echo "test alloc_failures 200 alloc_failures"
+	plan_tests "$kernel" "$programs"
+	echo "test collect 60 gcov_collect"
+} >"$out/tests.plan"
+mapfile -t files < <(files_for_tests "$tree" "$programs")
+guest tests 1200 "${files[@]}" "$programs/coverage/alloc_failures"
+
+# what drivers must not do, one after the other: they all warn, and that is not looked at here
+{
+	echo "load fscommit"
+	for t in fscommit_test cow_tree_test $(printf '%s_test ' $suites); do
+		echo "load $t"
+	done
+	awk '$2 == "uml" { print "test " $1 " 20 misuse " $1 }' "$HARNESS/expected"
+	echo "test collect 60 gcov_collect"
+} >"$out/misuse.plan"
+guest misuse 300 "$tree/module/fscommit.ko" "$tree"/selftests/test_modules/*_test.ko \
+	"$programs/unfair_rwsem/misuse"
+
+info=()
+[ "${1:-}" != --html ] || info=("$out/module.info")
+rc=0
+python3 "$COV/report.py" "$tree/module" "$out" "$COV/unreachable" "${info[@]}" || rc=$?
+if [ ${#info[@]} -gt 0 ]; then
+	need_packages lcov
+	genhtml --quiet --branch-coverage --output-directory "$out/html" --prefix "$tree" \
+		"$out/module.info"
+	say "  $out/html/index.html"
+fi
+exit $rc
