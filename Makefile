@@ -39,6 +39,7 @@ help:
 	@echo 'For developers'
 	@echo '  make test-arch        32-bit x86 and arm64: builds, and the tests under emulation; 8 min'
 	@echo '  make coverage         which lines of module/ the tests run (HTML=1: with pages)'
+	@echo '  make fuzz             the test devices, parameters and debugfs, for DURATION=600 s'
 	@echo '  make torture          unfair_torture for DURATION=600 s on KERNEL=uml-debug'
 	@echo '  make bench            every figure of the documents, with plots and a report'
 	@echo '  make bench-PART       of these: locks, csum, diff, share, reuse, f2fs, btrfs (see bench.sh)'
@@ -100,6 +101,9 @@ test-arch:
 coverage:
 	@selftests/coverage/coverage.sh $(if $(HTML),--html)
 
+fuzz:
+	@selftests/fuzz/fuzz.sh $(or $(DURATION),600)
+
 torture:
 	@$(H)/torture.sh $(or $(KERNEL),uml-debug) $(or $(DURATION),600) $(TORTURE_ARGS)
 
@@ -151,5 +155,5 @@ clean:
 
 .PHONY: all help module check-kdir install modules_install install-headers uninstall deb \
 	test-package demo test torture bench bench-btrfs test-meta verify verify-quick lint docs \
-	kernels clean test-arch $(PORTS) coverage
+	kernels clean test-arch $(PORTS) coverage fuzz
 endif

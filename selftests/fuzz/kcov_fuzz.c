@@ -1,0 +1,353 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Random sequences of calls by two threads, on the test devices, kept where one reached code
+ * of the module that none had reached before (KCOV), and changed at random from then on.
+ *
+ *	kcov_fuzz SECONDS [CORPUS]
+ *
+ * CORPUS is a folder of sequences to begin with; new ones go to /tmp/out as seq-*. What is
+ * wrong is for the kernel to say (KASAN, WARN), but for a lock that did not exclude.
+ * FUZZ_SEED repeats a run as far as scheduling allows.
+ */
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "calls.h"
+
+#define KCOV_INIT_TRACE	_IOR('c', 1, unsigned long)
+#define KCOV_ENABLE	_IO('c', 100)
+#define COVER_SIZE	(32 << 10)
+/* of a program counter: more bits than the module's code has */
+#define PLACES		(1 << 19)
+#define MAX_CORPUS	4096
+#define LIMIT_MS	400
+
+/* Shared with the task that runs a sequence. */
+static struct run {
+	struct sequence seq;
+	unsigned int violations;
+	unsigned char place[PLACES];
+} *run;
+
+static unsigned char seen[PLACES];
+static struct sequence *corpus[MAX_CORPUS];
+static unsigned int nr_corpus, nr_seen, nr_found;
+
+static unsigned long long dice;
+
+static __u32 roll(void)
+{
+	dice = dice * 6364136223846793005ULL + 1442695040888963407ULL;
+	return dice >> 32;
+}
+
+static __u32 below(__u32 n)
+{
+	return roll() % n;
+}
+
+static double now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec + t.tv_nsec / 1e9;
+}
+
+/* --- running a sequence -------------------------------------------------- */
+
+static int fds[NR_DEVICES];
+
+static unsigned long *kcov_begin(void)
+{
+	int fd = open("/sys/kernel/debug/kcov", O_RDWR | O_CLOEXEC);
+	unsigned long *area;
+
+	if (fd < 0 || ioctl(fd, KCOV_INIT_TRACE, COVER_SIZE))
+		return NULL;
+	area = mmap(NULL, COVER_SIZE * sizeof(*area), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (area == MAP_FAILED || ioctl(fd, KCOV_ENABLE, 0))
+		return NULL;
+	return area;
+}
+
+static void *run_thread(void *number)
+{
+	unsigned long *area = kcov_begin(), i, nr;
+	unsigned int n;
+
+	if (!area)
+		_exit(2);
+	for (n = 0; n < run->seq.nr; n++) {
+		const struct call *c = &run->seq.call[n];
+
+		if ((c->thread & 1) != !!number)
+			continue;
+		__atomic_store_n(area, 0, __ATOMIC_RELAXED);
+		do_call(fds, c);
+		nr = __atomic_load_n(area, __ATOMIC_RELAXED);
+		for (i = 0; i < nr; i++)
+			run->place[area[i + 1] % PLACES] = 1;
+	}
+	return NULL;
+}
+
+/* Whoever holds a lock until it is told to go. */
+static void go_all(void)
+{
+	__u32 id;
+
+	for (id = 0; id < FCT_MAX_IDS; id++)
+		ioctl(fds[0], FCT_GO, &id);
+}
+
+static void run_task(void)
+{
+	__u32 type = run->seq.call[0].unused % 8 ? FCT_UNFAIR : below(FCT_NR_TYPES);
+	struct fct_state s = { };
+	pthread_t thread[2];
+	unsigned int i;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	for (i = 0; i < NR_DEVICES; i++)
+		fds[i] = open(devices[i].path, O_RDWR);
+	ioctl(fds[0], FCT_CREATE, &type);
+	for (i = 0; i < 2; i++)
+		if (pthread_create(&thread[i], NULL, run_thread, (void *)(unsigned long)i))
+			_exit(2);
+	for (i = 0; i < 2; i++)
+		while (pthread_tryjoin_np(thread[i], NULL) == EBUSY) {
+			usleep(500);
+			go_all();
+		}
+	if (type == FCT_UNFAIR && !ioctl(fds[0], FCT_STATE, &s))
+		run->violations += s.violations;
+	_exit(0);
+}
+
+/* Returns how many places it has found; < 0: it could not be run. */
+static int run_sequence(const struct sequence *s)
+{
+	double end = now() + LIMIT_MS / 1e3;
+	unsigned int i, found = 0;
+	int status = 0;
+	pid_t pid;
+
+	run->seq = *s;
+	memset(run->place, 0, sizeof(run->place));
+	pid = fork();
+	if (!pid)
+		run_task();
+	while (!waitpid(pid, &status, WNOHANG)) {
+		if (now() > end)
+			kill(pid, SIGKILL);
+		usleep(300);
+	}
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 2)
+		return -1;
+	for (i = 0; i < PLACES; i++)
+		if (run->place[i] && !seen[i]) {
+			seen[i] = 1;
+			found++;
+		}
+	nr_seen += found;
+	return found;
+}
+
+/* --- making them --------------------------------------------------------- */
+
+static __u32 random_word(void)
+{
+	static const __u32 edges[] = { 0, 1, 2, 7, 8, 63, 64, 255, 256, 65535, 0x7fffffff,
+				       0x80000000, ~0U - 1, ~0U };
+
+	switch (below(4)) {
+	case 0:
+		return roll();
+	case 1:
+		return edges[below(sizeof(edges) / sizeof(edges[0]))];
+	default:
+		return below(10);
+	}
+}
+
+static void random_call(struct call *c)
+{
+	unsigned int i;
+
+	c->device = roll();
+	c->cmd = roll();
+	c->thread = roll();
+	c->unused = roll();
+	for (i = 0; i < WORDS; i++)
+		c->word[i] = random_word();
+}
+
+/* Mostly of one device, that is set up first. */
+static void random_sequence(struct sequence *s)
+{
+	unsigned int i, device = roll();
+
+	s->nr = 2 + below(MAX_CALLS - 2);
+	for (i = 0; i < s->nr; i++) {
+		random_call(&s->call[i]);
+		if (below(8))
+			s->call[i].device = device;
+	}
+	s->call[0].cmd = 0;
+}
+
+static void change(struct sequence *s)
+{
+	const struct sequence *other = corpus[below(nr_corpus)];
+	unsigned int at = below(s->nr), nr;
+
+	switch (below(6)) {
+	case 0:
+		if (s->nr < MAX_CALLS) {
+			memmove(&s->call[at + 1], &s->call[at],
+				(s->nr++ - at) * sizeof(s->call[0]));
+			random_call(&s->call[at]);
+			s->call[at].device = s->call[0].device;
+		}
+		break;
+	case 1:
+		if (s->nr > 1)
+			memmove(&s->call[at], &s->call[at + 1],
+				(--s->nr - at) * sizeof(s->call[0]));
+		break;
+	case 2:
+		/* the end of another one */
+		nr = below(other->nr);
+		if (nr > MAX_CALLS - at)
+			nr = MAX_CALLS - at;
+		memcpy(&s->call[at], &other->call[other->nr - nr], nr * sizeof(s->call[0]));
+		s->nr = at + nr > s->nr ? at + nr : s->nr;
+		break;
+	case 3:
+		s->call[at].thread ^= 1;
+		break;
+	default:
+		s->call[at].word[below(WORDS)] = random_word();
+	}
+}
+
+/* --- the corpus ---------------------------------------------------------- */
+
+static void keep(const struct sequence *s)
+{
+	if (nr_corpus == MAX_CORPUS)
+		return;
+	corpus[nr_corpus] = malloc(sizeof(*s));
+	if (corpus[nr_corpus])
+		*corpus[nr_corpus++] = *s;
+}
+
+static void save(const struct sequence *s)
+{
+	unsigned long long hash = 14695981039346656037ULL;
+	const unsigned char *p = (const void *)s;
+	size_t size = offsetof(struct sequence, call[s->nr]), i;
+	char path[64];
+	FILE *f;
+
+	for (i = 0; i < size; i++)
+		hash = (hash ^ p[i]) * 1099511628211ULL;
+	snprintf(path, sizeof(path), "/tmp/out/seq-%016llx", hash);
+	f = fopen(path, "w");
+	if (f) {
+		fwrite(s, size, 1, f);
+		fclose(f);
+	}
+}
+
+static void run_folder(const char *folder)
+{
+	DIR *d = opendir(folder);
+	struct dirent *e;
+
+	while (d && (e = readdir(d))) {
+		struct sequence s = { };
+		char path[512];
+		FILE *f;
+
+		snprintf(path, sizeof(path), "%s/%s", folder, e->d_name);
+		f = e->d_name[0] == '.' ? NULL : fopen(path, "r");
+		if (!f)
+			continue;
+		if (fread(&s, 1, sizeof(s), f) > sizeof(s.nr) && s.nr && s.nr <= MAX_CALLS &&
+		    run_sequence(&s) > 0)
+			keep(&s);
+		fclose(f);
+	}
+	if (d)
+		closedir(d);
+}
+
+int main(int argc, char **argv)
+{
+	double end = now() + (argc > 1 ? atof(argv[1]) : 10), told = now();
+	const char *seed = getenv("FUZZ_SEED");
+	unsigned int n = 0, i, first;
+	struct sequence s;
+	int found;
+
+	dice = seed ? strtoull(seed, NULL, 0) : (unsigned long long)time(NULL) << 20 ^ getpid();
+	printf("TAP version 13\n1..1\n# FUZZ_SEED=%llu\n", dice);
+	run = mmap(NULL, sizeof(*run), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (access("/sys/kernel/debug/kcov", W_OK) || run == MAP_FAILED) {
+		printf("ok 1 # SKIP no kcov in this kernel, or not root\n");
+		return 4;
+	}
+	mkdir("/tmp/out", 0700);
+	if (argc > 2)
+		run_folder(argv[2]);
+	first = nr_corpus;
+	printf("# %u sequences of the corpus reach %u places\n", nr_corpus, nr_seen);
+	for (; now() < end && !run->violations; n++) {
+		if (!nr_corpus || !below(8)) {
+			memset(&s, 0, sizeof(s));
+			random_sequence(&s);
+		} else {
+			s = *corpus[below(nr_corpus)];
+			for (i = 1 + below(4); i; i--)
+				change(&s);
+		}
+		found = run_sequence(&s);
+		if (found < 0) {
+			printf("not ok 1 kcov_fuzz: cannot run a sequence\n");
+			return 1;
+		}
+		if (found) {
+			keep(&s);
+			save(&s);
+			nr_found++;
+		}
+		if (now() > told + 10) {
+			told = now();
+			printf("# %u sequences, %u places\n", n, nr_seen);
+			fflush(stdout);
+		}
+	}
+	if (run->violations)
+		save(&run->seq);
+	printf("# %u sequences, %u places, %u found something new; corpus of %u + %u\n", n, nr_seen,
+	       nr_found, first, nr_corpus - first);
+	printf("%sok 1 kcov_fuzz: %u violations, %u places\n",
+	       run->violations || !nr_seen ? "not " : "", run->violations, nr_seen);
+	return run->violations || !nr_seen;
+}
