@@ -175,9 +175,9 @@ struct commit_roots *commit_root_prepare(struct commit_root_set *set, gfp_t gfp)
 
 	raw_spin_lock_irq(&set->lock);
 	ending = set->ending;
-	busy = set->preparing;
+	busy = READ_ONCE(set->preparing);
 	if (!ending)
-		set->preparing = true;
+		WRITE_ONCE(set->preparing, true);
 	capacity = set->capacity;
 	raw_spin_unlock_irq(&set->lock);
 	if (ending)
@@ -279,7 +279,7 @@ int commit_root_switch(struct commit_roots *next, u64 generation)
 	atomic64_set_release(&set->running, generation + 1);
 	if (old)
 		WRITE_ONCE(old->replaced, jiffies | 1);
-	set->preparing = false;
+	WRITE_ONCE(set->preparing, false);
 	raw_spin_unlock_irqrestore(&set->lock, irqflags);
 
 	retire(old);
@@ -506,8 +506,9 @@ int commit_root_set_destroy(struct commit_root_set *set)
 
 	raw_spin_lock_irq(&set->lock);
 	roots = current_roots(set);
-	set->ending = true;
-	preparing = set->preparing;
+	/* a pin that finds no roots looks why, without the lock */
+	WRITE_ONCE(set->ending, true);
+	preparing = READ_ONCE(set->preparing);
 	rcu_assign_pointer(set->roots, NULL);
 	if (roots)
 		roots->replaced = jiffies | 1;

@@ -48,7 +48,7 @@ bool any_expedites(void)
 	unsigned int i;
 
 	for (i = 0; i < MAX_EXPEDITES; i++)
-		if (READ_ONCE(expedites[i].sem))
+		if (data_race(READ_ONCE(expedites[i].sem)))
 			return true;
 	return false;
 }

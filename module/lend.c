@@ -146,7 +146,8 @@ static bool same_level(struct lend_level a, struct lend_level b)
  */
 struct lend_level level_to_lend(const struct unfair_rwsem *sem)
 {
-	unsigned int mode = sem->lend ?: READ_ONCE(lend.value);
+	/* may be set meanwhile: a byte of a word that has other fields */
+	unsigned int mode = data_race(+sem->lend) ?: READ_ONCE(lend.value);
 	struct lend_level level = { .nice = task_nice(current) };
 
 	if (mode == UNFAIR_LEND_OFF || current->policy == SCHED_IDLE)

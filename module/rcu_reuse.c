@@ -303,7 +303,7 @@ static bool hand_over(struct rcu_reuse_queue *q, struct rcu_reuse_list *to)
 			cpu = cpumask_first(cpu_possible_mask);
 		to->last_asked = cpu;
 		from = per_cpu_ptr(q->lists, cpu);
-		if (from == to || !READ_ONCE(from->nr) || !raw_spin_trylock(&from->lock))
+		if (from == to || !reuse_nr(from) || !raw_spin_trylock(&from->lock))
 			continue;
 		reuse_poll(q, from);
 		if (from->ready.nr) {
@@ -380,7 +380,7 @@ unsigned long rcu_reuse_count(const struct rcu_reuse_queue *q)
 	int cpu;
 
 	for_each_possible_cpu(cpu)
-		sum += READ_ONCE(per_cpu_ptr(q->lists, cpu)->nr);
+		sum += reuse_nr(per_cpu_ptr(q->lists, cpu));
 	return sum;
 }
 EXPORT_SYMBOL_FSCOMMIT(rcu_reuse_count);

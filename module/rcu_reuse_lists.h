@@ -112,6 +112,15 @@ static inline bool reuse_passed(const struct rcu_reuse_queue *q, unsigned long c
 				poll_state_synchronize_rcu(cookie);
 }
 
+/*
+ * Without the lock: how many there were a moment ago. Who counts has the lock, and does so by
+ * plain accesses; whoever asks here looks again under it, or wants a sum that is old anyway.
+ */
+static inline unsigned int reuse_nr(const struct rcu_reuse_list *l)
+{
+	return data_race(READ_ONCE(l->nr));
+}
+
 /* What the worker does next; a higher one replaces a lower one. */
 enum { PACE_STOPPED, PACE_SLOW, PACE_FAST };
 

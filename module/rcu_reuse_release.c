@@ -153,7 +153,7 @@ void rcu_reuse_drain(struct rcu_reuse_queue *q)
 	for_each_possible_cpu(cpu) {
 		struct rcu_reuse_list *l = per_cpu_ptr(q->lists, cpu);
 
-		release_some(q, l, WHY_DRAIN, READ_ONCE(l->nr));
+		release_some(q, l, WHY_DRAIN, reuse_nr(l));
 	}
 }
 EXPORT_SYMBOL_FSCOMMIT(rcu_reuse_drain);
@@ -171,7 +171,7 @@ static unsigned long count_objects(struct shrinker *shrinker, struct shrink_cont
 	for_each_possible_cpu(cpu) {
 		struct rcu_reuse_list *l = per_cpu_ptr(q->lists, cpu);
 
-		if (!READ_ONCE(l->nr))
+		if (!reuse_nr(l))
 			continue;
 		raw_spin_lock_irq(&l->lock);
 		ask |= reuse_close(q, l);

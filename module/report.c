@@ -125,9 +125,12 @@ static void put_parties(struct parties *p)
 
 u64 holdup_after_ns(const struct unfair_rwsem *sem)
 {
-	if (sem->holdup == U16_MAX)
+	/* may be set meanwhile */
+	unsigned int ms = READ_ONCE(sem->holdup);
+
+	if (ms == U16_MAX)
 		return 0;
-	return (u64)(sem->holdup ?: READ_ONCE(holdup_ms.value)) * NSEC_PER_MSEC;
+	return (u64)(ms ?: READ_ONCE(holdup_ms.value)) * NSEC_PER_MSEC;
 }
 
 /**

@@ -113,11 +113,12 @@ static struct class_stats *here(const struct unfair_rwsem *sem)
 
 /*
  * A counter that is changed by two tasks at once, one preempted by the other, loses
- * one: not worth a lock.
+ * one: not worth a lock, nor an atomic operation. So these data races are meant; each is a
+ * word, and whoever reads them all reads an approximation.
  */
 void __count_event(const struct unfair_rwsem *sem, enum lock_event event)
 {
-	here(sem)->nr[event]++;
+	data_race(here(sem)->nr[event]++);
 }
 
 void __count_wait(const struct unfair_rwsem *sem, bool write, u64 ns)
@@ -125,7 +126,7 @@ void __count_wait(const struct unfair_rwsem *sem, bool write, u64 ns)
 	u64 us = div_u64(ns, 1000);
 	unsigned int bucket = us ? ilog2(us) + 1 : 0;
 
-	here(sem)->waits[write][min(bucket, NR_BUCKETS - 1U)]++;
+	data_race(here(sem)->waits[write][min(bucket, NR_BUCKETS - 1U)]++);
 }
 
 /**
@@ -151,7 +152,7 @@ static void sum_class(struct class_stats *sum, unsigned int class)
 	memset(sum, 0, sizeof(*sum));
 	for_each_possible_cpu(cpu)
 		for (i = 0; i < sizeof(*sum) / sizeof(u64); i++)
-			((u64 *)sum)[i] += ((u64 *)&stats[cpu][class])[i];
+			((u64 *)sum)[i] += data_race(((u64 *)&stats[cpu][class])[i]);
 }
 
 static void show_waits(struct seq_file *m, const char *who, const u64 *waits)
@@ -234,7 +235,7 @@ static int switch_stats(const char *to)
 	} else if (sysfs_streq(to, "reset")) {
 		for_each_possible_cpu(cpu)
 			if (stats)
-				memset(stats[cpu], 0, NR_CLASSES * sizeof(**stats));
+				data_race(memset(stats[cpu], 0, NR_CLASSES * sizeof(**stats)));
 	} else {
 		pr_err("fscommit: stats: '%s': must be on, off or reset\n", to);
 		ret = -EINVAL;
