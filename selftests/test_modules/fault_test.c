@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What the product allocates while it is in use, as operations that undo themselves, for
+ * alloc_faults.c: to write a name to the parameter run does it, in the task that writes.
+ */
+#include <linux/module.h>
+#include <linux/slab.h>
+
+#include <linux/commit_root.h>
+#include <linux/rcu_reuse.h>
+
+#include "import_fscommit.h"
+
+/* more than what an ida has room for without memory of its own */
+#define NR_TREES	200
+
+static struct commit_tree trees[NR_TREES];
+
+static void no_root(void *private, void *root, u64 generation)
+{
+}
+
+static const struct commit_root_ops root_ops = { no_root };
+
+static int commit(struct commit_root_set *set, u64 generation)
+{
+	struct commit_roots *next = commit_root_prepare(set, GFP_KERNEL);
+	int ret;
+
+	if (IS_ERR(next))
+		return PTR_ERR(next);
+	ret = commit_root_update(next, &trees[0], &trees[0]);
+	if (ret) {
+		commit_root_cancel(next);
+		return ret;
+	}
+	return commit_root_switch(next, generation);
+}
+
+/*
+ * A commit that has failed is done again, and then works: what it began must not be in the
+ * way of the second one. The failure stays the result.
+ */
+static int use_roots(void)
+{
+	struct commit_root_set *set = kzalloc(sizeof(*set), GFP_KERNEL | __GFP_NOFAIL);
+	int ret, again, nr = 0;
+	u64 generation;
+
+	ret = commit_root_set_init(set, "fault_test", &root_ops, NULL);
+	if (ret) {
+		kfree(set);
+		return ret;
+	}
+	while (nr < NR_TREES) {
+		ret = commit_tree_init(&trees[nr], set);
+		if (ret)
+			goto out;
+		nr++;
+	}
+	for (generation = 1; generation < 4 && !ret; generation++) {
+		ret = commit(set, generation);
+		if (ret) {
+			again = commit(set, generation);
+			/* where all allocations fail, this one does */
+			if (again && again != -ENOMEM)
+				ret = -EPROTO;
+		}
+	}
+out:
+	while (nr)
+		commit_tree_destroy(&trees[--nr]);
+	again = commit_root_set_destroy(set);
+	kfree(set);
+	return again ? -EPROTO : ret;
+}
+
+static void no_object(void *private, struct rcu_reuse_head *head)
+{
+}
+
+static const struct rcu_reuse_ops reuse_ops = { .release = no_object };
+
+static int use_queue(void)
+{
+	static const struct rcu_reuse_params params = {
+		.batch = 32, .keep = 64, .max_age_ms = 1000,
+	};
+	struct rcu_reuse_queue *q = kzalloc(sizeof(*q), GFP_KERNEL | __GFP_NOFAIL);
+	int ret = rcu_reuse_init(q, "fault_test", &reuse_ops, NULL, &params);
+
+	if (!ret)
+		rcu_reuse_destroy(q);
+	kfree(q);
+	return ret;
+}
+
+static int run(const char *name, const struct kernel_param *kp)
+{
+	if (sysfs_streq(name, "roots"))
+		return use_roots();
+	if (sysfs_streq(name, "queue"))
+		return use_queue();
+	return -EINVAL;
+}
+
+static const struct kernel_param_ops run_ops = { .set = run };
+
+module_param_cb(run, &run_ops, NULL, 0200);
+MODULE_PARM_DESC(run, "roots or queue: uses that part of fscommit once");
+
+MODULE_DESCRIPTION("Allocations of fscommit that may fail");
+MODULE_LICENSE("GPL");
