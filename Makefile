@@ -41,6 +41,9 @@ help:
 	@echo '  make coverage         which lines of module/ the tests run (HTML=1: with pages)'
 	@echo '  make fuzz             the test devices, parameters and debugfs, for DURATION=600 s'
 	@echo '  make torture          unfair_torture for DURATION=600 s on KERNEL=uml-debug'
+	@echo '  make test-debug       all tests, and DURATION=600 s of torture, on x86-64 kernels with KASAN,'
+	@echo '                        lockdep, kmemleak; with KCSAN; with PREEMPT_RT and lockdep (KERNEL=)'
+	@echo '  make test-faults      allocations that fail, signals, freezer, OOM, load and unload'
 	@echo '  make bench            every figure of the documents, with plots and a report'
 	@echo '  make bench-PART       of these: locks, csum, diff, share, reuse, f2fs, btrfs (see bench.sh)'
 	@echo '  make test-meta        every mutant of the product must fail its test'
@@ -107,6 +110,12 @@ fuzz:
 torture:
 	@$(H)/torture.sh $(or $(KERNEL),uml-debug) $(or $(DURATION),600) $(TORTURE_ARGS)
 
+test-debug:
+	@DURATION=$(or $(DURATION),600) $(H)/run.sh $(or $(KERNEL),x86-debug x86-kcsan x86-rt-debug)
+
+test-faults:
+	@selftests/faults/run.sh all $(KERNEL)
+
 bench:
 	@selftests/bench/bench.sh
 
@@ -155,5 +164,5 @@ clean:
 
 .PHONY: all help module check-kdir install modules_install install-headers uninstall deb \
 	test-package demo test torture bench bench-btrfs test-meta verify verify-quick lint docs \
-	kernels clean test-arch $(PORTS) coverage fuzz
+	kernels clean test-arch $(PORTS) coverage fuzz test-debug test-faults
 endif

@@ -252,9 +252,15 @@ make_source()
 	mv "$tmp" "$dir"
 }
 
-make_uml()
+# What is built from linux-source: kind `uml`, on top of User-Mode Linux's defconfig, and kind
+# `built`, x86-64 on top of allnoconfig.
+make_built()
 {
-	local name=$1 version dir tmp src frags=() f
+	local name=$1 version dir src frags=() f arch base image target
+	case $(matrix_field "$name" kind) in
+	uml) arch=um base=defconfig target=all image=linux ;;
+	*) arch=x86_64 base=allnoconfig target='bzImage modules' image=arch/x86/boot/bzImage ;;
+	esac
 	version=$(matrix_field "$name" version)
 	dir=$CACHE/kernels/$name
 	for f in $(matrix_field "$name" flavour | tr + ' '); do
@@ -269,22 +275,29 @@ make_uml()
 	# kdir holds absolute paths, so it is made where it stays: `complete` comes last
 	rm -f "$dir/complete"
 	mkdir -p "$dir/kdir"
-	configure_uml() {
+	configure() {
 		local tmp=$dir/kdir
-		make -C "$src" ARCH=um O="$tmp" defconfig &&
+		# on top of allnoconfig `n` must hold for what the fragments make visible, too
+		if [ "$base" = allnoconfig ]; then
+			cat "${frags[@]}" >"$tmp/fragments"
+			make -C "$src" ARCH="$arch" O="$tmp" KCONFIG_ALLCONFIG="$tmp/fragments" "$base"
+			return
+		fi
+		make -C "$src" ARCH="$arch" O="$tmp" "$base" &&
 		(cd "$src" && scripts/kconfig/merge_config.sh -m -O "$tmp" "$tmp/.config" "${frags[@]}") &&
-		make -C "$src" ARCH=um O="$tmp" olddefconfig
+		make -C "$src" ARCH="$arch" O="$tmp" olddefconfig
 	}
-	step "configuring $name" "10 s" "$LOGS/kernel-$name.log" configure_uml || die "cannot configure $name"
-	grep -hE '^CONFIG_' "${frags[@]}" | while read -r f; do
+	step "configuring $name" "10 s" "$LOGS/kernel-$name.log" configure || die "cannot configure $name"
+	grep -hE '^CONFIG_.*=[^n]' "${frags[@]}" | while read -r f; do
 		grep -qxF "$f" "$dir/kdir/.config" || say "    note: $name has no $f"
 	done
+	# shellcheck disable=SC2086 # targets are words
 	step "building $name" "5-8 min on 2 cores" "$LOGS/kernel-$name.log" \
-		make -C "$src" -j"$(nproc)" ARCH=um O="$dir/kdir" all ||
+		make -C "$src" -j"$(nproc)" ARCH="$arch" O="$dir/kdir" $target ||
 		die "cannot build $name"
-	cp "$dir/kdir/linux" "$dir/image"
-	make -s -C "$src" ARCH=um O="$dir/kdir" kernelrelease >"$dir/release"
-	echo um >"$dir/arch"
+	cp "$dir/kdir/$image" "$dir/image"
+	make -s -C "$src" ARCH="$arch" O="$dir/kdir" kernelrelease >"$dir/release"
+	echo "$arch" >"$dir/arch"
 	cat "${frags[@]}" >"$dir/fragments"
 	touch "$dir/complete"
 }
@@ -294,7 +307,7 @@ get()
 	local name=$1
 	case $(matrix_field "$name" kind) in
 	stock) locked "kernel-$name" make_stock "$name" ;;
-	uml) locked "kernel-$name" make_uml "$name" ;;
+	uml|built) locked "kernel-$name" make_built "$name" ;;
 	*) die "matrix: unknown kind of kernel '$name'" ;;
 	esac
 	printf '%s\n' "$CACHE/kernels/$name"

@@ -15,11 +15,12 @@ suites='commit_root share_gate cow_diff rcu_reuse'
 # plan_tests KERNEL PROGRAMS: lines of a plan, with the module loaded and unloaded
 plan_tests()
 {
-	local name=$1 programs=$2 torture t scale suite_scale
+	local name=$1 programs=$2 torture t scale suite_scale limit=150 suite_limit=300
 	# less of what is a matter of luck, where each step takes several times as long
 	case $name in
 	uml|uml-gcov) scale=2 suite_scale=2 ;;
 	uml-debug) scale=8 suite_scale=16 ;;
+	x86-*) scale=16 suite_scale=32 limit=900 suite_limit=1800 ;;
 	*) scale=4 suite_scale=4 ;;
 	esac
 	torture=$(torture_seconds "$name")
@@ -30,31 +31,32 @@ plan_tests()
 		for t in $tests; do
 			# a minute under KASAN, and nothing that the others do not see
 			[ "$name $t" = "uml-debug contention_events" ] && continue
-			[ -e "$programs/unfair_rwsem/$t" ] && echo "test $t 150 $t"
+			[ -e "$programs/unfair_rwsem/$t" ] && echo "test $t $limit $t"
 		done
 		echo "test lend_on 5 echo 3 >/sys/module/fscommit/parameters/lend"
 		for t in $lending_tests; do
-			[ -e "$programs/unfair_rwsem/$t" ] && echo "test $t 150 $t"
+			[ -e "$programs/unfair_rwsem/$t" ] && echo "test $t $limit $t"
 		done
 		echo "unload fscommit_test"
 		for t in $suites; do
-			plan_suite "$t" 300 "$t"
+			plan_suite "$t" "$suite_limit" "$t"
 		done
 		echo "load unfair_torture torture_type=unfair_rwsem onoff_interval=3 stat_interval=0"
 		echo "test torture $((torture + 20)) torture_watch $torture"
 		echo "unload unfair_torture"
 		echo "test torture_verdict 10 dmesg | grep -q 'End of test: SUCCESS'"
 		echo "unload fscommit"
+		[ "$name" != x86-debug ] || echo "test kmemleak 300 kmemleak_check"
 	} | sed -E -e "s/^test (${suites// /|}) ([0-9]+) [a-z_]+$/test \\1 \\2 FSCOMMIT_SCALE=$suite_scale \\1/" \
 		-e "s/^test ([a-z0-9_]+) ([0-9]+) ([a-z0-9_]+)$/test \\1 \\2 FSCOMMIT_SCALE=$scale \\3/"
 }
 
-# a kernel that is not part of `make test` is tested all the same when it is named
+# a kernel that is not part of `make test` is tested all the same when it is named, for DURATION
 torture_seconds()
 {
 	local torture
 	torture=$(matrix_field "$1" torture) || exit 1
-	[ "$torture" != - ] || torture=6
+	[ "$torture" != - ] || torture=${DURATION:-6}
 	echo "$torture"
 }
 
@@ -63,7 +65,7 @@ files_for_tests()
 {
 	local t
 	printf '%s\n' "$1"/module/fscommit.ko "$1"/selftests/test_modules/*.ko "$2"/unfair_rwsem/* \
-		"$HARNESS/torture_watch"
+		"$HARNESS"/{torture_watch,kmemleak_check}
 	for t in $suites; do
 		echo "$2/$t/$t"
 	done

@@ -32,7 +32,13 @@ programs=$("$HARNESS/programs.sh") || die "cannot build the test programs"
 # run_kernel NAME
 run_kernel()
 {
-	local name=$1 tree out=$LOGS/$1 start=$SECONDS programs=$programs files
+	local name=$1 tree out=$LOGS/$1 start=$SECONDS programs=$programs files all=900
+	local usually='1-2 min' options=()
+	case $name in
+	x86-*) all=5400 usually='10 min and the torture' options=(--mem 2G) ;;
+	esac
+	# a data race counts as a warning: not the first one shall end it
+	[ "$name" != x86-kcsan ] || options+=(--no-panic)
 	tree=$("$HARNESS/stage.sh" "$name") || { result "$name" build FAIL 0; return; }
 	result "$name" build ok $((SECONDS - start))
 	if [ "$(kernel_arch "$name")" != amd64 ] &&
@@ -44,8 +50,9 @@ run_kernel()
 	plan_tests "$name" "$programs" >"$out.plan"
 	mapfile -t files < <(files_for_tests "$tree" "$programs")
 	start=$SECONDS
-	step "$name: tests in the guest" "1-2 min" "$out.log" "$HARNESS/boot.sh" --out "$out" \
-		--timeout $((900 + $(torture_seconds "$name"))) "$name" "$out.plan" "${files[@]}" || true
+	step "$name: tests in the guest" "$usually" "$out.log" "$HARNESS/boot.sh" --out "$out" \
+		--timeout $((all + $(torture_seconds "$name"))) "${options[@]}" "$name" "$out.plan" \
+		"${files[@]}" || true
 	collect "$name" "$out" $((SECONDS - start))
 }
 
@@ -96,6 +103,16 @@ run_filesystems()
 		esac
 		result "$kernel" "$name" "$verdict" "$seconds" "$pass" "$fail" "$skip"
 	done < <("$TOP/selftests/filesystems/run.sh" quick)
+}
+
+run_faults()
+{
+	local kernel name verdict seconds pass fail skip
+	say "faults"
+	while read -r kernel name verdict seconds pass fail skip; do
+		[ "$name" != clean ] || name=faults-clean
+		result "$kernel" "$name" "$verdict" "$seconds" "$pass" "$fail" "$skip"
+	done < <("$TOP/selftests/faults/run.sh" quick)
 }
 
 # run_all_expected: on those of the kernels that are tested
@@ -201,7 +218,8 @@ for k in "${kernels[@]}"; do
 	esac
 done
 lane emulated "run_kernels ${emulated[*]}" ${meta:+run_meta run_models} &
-lane native "run_kernels ${native[*]}" ${meta:+run_filesystems run_packaging run_lint} run_all_expected &
+lane native "run_kernels ${native[*]}" ${meta:+run_filesystems run_packaging run_faults run_lint} \
+	run_all_expected &
 wait
 for lane in emulated native; do
 	[ -e "$LOGS/lane-$lane" ] || { result any "$lane-guests" FAIL 0; continue; }
