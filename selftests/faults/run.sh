@@ -48,14 +48,14 @@ tasks()
 	[ "$1" = uml ] || echo "test kmemleak 300 kmemleak_check")
 }
 
-# allocations KERNEL: with calls that failslab does not reach made to fail by percpu.sed
+# allocations KERNEL: with calls that failslab does not reach made to fail by large.sed
 allocations()
 {
 	local tree start=$SECONDS sites
 	# for sites.sh, and addr2line
 	export KCFLAGS=-g
 	need_packages binutils
-	tree=$("$HARNESS/stage.sh" "$1" "$FAULTS/percpu.sed") ||
+	tree=$("$HARNESS/stage.sh" "$1" "$FAULTS/large.sed") ||
 		{ result "$1" faults-build FAIL 0; return; }
 	# lockdep has the same paths on uml-debug, and takes most of the time here
 	guest allocations "$1" 240 "$tree" --append log_buf_len=16M <<-EOF
