@@ -16,6 +16,7 @@
 #include <sys/syscall.h>
 
 #define DEBUGFS	"/sys/kernel/debug/"
+#define RUN	"/sys/module/fault_test/parameters/run"
 
 static const char *const caps[] = { "failslab", "fail_page_alloc" };
 
@@ -123,8 +124,8 @@ static int read_errno(const char *path)
 
 static int load_it(void)	{ return load("fscommit.ko"); }
 static int unload_it(void)	{ return unload("fscommit"); }
-static int use_roots(void)	{ return put_errno("/sys/module/fault_test/parameters/run", "roots"); }
-static int use_queue(void)	{ return put_errno("/sys/module/fault_test/parameters/run", "queue"); }
+static int use_roots(void)	{ return put_errno(RUN, "roots"); }
+static int use_queue(void)	{ return put_errno(RUN, "queue"); }
 static int read_locks(void)	{ return read_errno(DEBUGFS "fscommit/locks"); }
 static int read_stats(void)	{ return read_errno(DEBUGFS "fscommit/stats"); }
 static int read_roots(void)	{ return read_errno(DEBUGFS "fscommit/commit_roots"); }

@@ -58,7 +58,7 @@ allocations()
 	tree=$("$HARNESS/stage.sh" "$1" "$FAULTS/large.sed") ||
 		{ result "$1" faults-build FAIL 0; return; }
 	# lockdep has the same paths on uml-debug, and takes most of the time here
-	guest allocations "$1" 240 "$tree" --append log_buf_len=16M <<-EOF
+	guest allocations "$1" 240 "$tree" --mem 2G --append log_buf_len=16M <<-EOF
 		test lockdep_off 5 echo 0 >/proc/sys/kernel/prove_locking
 		test alloc_faults 1200 cd /fscommit && alloc_faults
 		test kmemleak 300 kmemleak_check
