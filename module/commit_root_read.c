@@ -92,6 +92,7 @@ EXPORT_SYMBOL_FSCOMMIT(__commit_root_unpinned);
  * Return: -ENODATA before the first commit, -ESHUTDOWN after the end began.
  */
 int __commit_root_refused(struct commit_root_set *set, int idx)
+	__fsc_unchecked
 {
 	int ret = READ_ONCE(set->ending) ? -ESHUTDOWN : -ENODATA;
 
@@ -112,6 +113,7 @@ EXPORT_SYMBOL_FSCOMMIT(__commit_root_refused);
  * Context: as commit_root_pin(). Cannot fail, also where a new pin would.
  */
 void commit_root_pin_again(struct commit_pin *pin, const struct commit_pin *held)
+	__fsc_unchecked
 {
 	*pin = (struct commit_pin){ .roots = held->roots, .set = held->set, .idx = -1 };
 	if (WARN_ONCE(!held->roots, "fscommit: %s() of a pin that is not held\n", __func__))

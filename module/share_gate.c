@@ -299,6 +299,7 @@ static int lock_range(struct share_ranges *ranges, struct share_range *range, u6
  * Context: process context; may sleep.
  */
 void share_range_lock(struct share_ranges *ranges, struct share_range *range, u64 first, u64 last)
+	__fsc_unchecked
 {
 	lock_range(ranges, range, first, last, TASK_UNINTERRUPTIBLE);
 }
@@ -331,6 +332,7 @@ EXPORT_SYMBOL_FSCOMMIT(share_range_lock_killable);
  * Context: process context.
  */
 void share_range_unlock(struct share_ranges *ranges, struct share_range *range)
+	__fsc_unchecked
 {
 	if (unlikely(!range->task)) {
 		count(SHARE_GATE_MISUSE);
@@ -343,12 +345,15 @@ void share_range_unlock(struct share_ranges *ranges, struct share_range *range)
 }
 EXPORT_SYMBOL_FSCOMMIT(share_range_unlock);
 
+/* The context analysis cannot follow what comes by a void *. */
 static int gate_lock(void *lock, u64 first, u64 last, void *private)
+	__fsc_unchecked
 {
 	return share_range_lock_killable(lock, private, first, last);
 }
 
 static void gate_unlock(void *lock, u64 first, u64 last, void *private)
+	__fsc_unchecked
 {
 	share_range_unlock(lock, private);
 }

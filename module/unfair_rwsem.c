@@ -203,6 +203,7 @@ static void count_waited(struct unfair_rwsem *sem, const struct waiter *w, bool 
  */
 static void look_for_holdup(struct unfair_rwsem *sem, struct waiter *w, struct wait *wait,
 			    unsigned long *irqflags)
+	__fsc_must_hold(&sem->wait_lock)
 {
 	u64 now = ktime_get_ns(), after = holdup_after_ns(sem);
 

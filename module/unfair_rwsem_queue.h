@@ -195,6 +195,7 @@ static void wake_later(struct wakes *wakes, struct waiter *w, u64 now)
  * that long: they waited when preemption was disabled already, and RCU frees them.
  */
 static void unlock_and_wake(struct unfair_rwsem *sem, unsigned long irqflags, struct wakes *wakes)
+	__fsc_releases(&sem->wait_lock)
 {
 	unsigned int i;
 

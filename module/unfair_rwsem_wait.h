@@ -86,6 +86,7 @@ static void poll_pause(void)
  */
 static bool spin_for_owner(struct unfair_rwsem *sem, const struct waiter *w,
 			   const struct wait *wait, unsigned long *irqflags)
+	__fsc_cond_acquires(false, &sem->wait_lock)
 {
 	bool spins = false;
 	long word;
@@ -199,6 +200,7 @@ static bool spin(struct unfair_rwsem *sem, struct waiter *w, const struct wait *
  */
 static bool lend_to_holders(struct unfair_rwsem *sem, struct waiter *w, struct wait *wait,
 			    bool write, struct wakes *wakes, unsigned long *irqflags)
+	__fsc_must_hold(&sem->wait_lock)
 {
 	struct lend_level level = level_to_lend(sem);
 	long word = atomic_long_read(&sem->word);
@@ -278,6 +280,7 @@ void __unfair_rwsem_lenders_changed(struct unfair_rwsem *sem)
 static void wait_asleep(struct unfair_rwsem *sem, struct waiter *w, struct wait *wait,
 			bool write, unsigned long *irqflags, struct wakes *wakes, u64 now,
 			u64 nap)
+	__fsc_must_hold(&sem->wait_lock)
 {
 	struct sleeper sleeper = { .sem = sem, .task = current, .since = w->since, .write = write };
 	unsigned long left = wait->recheck, start = jiffies;

@@ -10,6 +10,7 @@
 #include <linux/atomic.h>
 #include <linux/cache.h>
 #include <linux/fs_generation.h>
+#include <linux/fscommit_context.h>
 #include <linux/gfp_types.h>
 #include <linux/idr.h>
 #include <linux/list.h>
@@ -206,6 +207,8 @@ struct commit_tree {
 	u64			number;
 };
 
+fscommit_lock_struct(commit_pin);
+
 /**
  * struct commit_pin - the roots of one commit, kept
  *
@@ -282,6 +285,7 @@ void __commit_root_unpin_odd(struct commit_pin *pin);
  */
 static inline int __must_check commit_root_pin(struct commit_root_set *set,
 					       struct commit_pin *pin)
+	__fsc_cond_acquires(0, pin)
 {
 	struct commit_roots *roots;
 	int idx;
@@ -301,7 +305,8 @@ static inline int __must_check commit_root_pin(struct commit_root_set *set,
 	return 0;
 }
 
-void commit_root_pin_again(struct commit_pin *pin, const struct commit_pin *held);
+void commit_root_pin_again(struct commit_pin *pin, const struct commit_pin *held)
+	__fsc_acquires(pin);
 
 /* The last look at the set: see commit_root_set_destroy(). */
 static inline void __commit_root_gone(struct commit_root_set *set)
@@ -318,6 +323,8 @@ static inline void __commit_root_gone(struct commit_root_set *set)
  * Context: as commit_root_pin(), and by any task on any CPU.
  */
 static inline void commit_root_unpin(struct commit_pin *pin)
+	__fsc_releases(pin)
+	__fsc_unchecked
 {
 	struct commit_root_set *set = pin->set;
 	int idx = pin->idx;

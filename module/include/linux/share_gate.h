@@ -9,6 +9,7 @@
 
 #include <linux/atomic.h>
 #include <linux/fs_generation.h>
+#include <linux/fscommit_context.h>
 #include <linux/percpu.h>
 #include <linux/rbtree.h>
 #include <linux/spinlock.h>
@@ -250,6 +251,8 @@ struct share_ranges {
 	u64			last_ticket;
 };
 
+fscommit_lock_struct(share_range);
+
 /**
  * struct share_range - one of them
  *
@@ -275,10 +278,13 @@ static inline void share_ranges_init(struct share_ranges *ranges)
 	ranges->last_ticket = 0;
 }
 
-void share_range_lock(struct share_ranges *ranges, struct share_range *range, u64 first, u64 last);
+void share_range_lock(struct share_ranges *ranges, struct share_range *range, u64 first, u64 last)
+	__fsc_acquires(range);
 int __must_check share_range_lock_killable(struct share_ranges *ranges, struct share_range *range,
-					   u64 first, u64 last);
-void share_range_unlock(struct share_ranges *ranges, struct share_range *range);
+					   u64 first, u64 last)
+	__fsc_cond_acquires(0, range);
+void share_range_unlock(struct share_ranges *ranges, struct share_range *range)
+	__fsc_releases(range);
 
 /* Killable; @lock is a struct share_ranges, @private a struct share_range. */
 extern const struct share_gate_ops share_range_ops;

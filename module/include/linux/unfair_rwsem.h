@@ -10,6 +10,7 @@
 #include <linux/atomic.h>
 #include <linux/cleanup.h>
 #include <linux/compiler.h>
+#include <linux/fscommit_context.h>
 #include <linux/kernel.h>
 #include <linux/jiffies.h>
 #include <linux/jump_label.h>
@@ -58,6 +59,9 @@
  *
  * Memory ordering: taking the lock is an ACQUIRE, releasing it a RELEASE. A
  * failed trylock, or a wait that ends with an error, orders nothing.
+ *
+ * Clang's context analysis knows the lock: what is __guarded_by() one may be read with it
+ * held for reading, and written with it held for writing.
  */
 
 /*
@@ -113,6 +117,9 @@ enum unfair_rwsem_lend {
 	UNFAIR_LEND_NICE,
 	UNFAIR_LEND_FULL,
 };
+
+/* A declaration; the struct itself is as kernel-doc reads it. */
+fscommit_lock_struct(unfair_rwsem);
 
 /**
  * struct unfair_rwsem - a reader-unfair read/write semaphore
@@ -348,6 +355,8 @@ static __always_inline int __unfair_down_write(struct unfair_rwsem *sem, int sub
  * Context: process context; may sleep, uninterruptibly.
  */
 static inline void unfair_down_read(struct unfair_rwsem *sem)
+	__fsc_acquires_shared(sem)
+	__fsc_unchecked
 {
 	__unfair_down_read(sem, 0, TASK_UNINTERRUPTIBLE, MAX_SCHEDULE_TIMEOUT);
 }
@@ -360,6 +369,7 @@ static inline void unfair_down_read(struct unfair_rwsem *sem)
  * Return: 0 with the semaphore held; -EINTR when a signal came first.
  */
 static inline int __must_check unfair_down_read_interruptible(struct unfair_rwsem *sem)
+	__fsc_cond_acquires_shared(0, sem)
 {
 	return __unfair_down_read(sem, 0, TASK_INTERRUPTIBLE, MAX_SCHEDULE_TIMEOUT);
 }
@@ -372,6 +382,7 @@ static inline int __must_check unfair_down_read_interruptible(struct unfair_rwse
  * Return: 0 with the semaphore held; -EINTR when a fatal signal came first.
  */
 static inline int __must_check unfair_down_read_killable(struct unfair_rwsem *sem)
+	__fsc_cond_acquires_shared(0, sem)
 {
 	return __unfair_down_read(sem, 0, TASK_KILLABLE, MAX_SCHEDULE_TIMEOUT);
 }
@@ -386,6 +397,7 @@ static inline int __must_check unfair_down_read_killable(struct unfair_rwsem *se
  * (and a warning) for a negative time, if it had to wait.
  */
 static inline int __must_check unfair_down_read_timeout(struct unfair_rwsem *sem, long timeout)
+	__fsc_cond_acquires_shared(0, sem)
 {
 	return __unfair_down_read(sem, 0, TASK_UNINTERRUPTIBLE, timeout);
 }
@@ -400,6 +412,8 @@ static inline int __must_check unfair_down_read_timeout(struct unfair_rwsem *sem
  * Context: process context; may sleep, uninterruptibly.
  */
 static inline void unfair_down_read_nested(struct unfair_rwsem *sem, int subclass)
+	__fsc_acquires_shared(sem)
+	__fsc_unchecked
 {
 	__unfair_down_read(sem, subclass, TASK_UNINTERRUPTIBLE, MAX_SCHEDULE_TIMEOUT);
 }
@@ -412,6 +426,7 @@ static inline void unfair_down_read_nested(struct unfair_rwsem *sem, int subclas
  * Return: true with the semaphore held; false if a writer holds it or waits.
  */
 static inline bool __must_check unfair_down_read_trylock(struct unfair_rwsem *sem)
+	__fsc_cond_acquires_shared(true, sem)
 {
 	if (!__unfair_read_fast(sem))
 		return false;
@@ -430,6 +445,8 @@ static inline bool __must_check unfair_down_read_trylock(struct unfair_rwsem *se
  * Context: process context; does not sleep, but on 6.1 where it gives back.
  */
 static inline void unfair_up_read(struct unfair_rwsem *sem)
+	__fsc_releases_shared(sem)
+	__fsc_unchecked
 {
 	struct unfair_reader_slot __percpu *slot = __unfair_slot(sem);
 	long word = UNFAIR_RWSEM_READER;
@@ -460,6 +477,8 @@ static inline void unfair_up_read(struct unfair_rwsem *sem)
  * Context: process context; may sleep, uninterruptibly.
  */
 static inline void unfair_down_write(struct unfair_rwsem *sem)
+	__fsc_acquires(sem)
+	__fsc_unchecked
 {
 	__unfair_down_write(sem, 0, NULL, TASK_UNINTERRUPTIBLE, MAX_SCHEDULE_TIMEOUT);
 }
@@ -472,6 +491,7 @@ static inline void unfair_down_write(struct unfair_rwsem *sem)
  * Return: 0 with the semaphore held; -EINTR when a signal came first.
  */
 static inline int __must_check unfair_down_write_interruptible(struct unfair_rwsem *sem)
+	__fsc_cond_acquires(0, sem)
 {
 	return __unfair_down_write(sem, 0, NULL, TASK_INTERRUPTIBLE, MAX_SCHEDULE_TIMEOUT);
 }
@@ -484,6 +504,7 @@ static inline int __must_check unfair_down_write_interruptible(struct unfair_rws
  * Return: 0 with the semaphore held; -EINTR when a fatal signal came first.
  */
 static inline int __must_check unfair_down_write_killable(struct unfair_rwsem *sem)
+	__fsc_cond_acquires(0, sem)
 {
 	return __unfair_down_write(sem, 0, NULL, TASK_KILLABLE, MAX_SCHEDULE_TIMEOUT);
 }
@@ -498,6 +519,7 @@ static inline int __must_check unfair_down_write_killable(struct unfair_rwsem *s
  * (and a warning) for a negative time, if it had to wait.
  */
 static inline int __must_check unfair_down_write_timeout(struct unfair_rwsem *sem, long timeout)
+	__fsc_cond_acquires(0, sem)
 {
 	return __unfair_down_write(sem, 0, NULL, TASK_UNINTERRUPTIBLE, timeout);
 }
@@ -512,6 +534,8 @@ static inline int __must_check unfair_down_write_timeout(struct unfair_rwsem *se
  * Context: process context; may sleep, uninterruptibly.
  */
 static inline void unfair_down_write_nested(struct unfair_rwsem *sem, int subclass)
+	__fsc_acquires(sem)
+	__fsc_unchecked
 {
 	__unfair_down_write(sem, subclass, NULL, TASK_UNINTERRUPTIBLE, MAX_SCHEDULE_TIMEOUT);
 }
@@ -522,6 +546,14 @@ static inline void unfair_down_write_nested(struct unfair_rwsem *sem, int subcla
 # define __unfair_nest_map(nest_lock)	((void)(nest_lock), NULL)
 #endif
 
+static __always_inline void __unfair_down_write_nested_in(struct unfair_rwsem *sem,
+							  struct lockdep_map *nest)
+	__fsc_acquires(sem)
+	__fsc_unchecked
+{
+	__unfair_down_write(sem, 0, nest, TASK_UNINTERRUPTIBLE, MAX_SCHEDULE_TIMEOUT);
+}
+
 /**
  * unfair_down_write_nest_lock() - take it for writing, one of many under a lock
  * @sem: the semaphore
@@ -530,8 +562,7 @@ static inline void unfair_down_write_nested(struct unfair_rwsem *sem, int subcla
  * Context: process context; may sleep, uninterruptibly.
  */
 #define unfair_down_write_nest_lock(sem, nest_lock)				\
-	((void)__unfair_down_write((sem), 0, __unfair_nest_map(nest_lock),	\
-				   TASK_UNINTERRUPTIBLE, MAX_SCHEDULE_TIMEOUT))
+	__unfair_down_write_nested_in((sem), __unfair_nest_map(nest_lock))
 
 /**
  * unfair_down_write_trylock() - take it for writing if that needs no wait
@@ -542,6 +573,7 @@ static inline void unfair_down_write_nested(struct unfair_rwsem *sem, int subcla
  * waits, or in the window of a reader that waited too long.
  */
 static inline bool __must_check unfair_down_write_trylock(struct unfair_rwsem *sem)
+	__fsc_cond_acquires(true, sem)
 {
 	if (!__unfair_write_fast(sem) && !__unfair_down_write_trylock_slow(sem))
 		return false;
@@ -560,6 +592,8 @@ static inline bool __must_check unfair_down_write_trylock(struct unfair_rwsem *s
  * Context: process context; does not sleep.
  */
 static inline void unfair_up_write(struct unfair_rwsem *sem)
+	__fsc_releases(sem)
+	__fsc_unchecked
 {
 	long word = (long)current | UNFAIR_RWSEM_WRITER;
 
@@ -568,7 +602,9 @@ static inline void unfair_up_write(struct unfair_rwsem *sem)
 		__unfair_up_write_slow(sem);
 }
 
-void unfair_downgrade_write(struct unfair_rwsem *sem);
+void unfair_downgrade_write(struct unfair_rwsem *sem)
+	__fsc_releases(sem)
+	__fsc_acquires_shared(sem);
 
 void unfair_rwsem_expedite(struct unfair_rwsem *sem);
 void unfair_rwsem_unexpedite(struct unfair_rwsem *sem);
@@ -623,6 +659,8 @@ static inline bool unfair_rwsem_is_contended(const struct unfair_rwsem *sem)
  * Context: any.
  */
 static inline void unfair_rwsem_assert_held(const struct unfair_rwsem *sem)
+	__fsc_assumes_shared(sem)
+	__fsc_unchecked
 {
 	if (IS_ENABLED(CONFIG_LOCKDEP))
 		lockdep_assert_held(sem);
@@ -639,6 +677,8 @@ static inline void unfair_rwsem_assert_held(const struct unfair_rwsem *sem)
  * Context: any.
  */
 static inline void unfair_rwsem_assert_held_read(const struct unfair_rwsem *sem)
+	__fsc_assumes_shared(sem)
+	__fsc_unchecked
 {
 	if (IS_ENABLED(CONFIG_LOCKDEP))
 		lockdep_assert_held_read(sem);
@@ -655,6 +695,8 @@ static inline void unfair_rwsem_assert_held_read(const struct unfair_rwsem *sem)
  * Context: process context.
  */
 static inline void unfair_rwsem_assert_held_write(const struct unfair_rwsem *sem)
+	__fsc_assumes(sem)
+	__fsc_unchecked
 {
 	if (IS_ENABLED(CONFIG_LOCKDEP))
 		lockdep_assert_held_write(sem);
@@ -697,5 +739,40 @@ __UNFAIR_GUARD_COND(unfair_rwsem_read, _kill, unfair_down_read_killable(_T->lock
 __UNFAIR_GUARD_COND(unfair_rwsem_write, _try, unfair_down_write_trylock(_T->lock), _RET)
 __UNFAIR_GUARD_COND(unfair_rwsem_write, _intr, unfair_down_write_interruptible(_T->lock), _RET == 0)
 __UNFAIR_GUARD_COND(unfair_rwsem_write, _kill, unfair_down_write_killable(_T->lock), _RET == 0)
+
+#ifdef WITH_LOCK_GUARD_1_ATTRS		/* since 7.0: the analysis sees through guards */
+DECLARE_LOCK_GUARD_1_ATTRS(unfair_rwsem_read, __acquires_shared(_T),
+			   __releases_shared(*(struct unfair_rwsem **)_T))
+# define class_unfair_rwsem_read_constructor(_T)			\
+	WITH_LOCK_GUARD_1_ATTRS(unfair_rwsem_read, _T)
+DECLARE_LOCK_GUARD_1_ATTRS(unfair_rwsem_read_try, __acquires_shared(_T),
+			   __releases_shared(*(struct unfair_rwsem **)_T))
+# define class_unfair_rwsem_read_try_constructor(_T)			\
+	WITH_LOCK_GUARD_1_ATTRS(unfair_rwsem_read_try, _T)
+DECLARE_LOCK_GUARD_1_ATTRS(unfair_rwsem_read_intr, __acquires_shared(_T),
+			   __releases_shared(*(struct unfair_rwsem **)_T))
+# define class_unfair_rwsem_read_intr_constructor(_T)			\
+	WITH_LOCK_GUARD_1_ATTRS(unfair_rwsem_read_intr, _T)
+DECLARE_LOCK_GUARD_1_ATTRS(unfair_rwsem_read_kill, __acquires_shared(_T),
+			   __releases_shared(*(struct unfair_rwsem **)_T))
+# define class_unfair_rwsem_read_kill_constructor(_T)			\
+	WITH_LOCK_GUARD_1_ATTRS(unfair_rwsem_read_kill, _T)
+DECLARE_LOCK_GUARD_1_ATTRS(unfair_rwsem_write, __acquires(_T),
+			   __releases(*(struct unfair_rwsem **)_T))
+# define class_unfair_rwsem_write_constructor(_T)			\
+	WITH_LOCK_GUARD_1_ATTRS(unfair_rwsem_write, _T)
+DECLARE_LOCK_GUARD_1_ATTRS(unfair_rwsem_write_try, __acquires(_T),
+			   __releases(*(struct unfair_rwsem **)_T))
+# define class_unfair_rwsem_write_try_constructor(_T)			\
+	WITH_LOCK_GUARD_1_ATTRS(unfair_rwsem_write_try, _T)
+DECLARE_LOCK_GUARD_1_ATTRS(unfair_rwsem_write_intr, __acquires(_T),
+			   __releases(*(struct unfair_rwsem **)_T))
+# define class_unfair_rwsem_write_intr_constructor(_T)			\
+	WITH_LOCK_GUARD_1_ATTRS(unfair_rwsem_write_intr, _T)
+DECLARE_LOCK_GUARD_1_ATTRS(unfair_rwsem_write_kill, __acquires(_T),
+			   __releases(*(struct unfair_rwsem **)_T))
+# define class_unfair_rwsem_write_kill_constructor(_T)			\
+	WITH_LOCK_GUARD_1_ATTRS(unfair_rwsem_write_kill, _T)
+#endif
 
 #endif /* _LINUX_UNFAIR_RWSEM_H */
