@@ -53,6 +53,7 @@ help:
 	@echo '                        drivers built from what is installed; signing'
 	@echo '  make lint             checkpatch, sparse, coccicheck, kernel-doc, shellcheck and more'
 	@echo '  make docs             the documents as a site, in docs/_build/html'
+	@echo '  make test-clang       built by clang for each kernel, and its context analysis'
 	@echo '  make kernels          fetch and build all kernels of the matrix'
 	@echo '  make clean            what a build leaves in this folder'
 	@echo 'Kernels, compilers and logs are in $${XDG_CACHE_HOME:-~/.cache}/fscommit;'
@@ -149,6 +150,9 @@ lint:
 docs:
 	@docs/build.sh
 
+test-clang:
+	@selftests/clang/run.sh $(if $(KERNEL),build $(KERNEL),all)
+
 kernels:
 	@for k in $$(awk '!/^#/ && NF && $$7 != "-" { print $$1 }' $(H)/matrix); do $(H)/kernel.sh get $$k || exit 1; done
 
@@ -164,5 +168,5 @@ clean:
 
 .PHONY: all help module check-kdir install modules_install install-headers uninstall deb \
 	test-package demo test torture bench bench-btrfs test-meta verify verify-quick lint docs \
-	kernels clean test-arch $(PORTS) coverage fuzz test-debug test-faults
+	kernels clean test-arch $(PORTS) coverage fuzz test-debug test-faults test-clang
 endif

@@ -10,6 +10,8 @@
 #   kernel.sh source VERSION     the unpacked kernel source, prints its folder
 #   kernel.sh modules NAME       the modules of a stock kernel, prints their folder
 #   kernel.sh shell NAME         a shell where that compiler is
+#   kernel.sh run COMMAND...     a command where FSCOMMIT_TOOLCHAIN is, the release of that
+#                                name: there is trixie with gcc, and sid with the newest clang
 #
 # Everything is made under a temporary name and renamed: a cache that is empty
 # or half-written is made whole.
@@ -38,7 +40,7 @@ download()
 # only unpacked: nothing in it needs root, and it is entered by a user namespace.
 make_toolchain()
 {
-	local rel=$1 root=$CACHE/toolchain/$1 tmp
+	local rel=$1 root=$CACHE/toolchain/$1 tmp d
 	[ -e "$root/.complete" ] && return 0
 	suite_update "$rel"
 	tmp=$root.tmp.$$
@@ -46,6 +48,10 @@ make_toolchain()
 	mkdir -p "$tmp"
 	case $rel in
 	trixie) set -- gcc-14 libelf1t64 ;;
+	sid)	# the newest, not the default one
+		d=$(suite_apt "$rel" apt-cache pkgnames clang- | sed -n 's/^clang-\([0-9]*\)$/\1/p' |
+			sort -n | tail -n 1)
+		set -- libelf1t64 "clang-$d" "lld-$d" "llvm-$d" ;;
 	*) set -- gcc-12 libelf1 ;;
 	esac
 	fill_toolchain() {
@@ -59,7 +65,14 @@ make_toolchain()
 		rm -rf "$tmp/debs"
 		ln -sf gawk "$tmp/usr/bin/awk"
 		[ -e "$tmp/usr/bin/sh" ] || ln -s dash "$tmp/usr/bin/sh"
-		ln -sf "$(basename "$(ls "$tmp"/usr/bin/gcc-1[0-9])")" "$tmp/usr/bin/gcc"
+		if [ "$rel" = sid ]; then
+			# by the names that LLVM=1 expects
+			for d in "$tmp"/usr/lib/llvm-[0-9]*/bin/{clang,ld.lld,llvm-*}; do
+				ln -sf "${d/#"$tmp"\/usr/..}" "$tmp/usr/bin/"
+			done
+		else
+			ln -sf "$(basename "$(ls "$tmp"/usr/bin/gcc-1[0-9])")" "$tmp/usr/bin/gcc"
+		fi
 		mkdir -p "$tmp/proc" "$tmp/dev" "$tmp/tmp"
 	}
 	mkdir -p "$tmp/debs/partial"
@@ -92,10 +105,20 @@ in_toolchain()
 			PWD="$PWD" "$@"' sh "$root" "$@"
 }
 
+# release_for NAME: whose compiler; FSCOMMIT_TOOLCHAIN overrides
+release_for()
+{
+	if [ -n "${FSCOMMIT_TOOLCHAIN:-}" ]; then
+		printf '%s\n' "$FSCOMMIT_TOOLCHAIN"
+	else
+		matrix_field "$1" toolchain
+	fi
+}
+
 toolchain_for()
 {
 	local rel cross
-	rel=$(matrix_field "$1" toolchain)
+	rel=$(release_for "$1")
 	if [ "$rel" = "$(host_release)" ]; then
 		cross=$(cross packages "$(kernel_arch "$1")") || exit 1
 		# shellcheck disable=SC2086 # a list
@@ -325,8 +348,10 @@ build()
 	# Debian's Makefile says ARCH itself
 	*) arch=("CROSS_COMPILE=$(cross prefix "$(kernel_arch "$name")")") ;;
 	esac
-	FSCOMMIT_BIND_A=$CACHE FSCOMMIT_BIND_B=$dir_root FSCOMMIT_BIND_C=$(realpath "$CACHE/kernels") \
-		in_toolchain "$(matrix_field "$name" toolchain)" \
+	# a kernel's folder may be a link into another cache, with its source there
+	FSCOMMIT_BIND_A=$CACHE FSCOMMIT_BIND_B=$dir_root \
+		FSCOMMIT_BIND_C=$(realpath "$CACHE/kernels/$name" | sed 's:/[^/]*/[^/]*$::') \
+		in_toolchain "$(release_for "$name")" \
 		make -C "$k/kdir" M="$dir" "${arch[@]}" "$@"
 }
 
@@ -347,7 +372,11 @@ source)
 shell)
 	toolchain_for "$1"
 	FSCOMMIT_BIND_A=$CACHE FSCOMMIT_BIND_B=$dir_root FSCOMMIT_BIND_C=$(realpath "$CACHE/kernels") \
-		in_toolchain "$(matrix_field "$1" toolchain)" bash ;;
+		in_toolchain "$(release_for "$1")" bash ;;
+run)
+	toolchain_for "${1:?command}"
+	FSCOMMIT_BIND_A=$CACHE FSCOMMIT_BIND_B=$dir_root FSCOMMIT_BIND_C=$(realpath "$CACHE/kernels") \
+		in_toolchain "${FSCOMMIT_TOOLCHAIN:?release}" "$@" ;;
 modules)
 	get "${1:?name of a kernel}" >/dev/null
 	[ "$(matrix_field "$1" kind)" = stock ] || die "only a stock kernel has a package of modules"

@@ -184,6 +184,18 @@ run_packaging()
 	[ "$n" -gt 8 ] || result uml install FAIL 0
 }
 
+run_clang()
+{
+	local kernel name verdict seconds pass fail skip n=0
+	say "clang"
+	while read -r kernel name verdict seconds pass fail skip; do
+		result "$kernel" "$name" "$verdict" "$seconds" "$pass" "$fail" "$skip"
+		n=$((n + 1))
+	done < <("$TOP/selftests/clang/run.sh" quick)
+	# it did not come to its end
+	[ "$n" -gt 0 ] || result uml clang FAIL 0
+}
+
 run_kernels()
 {
 	local k
@@ -218,8 +230,8 @@ for k in "${kernels[@]}"; do
 	esac
 done
 lane emulated "run_kernels ${emulated[*]}" ${meta:+run_meta run_models} &
-lane native "run_kernels ${native[*]}" ${meta:+run_filesystems run_packaging run_faults run_lint} \
-	run_all_expected &
+lane native "run_kernels ${native[*]}" \
+	${meta:+run_filesystems run_packaging run_faults run_lint run_clang} run_all_expected &
 wait
 for lane in emulated native; do
 	[ -e "$LOGS/lane-$lane" ] || { result any "$lane-guests" FAIL 0; continue; }
