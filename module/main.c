@@ -61,7 +61,8 @@ static void __exit fscommit_exit(void)
 	exit_reader_slots();
 }
 
-module_init(fscommit_init);
+/* in a kernel that has it built in, before the filesystems */
+subsys_initcall(fscommit_init);
 module_exit(fscommit_exit);
 
 MODULE_DESCRIPTION("Commit-path primitives for filesystems: reader-unfair rwsem, commit-root search, share gate, COW diff, RCU reuse queue");
