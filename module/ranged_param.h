@@ -25,9 +25,13 @@ static int ranged_param_set(const char *val, const struct kernel_param *kp)
 	unsigned int v;
 
 	if (kstrtouint(val, 0, &v) || v < p->min || v > p->max) {
+		/* built in, it has our name before its own */
+		const char *dot = strrchr(kp->name, '.');
+
 		/* one line of the log, with the range, whatever it is; echo ends it with \n */
 		pr_err("fscommit: %s=%.*s: must be a number from %u to %u\n",
-		       kp->name, (int)min(strcspn(val, "\n"), (size_t)64), val, p->min, p->max);
+		       dot ? dot + 1 : kp->name,
+		       (int)min(strcspn(val, "\n"), (size_t)64), val, p->min, p->max);
 		return -EINVAL;
 	}
 	WRITE_ONCE(p->value, v);
