@@ -53,6 +53,8 @@ help:
 	@echo '                        drivers built from what is installed; signing'
 	@echo '  make lint             checkpatch, sparse, coccicheck, kernel-doc, shellcheck and more'
 	@echo '  make docs             the documents as a site, in docs/_build/html'
+	@echo '  make upstream KSRC=D  puts the parts into the kernel tree D; UNDO=1 takes them out'
+	@echo '  make test-upstream    that, built in and booted, on Linux 7.3 as User-Mode Linux'
 	@echo '  make test-clang       built by clang for each kernel, and its context analysis'
 	@echo '  make kernels          fetch and build all kernels of the matrix'
 	@echo '  make clean            what a build leaves in this folder'
@@ -150,6 +152,12 @@ lint:
 docs:
 	@docs/build.sh
 
+upstream:
+	@upstream/upstream.sh $(if $(UNDO),undo) $(KSRC)
+
+test-upstream:
+	@selftests/upstream/run.sh
+
 test-clang:
 	@selftests/clang/run.sh $(if $(KERNEL),build $(KERNEL),all)
 
@@ -168,5 +176,6 @@ clean:
 
 .PHONY: all help module check-kdir install modules_install install-headers uninstall deb \
 	test-package demo test torture bench bench-btrfs test-meta verify verify-quick lint docs \
-	kernels clean test-arch $(PORTS) coverage fuzz test-debug test-faults test-clang
+	kernels clean test-arch $(PORTS) coverage fuzz test-debug test-faults test-clang upstream \
+	test-upstream
 endif

@@ -4,6 +4,7 @@
 #
 #   boot.sh [OPTION...] KERNEL PLAN [FILE...]
 #
+# KERNEL may be a folder, too, with image and arch, and kdir of a kernel built there.
 # PLAN says what the guest does (see init); each FILE is put into /fscommit of the
 # guest. All of them are copied; programs must be static, or --with their
 # libraries.
@@ -51,7 +52,10 @@ done
 [ $# -ge 2 ] || { sed -n '3,/^$/s/^# \{0,1\}//p' "$0"; exit 2; }
 name=$1 plan=$2
 shift 2
-kernel=$("$HARNESS/kernel.sh" get "$name") || exit 1
+case $name in
+*/*) kernel=$name ;;
+*) kernel=$("$HARNESS/kernel.sh" get "$name") || exit 1 ;;
+esac
 arch=$(cat "$kernel/arch")
 out=${out:-$LOGS/boot-$name}
 mkdir -p "$out"

@@ -1,0 +1,188 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0
+# The parts as code of a kernel tree: `make upstream` on a copy of linux-source 7.3, built
+# as User-Mode Linux with FSCOMMIT=y and the test modules, booted, and tested by the
+# programs that stand in that tree; and built with FSCOMMIT=m.
+#
+# Prints lines `KERNEL TEST VERDICT SECONDS PASSED FAILED SKIPPED`; the exit status is 0
+# if nothing failed. The tree and its objects stay in the cache.
+
+. "$(dirname "$0")/../harness/lib.sh"
+. "$HARNESS/results.sh"
+BUILD=$CACHE/build/upstream
+LINUX=$BUILD/linux
+KDIR=$BUILD/kdir
+KSFT=$LINUX/tools/testing/selftests/fscommit
+LOG=$LOGS/upstream.log
+UPSTREAM=$TOP/upstream/upstream.sh
+mkdir -p "$LOGS"
+start=$SECONDS
+
+# verdict TEST COMMAND...: one line for it
+verdict()
+{
+	local name=$1 v=ok
+	shift
+	start=$SECONDS
+	"$@" >>"$LOG" 2>&1 || { v=FAIL; say "  $name failed, see $LOG"; }
+	result upstream "$name" "$v" $((SECONDS - start))
+	[ "$v" = ok ]
+}
+
+finish()
+{
+	printf '%s\n' "${RESULTS[@]}"
+	[ ${#FAILURES[@]} -eq 0 ]
+	exit
+}
+
+# of hard links: neither upstream.sh nor a build with O= writes to a file of the source
+get_tree()
+{
+	local source
+	source=$("$HARNESS/kernel.sh" source 7.3) || exit 1
+	[ ! -e "$LINUX" ] || return 0
+	mkdir -p "$BUILD"
+	rm -rf "$BUILD"/linux.tmp.*
+	cp -al "$(realpath "$source")" "$BUILD/linux.tmp.$$"
+	mv "$BUILD/linux.tmp.$$" "$LINUX"
+}
+
+# tree_is_source: nothing of ours is left
+tree_is_source()
+{
+	local source
+	source=$(realpath "$("$HARNESS/kernel.sh" source 7.3)")
+	diff -rq --no-dereference "$source/lib" "$LINUX/lib" &&
+	diff -rq --no-dereference "$source/include/linux" "$LINUX/include/linux" &&
+	diff -rq --no-dereference "$source/Documentation/core-api" "$LINUX/Documentation/core-api" &&
+	diff -q "$source/MAINTAINERS" "$LINUX/MAINTAINERS" &&
+	diff -q "$source/tools/testing/selftests/Makefile" "$LINUX/tools/testing/selftests/Makefile"
+}
+
+tree_state()
+{
+	(cd "$LINUX" && cat MAINTAINERS lib/Kconfig lib/Makefile tools/testing/selftests/Makefile \
+		Documentation/core-api/index.rst | cksum
+	 find lib/fscommit include/linux tools/testing/selftests/fscommit \
+		Documentation/core-api/fscommit -type f -newer "$BUILD/mark")
+}
+
+undone() { "$UPSTREAM" undo "$LINUX" && tree_is_source; }
+
+put_twice()
+{
+	local first
+	"$UPSTREAM" "$LINUX" || return 1
+	touch "$BUILD/mark"
+	sleep 1
+	first=$(tree_state)
+	"$UPSTREAM" "$LINUX" && [ "$first" = "$(tree_state)" ]
+}
+
+refused()
+{
+	local d=$BUILD/refused
+	rm -rf "$d"
+	mkdir -p "$d/lib"
+	! "$UPSTREAM" "$d" && [ -z "$(find "$d" -type f)" ]
+}
+
+# From the objects of the kernel uml, which `make test` has built: make finds the tree and
+# them at the paths where they were, so that it builds what is new and links again.
+get_objects()
+{
+	local kernel
+	kernel=$("$HARNESS/kernel.sh" get uml) || exit 1
+	[ "$KDIR/.complete" -nt "$kernel/complete" ] && return 0
+	rm -rf "$KDIR"
+	cp -a "$(realpath "$kernel/kdir")" "$KDIR"
+	touch "$KDIR/.complete"
+}
+
+# in_place COMMAND...: in the folder of the objects
+in_place()
+{
+	local ns=(unshare -m)
+	[ "$(id -u)" -eq 0 ] || ns=(unshare -rm)
+	# shellcheck disable=SC2016 # expanded inside
+	"${ns[@]}" sh -c 'set -e; mount --bind "$1" "$2"; mount --bind "$3" "$4"; cd "$4"; shift 4; exec "$@"' \
+		sh "$LINUX" "$(realpath "$CACHE/src/7.3")" "$KDIR" "$(realpath "$CACHE/kernels/uml/kdir")" "$@"
+}
+
+# configure y|m
+configure()
+{
+	sed -i '/CONFIG_FSCOMMIT/d' "$KDIR/.config"
+	printf 'CONFIG_FSCOMMIT=%s\nCONFIG_FSCOMMIT_TEST=m\n' "$1" >>"$KDIR/.config"
+	in_place make ARCH=um olddefconfig &&
+	grep -x "CONFIG_FSCOMMIT=$1" "$KDIR/.config" && grep -x CONFIG_FSCOMMIT_TEST=m "$KDIR/.config"
+}
+
+# all of ours, the test modules included, and no warning from it
+as_module()
+{
+	configure m &&
+	step "FSCOMMIT=m, W=1" "1-2 min" "$LOG.module" in_place make -j2 ARCH=um W=1 lib/fscommit/ || return 1
+	! grep -E '(fscommit|include/linux/(unfair_rwsem|commit_root|share_gate|cow_diff|rcu_reuse)).*warning:' \
+		"$LOG.module" || return 1
+	# all that Kconfig and the Makefiles name is there
+	[ -e "$KDIR/lib/fscommit/fscommit.o" ] && [ -e "$KDIR/lib/fscommit/tests/fscommit_test.o" ]
+}
+
+built_in()
+{
+	configure y &&
+	step "FSCOMMIT=y, and the kernel" "2 min" "$LOG.kernel" in_place make -j2 ARCH=um all &&
+	grep -q ' unfair_downgrade_write$' "$KDIR/System.map"
+}
+
+# as kselftest builds them
+programs()
+{
+	mkdir -p "$BUILD/kselftest"
+	make -C "$KSFT" OUTPUT="$BUILD/kselftest" LDFLAGS=-static all
+}
+
+need_packages gcc make flex bison bc libelf-dev libssl-dev rsync unifdef
+rm -f "$LOG"*
+: >"$LOG"
+get_tree
+verdict refuses-what-is-none refused
+verdict undone-is-as-before undone || finish
+verdict twice-is-once put_twice || finish
+get_objects
+verdict as-module as_module
+verdict built-in built_in || finish
+verdict programs programs || finish
+
+start=$SECONDS
+out=$LOGS/upstream
+mkdir -p "$out" "$BUILD/kernel"
+cp "$KDIR/linux" "$BUILD/kernel/image"
+echo um >"$BUILD/kernel/arch"
+{
+	# built in, it takes its parameters by /sys; see run.sh of the harness for these
+	p=/sys/module/fscommit/parameters
+	echo "test parameters 5 echo 0 >$p/recheck_ms && echo 1 >$p/lend && echo 0 >$p/holdup_ms"
+	echo "load fscommit_test"
+	for t in g1_exclusion g2_no_grant g3_writer_first g4_bounded_bypass g6_spin_on_owner \
+		g7_clean_retreat g8_lockdep clone_bugs interface contention_events; do
+		echo "test $t 150 FSCOMMIT_SCALE=4 $t"
+	done
+	echo "test lend_on 5 echo 3 >$p/lend"
+	for t in visible_readers g5_lent_priority g9_expedite observability; do
+		echo "test $t 150 FSCOMMIT_SCALE=4 $t"
+	done
+	echo "unload fscommit_test"
+	for t in commit_root share_gate cow_diff rcu_reuse; do
+		plan_suite "$t" 300 "$t" | sed "s/^test $t 300 /&FSCOMMIT_SCALE=4 /"
+	done
+} >"$out.plan"
+s=$BUILD/kselftest
+step "its tests in the guest" "1-2 min" "$out.log" "$HARNESS/boot.sh" --out "$out" --timeout 900 \
+	"$BUILD/kernel" "$out.plan" "$KDIR"/lib/fscommit/tests/*.ko "$s"/unfair_rwsem/* \
+	"$s"/commit_root/commit_root "$s"/share_gate/share_gate "$s"/cow_diff/cow_diff \
+	"$s"/rcu_reuse/rcu_reuse || true
+collect upstream "$out" $((SECONDS - start))
+finish

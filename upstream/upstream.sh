@@ -1,0 +1,247 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0
+# Puts the parts into a kernel tree, as code of that tree.
+#
+#   upstream.sh KSRC        again: what has changed here is brought there
+#   upstream.sh undo KSRC   takes all of it out again
+#
+# The tree must be of Linux 7.2 or later; it gets
+#
+#   lib/fscommit/                        sources, Kconfig, Makefile; tests/ has the test modules
+#   include/linux/                       the public headers
+#   tools/testing/selftests/fscommit/    the programs
+#   Documentation/core-api/fscommit/     a page for each part
+#
+# and a line each in lib/Kconfig, lib/Makefile, tools/testing/selftests/Makefile and
+# Documentation/core-api/index.rst, and a section in MAINTAINERS. What older kernels lack is
+# resolved by unifdef and in-tree.sed: nothing there asks for a version. Files are replaced,
+# never written to: a tree of hard links is safe.
+
+. "$(dirname "$0")/../selftests/harness/lib.sh"
+HERE=$TOP/upstream
+HEADERS='unfair_rwsem commit_root share_gate cow_diff rcu_reuse fs_generation'
+PAGES='why unfair_rwsem visible_readers lent_priority commit_root share_gate cow_diff
+	rcu_reuse observability'
+SUITES='unfair_rwsem commit_root share_gate cow_diff rcu_reuse'
+DEST='lib/fscommit tools/testing/selftests/fscommit Documentation/core-api/fscommit'
+
+# tree_version DIR: like 703; nothing if it is no kernel tree
+tree_version()
+{
+	local d=$1 f
+	for f in Makefile Kbuild MAINTAINERS lib/Kconfig lib/Makefile include/linux/compiler_types.h \
+		tools/testing/selftests/Makefile Documentation/core-api/index.rst; do
+		[ -f "$d/$f" ] || return 1
+	done
+	awk -F' *= *' '/^VERSION/ { v = $2 } /^PATCHLEVEL/ { p = $2 } END { printf "%d%02d\n", v, p }' "$d/Makefile"
+}
+
+# in_tree FILE: what it is there, on stdout
+in_tree()
+{
+	local rc=0
+	# partly known conditions first: unifdef takes whole ones
+	sed -E 's/LINUX_VERSION_CODE >= KERNEL_VERSION\([0-9, ]*\) && //' "$1" |
+		unifdef -k -DLINUX_VERSION_CODE=2 -DKERNEL_VERSION=1 -DDEFINE_LOCK_GUARD_1_COND_4 \
+			-DWITH_LOCK_GUARD_1_ATTRS || rc=$?
+	# 1: it has changed something
+	[ "$rc" -le 1 ] || die "unifdef failed on $1"
+}
+
+# put_source FROM TO
+put_source()
+{
+	in_tree "$1" | sed -E -f "$HERE/in-tree.sed" >"$2"
+}
+
+# Of compat.h there stays what is more than another name, without the versions.
+put_internal()
+{
+	put_source "$TOP/module/compat.h" "$1.all"
+	awk -v RS= -v ORS='\n\n' '
+		/^\/\*\n \* What kernels before/ || /SPDX/ {
+			print "/* SPDX-License-Identifier: GPL-2.0 */\n/*\n * What several files of fscommit need.\n */"
+			print "#ifndef _FSCOMMIT_INTERNAL_H\n#define _FSCOMMIT_INTERNAL_H"
+			next
+		}
+		/include <trace\/events\/lock.h>/ { print "#include <trace/events/lock.h>"; next }
+		/define (EXPORT_SYMBOL|trace_contended_release|preempt_|task->|hrtimer_setup|owner_on_cpu)/ ||
+		/define EXPORT_SYMBOL_NS_GPL/ { next }
+		{ print }' "$1.all" |
+	sed -E -e '/^static inline void shrinker_free/,/^\}/d' -e '/define shrinker->private_data/,/[^\\]$/d' \
+		-e '/define compat_shrinker_private/d' \
+		-e '/^\/\* 6\.7: /d' -e 's/^ \* Not in 6\.12, but in 7\.3: when/ * When/' \
+		-e '/^ \* 6\.12 is the first supported kernel that exports stack_trace/ {
+			N
+			s/.*/ * User-Mode Linux cannot walk the stack of a task that is asleep./
+		}' -e 's/^#if defined\((\w+)\)$/#ifdef \1/' -e 's/^\t\t    typeof_member/\t     typeof_member/' |
+	cat -s >"$1"
+	rm "$1.all"
+}
+
+# fill DIR: all of it, below a folder of ours
+fill()
+{
+	local d=$1 f p s
+	mkdir -p "$d"/{include/linux,lib/fscommit/tests} "$d/Documentation/core-api/fscommit" \
+		"$d/tools/testing/selftests/fscommit/test_modules"
+	for f in $HEADERS; do
+		put_source "$TOP/module/include/linux/$f.h" "$d/include/linux/$f.h"
+	done
+	for f in "$TOP"/module/*.[ch]; do
+		[ "$(basename "$f")" = compat.h ] || put_source "$f" "$d/lib/fscommit/$(basename "$f")"
+	done
+	put_internal "$d/lib/fscommit/internal.h"
+	cp "$HERE/Kconfig" "$d/lib/fscommit/Kconfig"
+	{
+		echo "# SPDX-License-Identifier: GPL-2.0"
+		echo "obj-\$(CONFIG_FSCOMMIT) += fscommit.o"
+		sed -n '/^fscommit-y/,/[^\\]$/p' "$TOP/module/Kbuild"
+		echo
+		echo "CFLAGS_trace.o := -I\$(src)"
+		echo "CONTEXT_ANALYSIS := y"
+		echo
+		echo "obj-\$(CONFIG_FSCOMMIT_TEST) += tests/"
+	} >"$d/lib/fscommit/Makefile"
+
+	for f in "$TOP"/selftests/test_modules/*.[ch]; do
+		put_source "$f" "$d/lib/fscommit/tests/$(basename "$f")"
+	done
+	sed -E -e 's/^# Test modules\..*/# Test modules, for tools\/testing\/selftests\/fscommit./' \
+		-e 's/^obj-m := /obj-$(CONFIG_FSCOMMIT_TEST) += /' -e '/^ccflags-y/d' \
+		"$TOP/selftests/test_modules/Kbuild" >"$d/lib/fscommit/tests/Makefile"
+
+	p=$d/tools/testing/selftests/fscommit
+	for s in $SUITES; do
+		mkdir -p "$p/$s"
+		cp "$TOP/selftests/$s"/*.[ch] "$p/$s/"
+	done
+	# built from the product's source, in this tree only
+	rm -f "$p"/*/*_fuzz.c
+	cp "$TOP"/selftests/*.h "$p/"
+	cp "$TOP"/selftests/test_modules/*_test.h "$p/test_modules/"
+	cp "$HERE/selftests.mk" "$p/Makefile"
+	cp "$HERE/load.sh" "$p/load.sh"
+	printf '%s\n' CONFIG_FSCOMMIT=m CONFIG_FSCOMMIT_TEST=m CONFIG_DEBUG_FS=y CONFIG_CGROUPS=y \
+		CONFIG_CGROUP_SCHED=y CONFIG_FTRACE=y >"$p/config"
+	echo timeout=600 >"$p/settings"
+	for f in $(cd "$p" && ls -d ./*/*.c); do
+		f=${f#./}
+		[ "$f" = unfair_rwsem/misuse.c ] && echo /unfair_rwsem/misuse || echo "/${f%.c}"
+	done | { echo "# SPDX-License-Identifier: GPL-2.0"; cat; } >"$p/.gitignore"
+
+	p=$d/Documentation/core-api/fscommit
+	{
+		printf '%s\n' '.. SPDX-License-Identifier: GPL-2.0' '' \
+			'==========================================' \
+			'Commit-path primitives for filesystems' \
+			'==========================================' '' \
+			'.. toctree::' '   :maxdepth: 1' ''
+		# shellcheck disable=SC2086 # a list
+		printf '   %s\n' $PAGES
+	} >"$p/index.rst"
+	for s in $PAGES; do
+		sed -E -e 's,kernel-doc:: module/include/,kernel-doc:: include/,' \
+			-e 's,kernel-doc:: module/,kernel-doc:: lib/fscommit/,' "$TOP/docs/$s.rst" >"$p/$s.rst"
+	done
+}
+
+# What in-tree.sed has missed, or made.
+check()
+{
+	local bad
+	bad=$(cd "$1" && grep -rnE 'LINUX_VERSION_CODE|KERNEL_VERSION|linux/version\.h|\bcompat_(on|tr|se|cl|cu|hr|pr|sh)|__fsc_|fscommit_context|\.\./module|\b(6\.(1|7|8|12|13|17)|7\.[0-3])\b' \
+		lib include) || true
+	[ -z "$bad" ] || { say "$bad"; die "this is of no use inside of a tree: upstream/in-tree.sed misses it"; }
+}
+
+# edit FILE COMMAND...: a new file in its place, if COMMAND changes it
+edit()
+{
+	local f=$ksrc/$1
+	shift
+	"$@" <"$f" >"$f.fscommit" || { rm -f "$f.fscommit"; die "cannot edit $f"; }
+	if cmp -s "$f" "$f.fscommit"; then
+		rm "$f.fscommit"
+	else
+		chmod --reference="$f" "$f.fscommit"
+		mv "$f.fscommit" "$f"
+	fi
+}
+
+SOURCE_LINE='source "lib/fscommit/Kconfig"'
+# shellcheck disable=SC2016 # for make
+OBJ_LINE='obj-$(CONFIG_FSCOMMIT) += fscommit/'
+TARGET_LINE='TARGETS += fscommit'
+INDEX_LINE='   fscommit/index'
+
+# without_lines: what others wrote, on stdin and stdout
+without_lines()
+{
+	awk -v s="$SOURCE_LINE" -v o="$OBJ_LINE" -v t="$TARGET_LINE" -v i="$INDEX_LINE" '
+		$0 == s || $0 == o || $0 == t || $0 == i { next }
+		/^FSCOMMIT: / { ours = 1; next }
+		ours && /^$/ { ours = 0; next }
+		ours { next }
+		{ print }'
+}
+
+# with LINE REGEX: LINE after the last line that REGEX matches
+with() { without_lines | awk -v line="$1" -v re="$2" '
+	{ l[NR] = $0; if ($0 ~ re) at = NR }
+	END { if (!at) exit 1; for (i = 1; i <= NR; i++) { print l[i]; if (i == at) print line } }'; }
+
+# sections are sorted by their titles
+with_section() { without_lines | LC_ALL=C awk -v file="$HERE/maintainers" '
+	/^(FSC[P-Z]|FS[D-Z]|F[T-Z]|G)/ && prev == "" && !done {
+		while ((getline line < file) > 0) print line
+		done = 1
+	}
+	{ print; prev = $0 }
+	END { exit !done }'; }
+
+need_packages unifdef rsync
+undo=
+[ "${1:-}" != undo ] || { undo=1; shift; }
+ksrc=${1:-}
+[ -n "$ksrc" ] || { sed -n '3,/^$/s/^# \{0,1\}//p' "$0"; exit 2; }
+version=$(tree_version "$ksrc") || die "$ksrc is no kernel tree"
+ksrc=$(cd "$ksrc" && pwd)
+
+if [ -n "$undo" ]; then
+	for f in lib/Kconfig lib/Makefile tools/testing/selftests/Makefile \
+		Documentation/core-api/index.rst MAINTAINERS; do
+		edit "$f" without_lines
+	done
+	for f in $DEST; do
+		rm -rf "${ksrc:?}/$f"
+	done
+	for f in $HEADERS; do
+		rm -f "$ksrc/include/linux/$f.h"
+	done
+	say "$ksrc is without fscommit"
+	exit 0
+fi
+
+[ "$version" -ge 702 ] || die "$ksrc is Linux ${version%??}.${version#?}: 7.2 is the oldest for this"
+tmp=$(mktemp -d "${TMPDIR:-/tmp}/fscommit-upstream.XXXXXX")
+trap 'rm -rf "$tmp"' EXIT
+fill "$tmp"
+check "$tmp"
+for f in $HEADERS; do
+	[ ! -e "$ksrc/include/linux/$f.h" ] || [ -d "$ksrc/lib/fscommit" ] ||
+		die "$ksrc has an include/linux/$f.h of its own"
+done
+for f in $DEST; do
+	mkdir -p "$ksrc/$f"
+	# by content: make builds what has changed
+	rsync -a --checksum --no-times --delete "$tmp/$f/" "$ksrc/$f/"
+done
+rsync -a --checksum --no-times "$tmp/include/linux/" "$ksrc/include/linux/"
+edit lib/Kconfig with "$SOURCE_LINE" '^source "lib/crypto/Kconfig"$'
+edit lib/Makefile with "$OBJ_LINE" '^obj-y \+= math/|^obj-\$\(CONFIG_GENERIC_LIB|^obj-'
+edit tools/testing/selftests/Makefile with "$TARGET_LINE" '^TARGETS \+= fpu$'
+edit Documentation/core-api/index.rst with "$INDEX_LINE" '^   (rbtree|idr|xarray)$'
+edit MAINTAINERS with_section
+say "$ksrc has lib/fscommit: CONFIG_FSCOMMIT, CONFIG_FSCOMMIT_TEST"
+say "to take it out: $0 undo $ksrc"
