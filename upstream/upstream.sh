@@ -107,6 +107,7 @@ fill()
 	for f in "$TOP"/selftests/test_modules/*.[ch]; do
 		put_source "$f" "$d/lib/fscommit/tests/$(basename "$f")"
 	done
+	# shellcheck disable=SC2016 # for make
 	sed -E -e 's/^# Test modules\..*/# Test modules, for tools\/testing\/selftests\/fscommit./' \
 		-e 's/^obj-m := /obj-$(CONFIG_FSCOMMIT_TEST) += /' -e '/^ccflags-y/d' \
 		"$TOP/selftests/test_modules/Kbuild" >"$d/lib/fscommit/tests/Makefile"
@@ -194,7 +195,7 @@ with() { without_lines | awk -v line="$1" -v re="$2" '
 # sections are sorted by their titles
 with_section() { without_lines | LC_ALL=C awk -v file="$HERE/maintainers" '
 	/^(FSC[P-Z]|FS[D-Z]|F[T-Z]|G)/ && prev == "" && !done {
-		while ((getline line < file) > 0) print line
+		while ((getline line < file) > 0) if (line !~ /^#/) print line
 		done = 1
 	}
 	{ print; prev = $0 }
