@@ -90,29 +90,22 @@ for k in "${kernels[@]}"; do
 done
 wait
 
-# run_filesystems: the ports with their default options
-run_filesystems()
+# run_part NAME LEAST: the quick form of selftests/NAME/run.sh, which prints results line by
+# line; with fewer than LEAST it did not come to its end
+run_part()
 {
-	local kernel name verdict seconds pass fail skip driver
-	say "filesystems"
+	local part=$1 least=$2 kernel name verdict seconds pass fail skip last=$1 n=0
+	say "$part"
 	while read -r kernel name verdict seconds pass fail skip; do
-		# the guest's own verdict, after the lines of its test
+		# the guest's own verdict, after the lines of its tests
 		case $name in
-		clean) name=$driver-clean ;;
-		*) driver=$name ;;
+		clean) name=$last-clean ;;
+		*) last=$name ;;
 		esac
 		result "$kernel" "$name" "$verdict" "$seconds" "$pass" "$fail" "$skip"
-	done < <("$TOP/selftests/filesystems/run.sh" quick)
-}
-
-run_faults()
-{
-	local kernel name verdict seconds pass fail skip
-	say "faults"
-	while read -r kernel name verdict seconds pass fail skip; do
-		[ "$name" != clean ] || name=faults-clean
-		result "$kernel" "$name" "$verdict" "$seconds" "$pass" "$fail" "$skip"
-	done < <("$TOP/selftests/faults/run.sh" quick)
+		n=$((n + 1))
+	done < <("$TOP/selftests/$part/run.sh" quick)
+	[ "$n" -ge "$least" ] || result any "$part" FAIL 0
 }
 
 # run_all_expected: on those of the kernels that are tested
@@ -158,44 +151,6 @@ run_models()
 	[ "$ended" -eq 1 ] || result meta models FAIL 0
 }
 
-run_lint()
-{
-	local kernel name verdict seconds pass fail skip n=0
-	say "checkers of the source"
-	while read -r kernel name verdict seconds pass fail skip; do
-		result "$kernel" "$name" "$verdict" "$seconds" "$pass" "$fail" "$skip"
-		n=$((n + 1))
-	done < <("$TOP/selftests/lint/run.sh" quick)
-	# it did not come to its end
-	[ "$n" -gt 20 ] || result any lint FAIL 0
-}
-
-# run_packaging: make install, and a driver that is built from what it installs
-run_packaging()
-{
-	local kernel name verdict seconds pass fail skip n=0
-	say "what users install"
-	while read -r kernel name verdict seconds pass fail skip; do
-		[ "$name" != clean ] || name=ckpt_cache-clean
-		result "$kernel" "$name" "$verdict" "$seconds" "$pass" "$fail" "$skip"
-		n=$((n + 1))
-	done < <("$TOP/selftests/packaging/run.sh" quick)
-	# it did not come to its end
-	[ "$n" -gt 8 ] || result uml install FAIL 0
-}
-
-run_clang()
-{
-	local kernel name verdict seconds pass fail skip n=0
-	say "clang"
-	while read -r kernel name verdict seconds pass fail skip; do
-		result "$kernel" "$name" "$verdict" "$seconds" "$pass" "$fail" "$skip"
-		n=$((n + 1))
-	done < <("$TOP/selftests/clang/run.sh" quick)
-	# it did not come to its end
-	[ "$n" -gt 0 ] || result uml clang FAIL 0
-}
-
 run_kernels()
 {
 	local k
@@ -220,23 +175,34 @@ lane()
 	printf '%s\n' "${RESULTS[@]}" >"$LOGS/lane-$name"
 }
 
-# Emulated guests in one lane, the rest in the other: neither uses all of two CPUs, and no test
-# judges by the clock.
-emulated=() native=()
+# Three lanes, since no guest uses all of two CPUs, and no test judges by the clock: emulated
+# guests; the debug kernel, which takes as long as these; the rest.
+emulated=() debug=() native=()
 for k in "${kernels[@]}"; do
-	case $(matrix_field "$k" kind) in
-	uml) native+=("$k") ;;
+	case $(matrix_field "$k" kind):$k in
+	uml:*-debug) debug+=("$k") ;;
+	uml:*) native+=("$k") ;;
 	*) emulated+=("$k") ;;
 	esac
 done
-lane emulated "run_kernels ${emulated[*]}" ${meta:+run_meta run_models} &
-lane native "run_kernels ${native[*]}" \
-	${meta:+run_filesystems run_packaging run_faults run_lint run_clang} run_all_expected &
+if [ -n "${meta:-}" ]; then
+	lane emulated "run_kernels ${emulated[*]}" "run_part lint 25" &
+	lane debug "run_kernels ${debug[*]}" "run_part filesystems 9" &
+	lane native "run_kernels ${native[*]}" run_all_expected run_meta run_models \
+		"run_part packaging 9" "run_part faults 9" "run_part clang 5" &
+else
+	lane emulated "run_kernels ${emulated[*]}" &
+	lane native "run_kernels ${native[*]} ${debug[*]}" run_all_expected &
+	echo >"$LOGS/lane-debug"
+fi
 wait
-for lane in emulated native; do
+for lane in emulated debug native; do
 	[ -e "$LOGS/lane-$lane" ] || { result any "$lane-guests" FAIL 0; continue; }
 	while read -r kernel name verdict seconds pass fail skip; do
-		[ "$name" = lane ] || result "$kernel" "$name" "$verdict" "$seconds" "$pass" "$fail" "$skip"
+		case $name in
+		lane) say "  $lane: $seconds s" ;;
+		?*) result "$kernel" "$name" "$verdict" "$seconds" "$pass" "$fail" "$skip" ;;
+		esac
 	done <"$LOGS/lane-$lane"
 done
 
