@@ -50,6 +50,7 @@ guest tests 1200 "${files[@]}" "$programs/coverage/alloc_failures"
 # what drivers must not do, one after the other: they all warn, and that is not looked at here
 {
 	echo "load fscommit"
+	# shellcheck disable=SC2086 # a list
 	for t in fscommit_test cow_tree_test $(printf '%s_test ' $suites); do
 		echo "load $t"
 	done

@@ -33,6 +33,7 @@ seed=${FUZZ_SEED:+FUZZ_SEED=$FUZZ_SEED}
 	echo "test fuzz_device $((seconds / 4 + 120)) $seed FUZZ_SECONDS=$((seconds / 4)) fuzz_device"
 	# two tests in it
 	echo "test fuzz_files $((seconds / 4 + 120)) $seed FUZZ_SECONDS=$((seconds / 8)) fuzz_files"
+	# shellcheck disable=SC2086 # a list
 	for m in $(printf '%s\n' $modules | tac); do
 		echo "unload $m"
 	done

@@ -191,8 +191,8 @@ make_stock()
 		sed -n 's/.*Depends: \(linux-\(headers\|kbuild\)-[^ <>:]*\).*/\1/p' | sort -u)
 	# the programs of the build run here, whatever they build for
 	if [ "$arch" != amd64 ]; then
-		kbuild=$(printf '%s\n' $pkgs | grep kbuild)
-		pkgs=$(printf '%s\n' $pkgs | grep -v kbuild)
+		kbuild=$(printf '%s\n' "$pkgs" | grep kbuild)
+		pkgs=$(printf '%s\n' "$pkgs" | grep -v kbuild)
 		suite_update "${suite%:*}"
 		suite_update "bookworm:$arch"
 		step "downloading a busybox for $arch" "5 s" "$LOGS/kernel-$name.log" \

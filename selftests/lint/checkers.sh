@@ -78,7 +78,7 @@ lint_checkpatch()
 	# it leaves a file where it is started
 	rm -rf "$tmp"
 	mkdir "$tmp"
-	ln -s "$TREE"/{module,selftests} "$tmp/"
+	ln -s "$TREE"/{docs,module,selftests} "$tmp/"
 	(cd "$TREE" && c_files | xargs -r -d '\n' sha256sum) >"$tmp/sums"
 	while read -r sum file; do
 		if [ -n "${FRESH:-}" ] || [ ! -e "$known/$sum-${file//\//_}" ]; then
