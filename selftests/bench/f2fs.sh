@@ -116,6 +116,11 @@ f2fs()
 	for name in $(modinfo -F depends "$modules"/*.ko | tr , '\n' | sort -u); do
 		[ "$name" = fscommit ] || kmods+=(--kmod "$name")
 	done
+	# and what it asks for by name when it is mounted
+	# shellcheck source=/dev/null
+	for name in $(. "$TOP/selftests/filesystems/f2fs/options" && echo "${kmods[@]}"); do
+		kmods+=(--kmod "$name")
+	done
 	if [ "${TRACE:-0}" != 0 ]; then
 		f2fs_traces
 		return
