@@ -121,7 +121,8 @@ static const char *waited_for(int fd, const char *in_locks)
 	ioctl(fd, FCT_SET_HOLDUP, &ms);
 	klogctl(5 /* clear */, NULL, 0);
 	w = start(fd, (struct job){ .mode = FCT_WRITE, .nice = -20 });
-	listed = reached(state(fd).queued_writers == 1) && reached(file_has(DIR "/locks", in_locks));
+	listed = reached(state(fd).queued_writers == 1) &&
+		 reached(file_has(DIR "/locks", in_locks));
 	sleep_ms(200);
 	/* a go is for one of them, and two at once are one */
 	if (!reached((go(fd, 0), atomic_load(&w->done))))

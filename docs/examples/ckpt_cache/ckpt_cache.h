@@ -18,7 +18,7 @@
 
 #define CACHE_BLOCK	4096U		/* of a block, in memory and in the file */
 #define NR_BLOCKS	1000U		/* the size of the device */
-#define NR_PLACES	(3U * NR_BLOCKS)	/* of the file; copies on write need some to spare */
+#define NR_PLACES	(3U * NR_BLOCKS)	/* of the file; copies on write need spare ones */
 #define NR_BLOCK_LOCKS	16U
 
 /*
