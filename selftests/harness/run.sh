@@ -196,7 +196,7 @@ in_lane()
 in_lane emulated "run_kernels ${emulated[*]}" ${meta:+"run_part lint 25"}
 in_lane debug "run_kernels ${debug[*]}" ${meta:+"run_part filesystems 9"}
 in_lane native "run_kernels ${native[*]}" run_all_expected ${meta:+run_meta run_models \
-	"run_part packaging 9" "run_part faults 9" "run_part clang 5"}
+	"run_part packaging 9" "run_part faults 5" "run_part clang 5"}
 wait
 for lane in emulated debug native; do
 	[ -e "$LOGS/lane-$lane" ] || { result any "$lane-guests" FAIL 0; continue; }

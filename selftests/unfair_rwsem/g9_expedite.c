@@ -174,8 +174,11 @@ TEST_F_TIMEOUT(g9_expedite, more_sections_than_room, 60)
 	ASSERT_REACHED(state(self->mutex).readers == 65);
 	r = start(self->fd, (struct job){ .mode = FCT_READ, .hold = FCT_UNTIL_GO, .nice = 19 });
 	ASSERT_REACHED(has_fifo(r, 33));
-	/* a go is for one of them, and two at once are one */
-	ASSERT_REACHED((go(self->mutex, 0), !state(self->mutex).readers));
+	/* a go is for one of them, and two at once are one; each looks at all 64 locks */
+	for (i = 0; i < 4; i++)
+		if (reached((go(self->mutex, 0), !state(self->mutex).readers)))
+			break;
+	ASSERT_EQ(0, state(self->mutex).readers);
 	for (i = 0; i < 65; i++)
 		EXPECT_EQ(0, finish(t[i]));
 	set_param("lend_period_us", "300");
