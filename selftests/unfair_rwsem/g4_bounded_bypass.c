@@ -301,16 +301,17 @@ TEST_F_TIMEOUT(g4_bounded_bypass, running_reader_has_its_turn, 60)
 			turns = (struct turns){ };
 		ASSERT_TRUE(count_turns(self->fd, &turns));
 		TH_LOG("%d times, %d times late", turns.seen, turns.late);
-		if (turns.seen > 10 && turns.late <= turns.seen / 35)
+		if (turns.seen > 10 && turns.late <= turns.seen / 35 && turns.late <= 12)
 			break;
 	}
 	EXPECT_GT(turns.seen, 10);
 	/*
-	 * A virtual CPU may itself be off its CPU: one in sixty on a machine that did
-	 * something else as well, one in thirty beside two more guests, so it is tried
-	 * again. Without turns it is one in twenty, each time.
+	 * A virtual CPU may itself be off its CPU: up to 13 times in most of 60 runs, 72 in
+	 * the worst, so it is tried again. Without turns 26 and 91 of some thousands were
+	 * seen, and one in twenty where there are few.
 	 */
 	EXPECT_LE(turns.late, turns.seen / 35);
+	EXPECT_LE(turns.late, 12);
 }
 
 /* Many overdue readers: each of them comes in, nobody is forgotten. */
