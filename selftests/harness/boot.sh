@@ -126,8 +126,9 @@ if [ ${#kmods[@]} -gt 0 ] || [ ${#disks[@]} -gt 0 ]; then
 		[ ${#disks[@]} -eq 0 ] || for m in virtio_pci virtio_blk; do add_kmod "$m" || true; done
 	fi
 	for m in "${kmods[@]}"; do
-		add_kmod "${m%% *}" || say "  $name has no module $m: taken as built in"
-		[[ $m != *' '* ]] || echo "${m#* }" >"$root/fscommit/kmod/${m%% *}.params"
+		kmod=${m%% *}
+		add_kmod "$kmod" || say "  $name has no module $kmod: taken as built in"
+		[[ $m != *' '* ]] || echo "${m#* }" >"$root/fscommit/kmod/${kmod//-/_}.params"
 	done
 fi
 
