@@ -29,6 +29,7 @@
 # Exit status: 0 verdict PASS; 1 FAIL, or no verdict.
 
 . "$(dirname "$0")/lib.sh"
+. "$HARNESS/qemu.sh"
 
 out='' limit=300 append='' expect='' smp=2 icount='' mem=1G with=() disks=() kmods=() secure='' panic='panic_on_warn=1 oops=panic'
 while [ $# -gt 0 ]; do
@@ -62,11 +63,7 @@ mkdir -p "$out"
 rm -rf "${out:?}"/*
 
 need_packages busybox-static cpio gzip
-case $arch in
-um) ;;
-arm64) need_packages qemu-system-arm ;;
-*) need_packages qemu-system-x86 ;;
-esac
+[ "$arch" = um ] || find_qemu "$arch"
 
 # What the kernel says when something is wrong with it.
 reports='WARNING:|BUG:|BUG |Oops|INFO: task .* blocked|soft lockup|hard LOCKUP'
@@ -158,19 +155,6 @@ $disk_env
 EOF
 (cd "$root" && find . | cpio -o -H newc --quiet -R 0:0 | gzip -1) >"$out/initramfs"
 
-# A /dev/kvm that exists proves nothing: a guest must have printed something.
-kvm_works()
-{
-	local mark=$CACHE/kvm-works
-	[ -w /dev/kvm ] || return 1
-	if [ ! -e "$mark" ]; then
-		timeout 10 qemu-system-x86_64 -accel kvm -cpu host -m 256M -nographic -no-reboot \
-			-kernel "$kernel/image" -append 'console=ttyS0 panic=-1' </dev/null 2>/dev/null |
-			grep -q 'Linux version' && echo yes >"$mark" || echo no >"$mark"
-	fi
-	[ "$(cat "$mark")" = yes ]
-}
-
 # What the firmware starts: one file on a disk of FAT, signed as a whole.
 # secure_boot_disk ARGS: of the kernel's command line
 secure_boot_disk()
@@ -199,23 +183,21 @@ if [ "$arch" = um ]; then
 		panic=-1 quiet ${panic:+$panic} ${append:+$append} \
 		</dev/null >"$out/console" 2>&1 9>"$out/result" || rc=$?
 else
-	qemu=qemu-system-$arch cpu=max,-cx16 console=ttyS0 ports=(-serial chardev:c -serial chardev:r)
+	cpu=max,-cx16 console=ttyS0 ports=(-serial chardev:c -serial chardev:r)
 	case $arch in
 	# by default an AMD CPU too old for two of them, and Linux warns
 	i386) cpu=$cpu,vendor=GenuineIntel console="$console no_timer_check" ;;
 	# the machine has one serial port; a second one is a card
-	arm64) qemu=qemu-system-aarch64 cpu=max console=ttyAMA0
+	arm64) cpu=max console=ttyAMA0
 		ports=(-M virt -serial chardev:c -device 'pci-serial,chardev=r') ;;
 	esac
 	accel=(-accel 'tcg,thread=multi' -cpu "$cpu")
 	if [ -n "$icount" ]; then
 		accel=(-accel 'tcg,thread=single' -icount 'shift=0,sleep=off' -cpu "$cpu")
-	elif [ "$arch" != arm64 ] && kvm_works; then
+	elif [ "$arch" != arm64 ] && kvm_works "$kernel/image"; then
 		accel=(-accel kvm -cpu host)
 	fi
-	# tsc=reliable: under TCG the clocksource watchdog finds the TSC unstable and has
-	# kernel text patched for that. QEMU may then run into the int3 of a patch that is
-	# done: its fault, not the guest's, so once more, three times at the most
+	# tsc=reliable: under TCG the clocksource watchdog finds the TSC unstable
 	args="console=$console panic=-1 quiet tsc=reliable $panic $append"
 	boot=(-kernel "$kernel/image" -initrd "$out/initramfs" -append "$args")
 	if [ -n "$secure" ]; then
@@ -227,17 +209,11 @@ else
 			-drive "file=$disk_dir/esp,format=raw,if=none,id=esp"
 			-device "virtio-blk-pci,drive=esp,bootindex=0")
 	fi
-	for attempt in 1 2 3 4; do
-		rc=0
-		timeout -k 5 "$limit" "$qemu" "${accel[@]}" -smp "$smp" -m "$mem" \
-			-display none -no-reboot -nodefaults \
-			-chardev "file,id=c,path=$out/console" -chardev "file,id=r,path=$out/result" \
-			"${ports[@]}" "${disk_args[@]}" "${boot[@]}" \
-			</dev/null >"$out/qemu" 2>&1 || rc=$?
-		grep -q 'Oops: int3' "$out/console" && [ "$attempt" -lt 4 ] || break
-		say "  an int3 of the emulator (see $out/console.int3.$attempt); once more"
-		cp "$out/console" "$out/console.int3.$attempt"
-	done
+	timeout -k 5 "$limit" "$qemu" "${qemu_data[@]}" "${accel[@]}" -smp "$smp" -m "$mem" \
+		-display none -no-reboot -nodefaults \
+		-chardev "file,id=c,path=$out/console" -chardev "file,id=r,path=$out/result" \
+		"${ports[@]}" "${disk_args[@]}" "${boot[@]}" \
+		</dev/null >"$out/qemu" 2>&1 || rc=$?
 fi
 rm -f "$out/initramfs"
 tr -d '\r' <"$out/result" >"$out/result.txt" 2>/dev/null || : >"$out/result.txt"

@@ -154,13 +154,22 @@ read_package_lists()
 	touch "$d/updated"
 }
 
-# A program of a later Debian, with the C library that it was built with among the PACKAGEs:
-# $CACHE/toolchain/NAME/bin/NAME runs it.   later_tool NAME SUITE PACKAGE...
+# closure SUITE PACKAGE...: these and all that they need
+closure()
+{
+	local suite=$1
+	shift
+	suite_apt "$suite" apt-get install -s --no-install-recommends "$@" 2>/dev/null |
+		awk '/^Inst / { print $2; n++ } END { exit !n }'
+}
+
+# Programs of a later Debian, with the C library that they were built with among the PACKAGEs:
+# $CACHE/toolchain/NAME/bin has what runs them.   later_tool NAME SUITE PACKAGE...
 later_tool() { locked "tool-$1" unpack_later_tool "$@"; }
 
 unpack_later_tool()
 {
-	local name=$1 suite=$2 d=$CACHE/toolchain/$1 tmp=$CACHE/toolchain/$1.$$ f
+	local name=$1 suite=$2 d=$CACHE/toolchain/$1 tmp=$CACHE/toolchain/$1.$$ f libraries
 	shift 2
 	[ -e "$d/complete" ] && return 0
 	suite_update "$suite"
@@ -175,14 +184,18 @@ unpack_later_tool()
 		dpkg -x "$f" "$tmp/root"
 	done
 	rm -f "$tmp"/*.deb
-	f=$(uname -m)-linux-gnu
-	cat >"$tmp/bin/$name" <<-END
-		#!/bin/sh
-		root=\$(dirname "\$0")/../root
-		exec "\$root/usr/lib/$f"/ld-linux*.so* --library-path "\$root/usr/lib/$f" \\
-			"\$root/usr/bin/$name" "\$@"
-	END
-	chmod +x "$tmp/bin/$name"
+	libraries=$(uname -m)-linux-gnu
+	for f in "$tmp"/root/usr/bin/*; do
+		[ "$(head -c 4 "$f" 2>/dev/null | tail -c 3)" = ELF ] || continue
+		f=${f##*/}
+		cat >"$tmp/bin/$f" <<-END
+			#!/bin/sh
+			root=\$(dirname "\$0")/../root
+			exec "\$root/usr/lib/$libraries"/ld-linux*.so* \\
+				--library-path "\$root/usr/lib/$libraries" "\$root/usr/bin/$f" "\$@"
+		END
+		chmod +x "$tmp/bin/$f"
+	done
 	touch "$tmp/complete"
 	rm -rf "$d"
 	mv "$tmp" "$d"
