@@ -4,7 +4,7 @@
  * never is with a lock of ours in its hand; and one that waits either leaves, or gets its
  * turn and passes it on. So a freezer delays nobody else.
  *
- * Seen failing: the mutant g7-killed-writer-leaves-wwait (a_frozen_waiter_is_in_nobodys_way).
+ * Seen failing: the mutant g7-killed-writer-wakes-nobody (a_frozen_waiter_is_in_nobodys_way).
  */
 #include "../unfair_rwsem/common.h"
 

@@ -4,6 +4,8 @@
  * whatever it has in debugfs and sysfs. It refuses to go while a driver uses it, and the
  * driver while its file is open. What the kernel has allocated does not grow.
  *
+ * Seen failing: the mutants faults-debugfs-stays and faults-tables-leak.
+ *
  * Needs fscommit.ko and fscommit_test.ko in the current folder, both not loaded.
  */
 #include "../unfair_rwsem/common.h"

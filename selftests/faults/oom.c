@@ -2,6 +2,8 @@
 /*
  * The OOM killer takes a cgroup whose tasks hold the lock and wait for it: the lock is
  * released by each of them, and those outside come in.
+ *
+ * Seen failing: the mutant lost-wakeup-by-last-reader.
  */
 #include "../unfair_rwsem/common.h"
 

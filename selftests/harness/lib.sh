@@ -255,7 +255,7 @@ matrix_names() { awk '!/^#/ && NF && $7 != "-" { print $1 }' "$MATRIX"; }
 suite_modules()
 {
 	case $1 in
-	unfair_rwsem) echo fscommit_test ;;
+	unfair_rwsem|faults) echo fscommit_test ;;
 	commit_root|share_gate|cow_diff) echo "cow_tree_test $1_test" ;;
 	*) echo "$1_test" ;;
 	esac

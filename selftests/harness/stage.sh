@@ -38,7 +38,7 @@ stage()
 		"$TOP/selftests/test_modules" "$tree/selftests/"
 	if [ -n "$edit" ]; then
 		local before after product=("$tree"/module/unfair_rwsem{.c,_queue.h,_wait.h} \
-			"$tree"/module/{visible_readers,lend,expedite,report,stats}.c \
+			"$tree"/module/{main,visible_readers,lend,expedite,report,stats}.c \
 			"$tree"/module/{commit_root,commit_root_read,share_gate}.c \
 			"$tree"/module/cow_diff{,_debugfs}.c \
 			"$tree"/module/rcu_reuse{,_release}.c "$tree"/module/rcu_reuse_lists.h \

@@ -52,35 +52,42 @@ counted()
 	fi
 }
 
-# mutant FILE: each test that it names must fail on it
+# mutant FILE: each test that it names must fail on it, or have the kernel warn: "# fails: "
+# or "# warns: ", PROGRAM TEST
 mutant()
 {
-	local file=$1 name broken program test
+	local file=$1 name broken how program test
 	name=$(basename "$file" .sed)
 	broken=$("$HARNESS/stage.sh" uml "$file") || { verdict "mutant:$name" "$SECONDS" 1; return; }
-	while read -r program test; do
-		fails_on "$name" "$broken" "$program" "$test"
-	done < <(sed -n 's/^# fails: //p' "$file")
+	while read -r how program test; do
+		fails_on "$name" "$broken" "$how" "$program" "$test"
+	done < <(sed -n -E 's/^# (fails|warns): /\1 /p' "$file")
 	rm -rf "$broken"
 }
 
-# fails_on MUTANT TREE PROGRAM TEST
+# fails_on MUTANT TREE fails|warns PROGRAM TEST
 fails_on()
 {
-	local name=$1 broken=$2 program=$3 test=$4 start=$SECONDS out=$LOGS/mutant-$1-$4
-	local path
+	local name=$1 broken=$2 how=$3 program=$4 test=$5 start=$SECONDS out=$LOGS/mutant-$1-$5
+	local path seconds=60 panic=--no-panic
+	# where the kernel warns, it is the end of the guest
+	[ "$how" = fails ] || panic=
 	path=$(echo "$programs"/*/"$program")
 	[ -e "$path" ] || die "mutant $name: no test program '$program'"
-	{
-		echo 'load fscommit recheck_ms=0 lend=1 holdup_ms=0'
-		plan_suite "$(basename "$(dirname "$path")")" 40 "$program" -t "$test"
-	} >"$out.plan"
-	"$HARNESS/boot.sh" --out "$out" --timeout 60 --no-panic uml "$out.plan" \
+	case $program in
+	# loads them itself
+	load_cycles) seconds=140
+		echo "test $program 120 cd /fscommit && FSCOMMIT_CYCLES=200 $program -t $test" ;;
+	*)	echo 'load fscommit recheck_ms=0 lend=1 holdup_ms=0'
+		plan_suite "$(basename "$(dirname "$path")")" 40 "$program" -t "$test" ;;
+	esac >"$out.plan"
+	"$HARNESS/boot.sh" --out "$out" --timeout "$seconds" ${panic:+"$panic"} uml "$out.plan" \
 		"$broken/module/fscommit.ko" "$broken"/selftests/test_modules/*_test.ko \
 		"$path" </dev/null >"$out.log" 2>&1 || true
 	# failed, or did not live to say so; but it must have begun
 	if grep -q "^TEST $program" "$out/result.txt" && ! grep -q '^TAP ok ' "$out/result.txt" &&
-	   ! grep -q "^DONE $program 0 " "$out/result.txt"; then
+	   ! grep -q "^DONE $program 0 " "$out/result.txt" &&
+	   { [ "$how" = fails ] || grep -q 'panic_on_warn set' "$out/console"; }; then
 		verdict "mutant:$name" "$start" 0
 	else
 		say "  mutant $name was not caught by $program $test; see $out"

@@ -7,9 +7,7 @@
  * A committer waits for a mutex. Its owner is a reader of the expedited lock and is
  * kept off its CPU by a real-time task.
  *
- * Seen failing: the mutants g9-looks-once, g9-never-ends, g9-committer-left-behind,
- * g9-committer-keeps, g5-never-lends; sections_nest without e->nested++, and
- * more_sections_than_room without without_room++ (a warning of unexpedite).
+ * Seen failing: the mutants g9-* and g5-never-lends.
  */
 #include "common.h"
 
