@@ -546,7 +546,7 @@ TEST_F_TIMEOUT(cow_diff, quota_adds_up_after_a_balance, 120)
 	}
 }
 
-TEST_F_TIMEOUT(cow_diff, half_as_many_dirty_blocks_with_64_snapshots, 120)
+TEST_F_TIMEOUT(cow_diff, half_as_many_dirty_blocks_with_64_snapshots, 600)
 {
 	struct cdt_balance whole = balance(_metadata, true, 64, 3000);
 	struct cdt_balance diff = balance(_metadata, false, 64, 3000);
