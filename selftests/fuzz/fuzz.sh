@@ -3,7 +3,10 @@
 # `make fuzz`: random calls of the test devices, random parameters, random reads and writes of
 # debugfs, with KASAN, on User-Mode Linux.
 #
-#	fuzz.sh SECONDS
+#	fuzz.sh SECONDS [EDIT]
+#
+# EDIT breaks the module, as for stage.sh: to see whether it is found. It is, in a minute, with
+# MUTANTS.
 #
 # Half of the time goes to kcov_fuzz, which keeps the sequences that reach code of the module
 # that none had reached: they are in the cache, and the next run begins with them.
@@ -19,7 +22,7 @@ kernel=uml-gcov
 corpus=$CACHE/fuzz/corpus
 out=$LOGS/fuzz
 need_packages gcc libc6-dev
-tree=$("$HARNESS/stage.sh" "$kernel")
+tree=$("$HARNESS/stage.sh" "$kernel" ${2:+"$2"})
 programs=$("$HARNESS/programs.sh") || die "cannot build the test programs"
 mkdir -p "$corpus" "$LOGS"
 modules='fscommit_test cow_tree_test commit_root_test share_gate_test cow_diff_test rcu_reuse_test'
