@@ -7,6 +7,7 @@
  * g4-window-for-everybody, g4-absent-writer-keeps-readers-out, g4-no-turn.
  */
 #include "common.h"
+#include "counters.h"
 
 #define RECHECK "/sys/module/fscommit/parameters/recheck_ms"
 
@@ -245,7 +246,7 @@ static pid_t start_loop(int fd, __u32 hold_us, __u32 ms)
 }
 
 struct turns {
-	int seen, late;
+	int seen, late, given;
 };
 
 /* Returns false if the writers failed. */
@@ -257,7 +258,10 @@ static bool count_turns(int fd, struct turns *turns)
 	double end;
 	pid_t w[2];
 	__u64 taken;
+	long used;
 
+	put(DEBUGFS "/stats", "on");
+	put(DEBUGFS "/stats", "reset");
 	fflush(NULL);
 	w[0] = start_loop(fd, 100, 3000);
 	w[1] = start_loop(fd, 100, 3000);
@@ -280,13 +284,17 @@ static bool count_turns(int fd, struct turns *turns)
 	unpin();
 	waitpid(w[0], &status[0], 0);
 	waitpid(w[1], &status[1], 0);
+	used = counter("windows_used");
+	turns->given += used > 0 ? used : 0;
+	put(DEBUGFS "/stats", "off");
 	return end && seconds() >= end && !status[0] && !status[1];
 }
 
 /*
  * Writers that take the lock in turn leave it to a reader that runs after sixteen
- * sections, whatever the bound is. Sections after which it had not left its CPU yet
- * are what counts; where there are hardly any, it is done again.
+ * sections, whatever the bound is: without one, every window is such a turn. For how many
+ * sections it was late is told, and not judged: a virtual CPU may itself be off its CPU, and
+ * on a busy machine that makes more of them late than turns that come after 160 sections.
  */
 TEST_F_TIMEOUT(g4_bounded_bypass, running_reader_has_its_turn, 60)
 {
@@ -295,23 +303,15 @@ TEST_F_TIMEOUT(g4_bounded_bypass, running_reader_has_its_turn, 60)
 
 	if (cpus() < 2 || kernel_is_rt())
 		SKIP(return, "needs two CPUs, and spinning");
+	if (!has_debugfs())
+		SKIP(return, "no debugfs, where turns are counted");
 	set_bound(self->fd, 0);
-	for (i = 0; i < 4; i++) {
-		if (turns.seen > 10)
-			turns = (struct turns){ };
+	for (i = 0; i < 4 && !turns.given; i++) {
 		ASSERT_TRUE(count_turns(self->fd, &turns));
-		TH_LOG("%d times, %d times late", turns.seen, turns.late);
-		if (turns.seen > 10 && turns.late <= turns.seen / 35 && turns.late <= 12)
-			break;
+		TH_LOG("%d times, %d times late, %d turns", turns.seen, turns.late, turns.given);
 	}
-	EXPECT_GT(turns.seen, 10);
-	/*
-	 * A virtual CPU may itself be off its CPU: up to 13 times in most of 60 runs, 72 in
-	 * the worst, so it is tried again. Without turns 26 and 91 of some thousands were
-	 * seen, and one in twenty where there are few.
-	 */
-	EXPECT_LE(turns.late, turns.seen / 35);
-	EXPECT_LE(turns.late, 12);
+	EXPECT_LT(0, turns.seen);
+	EXPECT_LT(0, turns.given);
 }
 
 /* Many overdue readers: each of them comes in, nobody is forgotten. */

@@ -8,39 +8,11 @@
  * state_of() swapped.
  */
 #include "common.h"
+#include "counters.h"
 
 #include <sys/klog.h>
-#include <sys/mount.h>
-
-#define DIR	"/sys/kernel/debug/fscommit"
 
 LENDING_LOCK_FIXTURE(observability, "3")
-
-static bool has_debugfs(void)
-{
-	if (access(DIR, F_OK))
-		mount("debugfs", "/sys/kernel/debug", "debugfs", 0, NULL);
-	return !access(DIR, F_OK);
-}
-
-/* The counter of that name, of the lock's class; -1 if it has none. */
-static long counter(const char *name)
-{
-	FILE *f = fopen(DIR "/stats", "r");
-	char line[512], key[64];
-	bool mine = false;
-	long value = -1, v;
-
-	while (f && fgets(line, sizeof(line), f)) {
-		if (line[0] != ' ')
-			mine = strstr(line, "unfair");
-		else if (mine && sscanf(line, " %63s %ld", key, &v) == 2 && !strcmp(key, name))
-			value = v;
-	}
-	if (f)
-		fclose(f);
-	return value;
-}
 
 TEST_F(observability, statistics)
 {
@@ -48,8 +20,8 @@ TEST_F(observability, statistics)
 
 	if (!has_debugfs())
 		SKIP(return, "no debugfs");
-	EXPECT_TRUE(put(DIR "/stats", "on"));
-	EXPECT_TRUE(put(DIR "/stats", "reset"));
+	EXPECT_TRUE(put(DEBUGFS "/stats", "on"));
+	EXPECT_TRUE(put(DEBUGFS "/stats", "reset"));
 	EXPECT_EQ(-1, counter("reads"));
 	for (i = 0; i < 30; i++)
 		lock(self->fd, FCT_READ, i % 2 ? FCT_PLAIN : FCT_TRYLOCK);
@@ -58,10 +30,10 @@ TEST_F(observability, statistics)
 	EXPECT_EQ(30, counter("reads"));
 	EXPECT_EQ(20, counter("writes"));
 	EXPECT_EQ(-1, counter("writes_slow"));
-	EXPECT_TRUE(put(DIR "/stats", "off"));
+	EXPECT_TRUE(put(DEBUGFS "/stats", "off"));
 	lock(self->fd, FCT_READ, FCT_PLAIN);
 	EXPECT_EQ(30, counter("reads"));
-	EXPECT_FALSE(put(DIR "/stats", "maybe"));
+	EXPECT_FALSE(put(DEBUGFS "/stats", "maybe"));
 }
 
 /* One wait, and what is said of it. */
@@ -73,25 +45,25 @@ static int held_up(int fd, int holdup_ms, char *log, int size)
 
 	ioctl(fd, FCT_SET_HOLDUP, &holdup_ms);
 	klogctl(5 /* clear */, NULL, 0);
-	put(DIR "/stats", "on");
-	put(DIR "/stats", "reset");
+	put(DEBUGFS "/stats", "on");
+	put(DEBUGFS "/stats", "reset");
 	r = start(fd, (struct job){ .mode = FCT_READ, .hold = FCT_UNTIL_GO, .nice = 19 });
 	CHECK(reached(state(fd).readers == 1 && is_asleep(r)));
 	w = start(fd, (struct job){ .mode = FCT_WRITE, .nice = -20 });
 	CHECK(reached(state(fd).queued_writers == 1 && is_asleep(w)));
 	sleep_ms(200);
 	snprintf(line, sizeof(line), "holds read %d ", r->pid);
-	CHECK(reached(file_has(DIR "/locks", line)));
+	CHECK(reached(file_has(DEBUGFS "/locks", line)));
 	snprintf(line, sizeof(line), "waits write %d ", w->pid);
-	CHECK(reached(file_has(DIR "/locks", line)));
+	CHECK(reached(file_has(DEBUGFS "/locks", line)));
 	go(fd, 0);
 	CHECK(!finish(w));
 	CHECK(!finish(r));
-	CHECK(!file_has(DIR "/locks", line));
+	CHECK(!file_has(DEBUGFS "/locks", line));
 	CHECK(counter("writes_slow") == 1);
 	CHECK(counter("lent") == 1);
 	CHECK(counter("returned") == 1);
-	put(DIR "/stats", "off");
+	put(DEBUGFS "/stats", "off");
 	len = klogctl(4 /* read and clear */, log, size - 1);
 	log[len > 0 ? len : 0] = 0;
 	snprintf(line, sizeof(line), "read by %.8s", "observab");
@@ -122,7 +94,7 @@ static const char *waited_for(int fd, const char *in_locks)
 	klogctl(5 /* clear */, NULL, 0);
 	w = start(fd, (struct job){ .mode = FCT_WRITE, .nice = -20 });
 	listed = reached(state(fd).queued_writers == 1) &&
-		 reached(file_has(DIR "/locks", in_locks));
+		 reached(file_has(DEBUGFS "/locks", in_locks));
 	sleep_ms(200);
 	/* a go is for one of them, and two at once are one */
 	if (!reached((go(fd, 0), atomic_load(&w->done))))
@@ -186,8 +158,8 @@ TEST_F(observability, a_holder_that_runs_is_told_apart)
 	snprintf(line[0], sizeof(line[0]), "holds read %d observability S ", asleep->pid);
 	snprintf(line[1], sizeof(line[1]), "holds read %d observability R ", runs->pid);
 	if (cpus() > 1)
-		EXPECT_TRUE(reached(file_has(DIR "/locks", line[1])));
-	EXPECT_TRUE(reached(file_has(DIR "/locks", line[0])));
+		EXPECT_TRUE(reached(file_has(DEBUGFS "/locks", line[1])));
+	EXPECT_TRUE(reached(file_has(DEBUGFS "/locks", line[0])));
 	go(self->fd, 0);
 	EXPECT_EQ(0, finish(w));
 	EXPECT_EQ(0, finish(runs));
@@ -209,7 +181,7 @@ TEST_F_TIMEOUT(observability, a_long_list_has_an_end, 60)
 	for (i = 0; i < 260; i++)
 		waiter[i] = start(self->fd, (struct job){ .mode = FCT_READ });
 	ASSERT_REACHED(state(self->fd).queued_readers == 260 && is_asleep(waiter[259]));
-	EXPECT_TRUE(file_has(DIR "/locks", "...\n"));
+	EXPECT_TRUE(file_has(DEBUGFS "/locks", "...\n"));
 	go(self->fd, 0);
 	for (i = 0; i < 260; i++)
 		EXPECT_EQ(0, finish(waiter[i]));
