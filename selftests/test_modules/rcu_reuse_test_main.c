@@ -334,9 +334,12 @@ static void destroy(struct rrt *r)
 
 static void get_state(struct rrt *r, struct rrt_state *s)
 {
+	raw_spin_lock_irq(&r->free_lock);
 	s->free = r->nr_free;
-	s->queued = r->setup.flavour == RRT_BUSTED ? r->nr_busted :
-		    r->has_queue ? rcu_reuse_count(&r->queue) : 0;
+	s->queued = r->nr_busted;
+	raw_spin_unlock_irq(&r->free_lock);
+	if (r->has_queue && r->setup.flavour != RRT_BUSTED)
+		s->queued = rcu_reuse_count(&r->queue);
 	s->released = atomic64_read(&r->released);
 	s->early = atomic64_read(&r->early);
 	s->foreign = atomic64_read(&r->foreign);
