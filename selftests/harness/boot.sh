@@ -180,7 +180,7 @@ if [ "$arch" = um ]; then
 	TMPDIR=$ram timeout -k 5 "$limit" "$kernel/image" mem="$mem" ncpus="$smp" seccomp=on \
 		"${disk_args[@]}" \
 		initrd="$out/initramfs" con=null con0=null,fd:1 ssl=null ssl1=null,fd:9 \
-		panic=-1 quiet ${panic:+$panic} ${append:+$append} \
+		panic=-1 quiet log_buf_len=4M ${panic:+$panic} ${append:+$append} \
 		</dev/null >"$out/console" 2>&1 9>"$out/result" || rc=$?
 else
 	# without la57: while Linux looks for what the CPU has, it takes its own page tables for
@@ -200,7 +200,7 @@ else
 		accel=(-accel kvm -cpu host)
 	fi
 	# tsc=reliable: under TCG the clocksource watchdog finds the TSC unstable
-	args="console=$console panic=-1 quiet tsc=reliable $panic $append"
+	args="console=$console panic=-1 quiet log_buf_len=4M tsc=reliable $panic $append"
 	boot=(-kernel "$kernel/image" -initrd "$out/initramfs" -append "$args")
 	if [ -n "$secure" ]; then
 		need_packages ovmf systemd-boot-efi sbsigntool mtools openssl binutils

@@ -9,8 +9,7 @@
  */
 #include "common.h"
 #include "counters.h"
-
-#include <sys/klog.h>
+#include "kernel_log.h"
 
 LENDING_LOCK_FIXTURE(observability, "3")
 
@@ -41,10 +40,10 @@ static int held_up(int fd, int holdup_ms, char *log, int size)
 {
 	struct task *r, *w;
 	char line[128];
-	int len;
+	int from;
 
 	ioctl(fd, FCT_SET_HOLDUP, &holdup_ms);
-	klogctl(5 /* clear */, NULL, 0);
+	from = log_now();
 	put(DEBUGFS "/stats", "on");
 	put(DEBUGFS "/stats", "reset");
 	r = start(fd, (struct job){ .mode = FCT_READ, .hold = FCT_UNTIL_GO, .nice = 19 });
@@ -64,8 +63,7 @@ static int held_up(int fd, int holdup_ms, char *log, int size)
 	CHECK(counter("lent") == 1);
 	CHECK(counter("returned") == 1);
 	put(DEBUGFS "/stats", "off");
-	len = klogctl(4 /* read and clear */, log, size - 1);
-	log[len > 0 ? len : 0] = 0;
+	log_since(from, log, size);
 	snprintf(line, sizeof(line), "read by %.8s", "observab");
 	return strstr(log, "has waited") && strstr(log, line) && strstr(log, "asleep") ? 1 : 0;
 }
@@ -87,11 +85,11 @@ static const char *waited_for(int fd, const char *in_locks)
 {
 	static char log[65536];
 	struct task *w;
-	int len, ms = 50;
+	int from, ms = 50;
 	bool listed;
 
 	ioctl(fd, FCT_SET_HOLDUP, &ms);
-	klogctl(5 /* clear */, NULL, 0);
+	from = log_now();
 	w = start(fd, (struct job){ .mode = FCT_WRITE, .nice = -20 });
 	listed = reached(state(fd).queued_writers == 1) &&
 		 reached(file_has(DEBUGFS "/locks", in_locks));
@@ -103,9 +101,7 @@ static const char *waited_for(int fd, const char *in_locks)
 		return "the writer failed";
 	if (!listed)
 		return "not in fscommit/locks";
-	len = klogctl(4 /* read and clear */, log, sizeof(log) - 1);
-	log[len > 0 ? len : 0] = 0;
-	return log;
+	return log_since(from, log, sizeof(log));
 }
 
 TEST_F(observability, a_writer_that_holds_has_a_name)
