@@ -74,6 +74,37 @@ int crt_pin_loop(struct crt *c, struct crt_loop *loop)
 	return ret;
 }
 
+/* A tree of another set. */
+static int use_foreign_tree(struct crt *c, u32 which, const struct commit_tree *foreign)
+{
+	static const struct commit_search_ops no_ops = { };
+	struct commit_search s = {
+		.set = &c->roots, .tree = foreign, .mode = COMMIT_SEARCH_FORCED, .ops = &no_ops,
+	};
+	struct commit_roots *next;
+	struct commit_pin pin;
+	int ret;
+
+	switch (which) {
+	case CRT_FOREIGN_TREE:
+		ret = commit_root_pin(&c->roots, &pin);
+		if (ret)
+			return ret;
+		ret = PTR_ERR_OR_ZERO(commit_root_of(&pin, foreign, NULL));
+		commit_root_unpin(&pin);
+		return ret;
+	case CRT_COMMIT_FOREIGN_TREE:
+		next = commit_root_prepare(&c->roots, GFP_KERNEL);
+		if (IS_ERR(next))
+			return PTR_ERR(next);
+		ret = commit_root_update(next, foreign, c);
+		commit_root_cancel(next);
+		return ret;
+	default:
+		return commit_root_search(&s);
+	}
+}
+
 int crt_misuse(struct crt *c, u32 which)
 {
 	struct commit_root_set other;
@@ -106,15 +137,25 @@ int crt_misuse(struct crt *c, u32 which)
 		commit_root_cancel(next);
 		return ret;
 	case CRT_FOREIGN_TREE:
+	case CRT_COMMIT_FOREIGN_TREE:
+	case CRT_SEARCH_FOREIGN_TREE:
 		ret = commit_root_set_init(&other, "other", &crt_root_ops, c);
 		if (ret)
 			return ret;
-		ret = commit_tree_init(&foreign, &other) ?: commit_root_pin(&c->roots, &pin);
+		ret = commit_tree_init(&foreign, &other);
+		if (!ret) {
+			ret = use_foreign_tree(c, which, &foreign);
+			commit_tree_destroy(&foreign);
+		}
+		return commit_root_set_destroy(&other) ?: ret;
+	case CRT_DESTROY_PREPARED:
+		ret = commit_root_set_init(&other, "other", &crt_root_ops, c);
 		if (ret)
 			return ret;
-		ret = PTR_ERR_OR_ZERO(commit_root_of(&pin, &foreign, NULL));
-		commit_root_unpin(&pin);
-		commit_tree_destroy(&foreign);
+		next = commit_root_prepare(&other, GFP_KERNEL);
+		ret = commit_root_set_destroy(&other);
+		/* it is not destroyed: the commit can be cancelled, and then it can */
+		commit_root_cancel(next);
 		return commit_root_set_destroy(&other) ?: ret;
 	}
 	return -EINVAL;

@@ -2,8 +2,10 @@
 /*
  * What no driver may do; see misuse.h.
  */
+#include <linux/delay.h>
 #include <linux/errno.h>
 #include <linux/kernel.h>
+#include <linux/kthread.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
 #include <linux/rwsem.h>
@@ -226,6 +228,34 @@ static void unexpedite_unheld(void)
 	unfair_rwsem_unexpedite(&a);
 }
 
+static int expedite_and_exit(void *unused)
+{
+	unfair_rwsem_expedite(&a);
+	return 0;
+}
+
+static bool is_expedited(struct unfair_rwsem *sem)
+{
+	bool expedited;
+
+	raw_spin_lock_irq(&sem->wait_lock);
+	expedited = sem->expedited;
+	raw_spin_unlock_irq(&sem->wait_lock);
+	return expedited;
+}
+
+static void exit_expedited(void)
+{
+	struct task_struct *t = kthread_run(expedite_and_exit, NULL, "expedite_exit");
+	unsigned int i;
+
+	/* the watcher finds it; that is said in the log, and no warning */
+	for (i = 0; !IS_ERR(t) && i < 10000 && (!i || is_expedited(&a)); i++)
+		msleep(1);
+	if (is_expedited(&a))
+		pr_err("misuse: a section outlives its task\n");
+}
+
 static void assert_unheld(void)
 {
 	unfair_rwsem_assert_held_write(&a);
@@ -259,7 +289,8 @@ static const struct {
 	M(same_class), M(nested), M(freed_while_held), M(initialised_while_held),
 	M(fair_then_unfair), M(unfair_then_fair), M(up_read_unheld), M(up_read_of_write),
 	M(up_write_unheld), M(downgrade_unheld), M(negative_timeout), M(bad_bound),
-	M(unexpedite_unheld), M(assert_unheld), M(injected_warn), M(leak), M(leak_reference),
+	M(unexpedite_unheld), M(exit_expedited), M(assert_unheld), M(injected_warn), M(leak),
+	M(leak_reference),
 };
 
 int fct_misuse(const char *name)

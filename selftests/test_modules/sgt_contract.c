@@ -186,6 +186,13 @@ int sgt_misuse(u32 which)
 		share_range_unlock(&ranges, &range);
 		share_range_unlock(&ranges, &range);
 		return 0;
+	case SGT_LOCK_EMPTY_RANGE:
+		if (share_range_lock_killable(&ranges, &range, 2, 1) != -EINVAL)
+			return -EPROTO;
+		/* nothing is locked: another one has all of it at once */
+		share_range_lock(&ranges, &range, 0, ~0ULL);
+		share_range_unlock(&ranges, &range);
+		return 0;
 	}
 	return -EINVAL;
 }

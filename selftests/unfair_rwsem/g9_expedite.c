@@ -10,6 +10,7 @@
  * Seen failing: the mutants g9-* and g5-never-lends.
  */
 #include "common.h"
+#include "kernel_log.h"
 
 #include <linux/sched.h>
 
@@ -184,6 +185,20 @@ TEST_F_TIMEOUT(g9_expedite, more_sections_than_room, 60)
 	go(self->fd, 0);
 	EXPECT_EQ(0, finish(r));
 	set_param("lend_fifo_us", "10000");
+}
+
+/* A task that ends without ending its section: it is told, and nothing stays. */
+TEST_F(g9_expedite, exit_within_a_section)
+{
+	static char log[1 << 16];
+	struct fct_misuse m = { .name = "exit_expedited" };
+	int from = log_now();
+
+	ASSERT_LE(0, from);
+	ASSERT_EQ(0, ioctl(self->fd, FCT_MISUSE, &m));
+	log_since(from, log, sizeof(log));
+	EXPECT_NE(NULL, strstr(log, "exits within an expedited section"));
+	EXPECT_EQ(NULL, strstr(log, "outlives its task"));
 }
 
 /* Two callers: the higher one counts, and each takes back its own. */

@@ -22,6 +22,9 @@ static const char * const of_commit_roots[] = {
 	[CRT_SWITCH_BACK] = "switch_back",
 	[CRT_PREPARE_TWICE] = "prepare_twice",
 	[CRT_FOREIGN_TREE] = "foreign_tree",
+	[CRT_COMMIT_FOREIGN_TREE] = "commit_foreign_tree",
+	[CRT_SEARCH_FOREIGN_TREE] = "search_foreign_tree",
+	[CRT_DESTROY_PREPARED] = "destroy_prepared",
 };
 
 static const char * const of_share_gates[] = {
@@ -30,6 +33,7 @@ static const char * const of_share_gates[] = {
 	[SGT_NO_GENERATION] = "no_generation",
 	[SGT_SHARED_MEANWHILE] = "shared_meanwhile",
 	[SGT_UNLOCK_TWICE] = "unlock_twice",
+	[SGT_LOCK_EMPTY_RANGE] = "lock_empty_range",
 };
 
 static const char * const of_cow_diff[] = {
