@@ -46,8 +46,8 @@ f2fs_plan()
 			{ v[NR] = $1 } END { for (i = 0; i < NR; i++) print v[(i + r - 1) % NR + 1] }'); do
 			knobs=$(f2fs_variants | awk -v n="$name" '$1 == n { print $3 }')
 			low="-n $n --low=$class -b ${BUSY:-4}"
-			# fsyncs at a pace: as many for each, so that the work can be compared
-			[ "$class" != alone ] || low="-n $n --low=nice:0 -b 0 --timed=nice:0 --pause=250000"
+			# as many fsyncs for each, so that the work can be compared
+			[ "$class" != alone ] || low="-n $n --low=nice:0 -b 0 --timed=nice:0 --period=1000000"
 			echo "test $name.${load//:/-} 200 CKPT=${CKPT:-} DISK=$disk sh /fscommit/f2fs_guest.sh" \
 				"f2fs-$name $name.${load//:/-}${knobs:+:$knobs} $low -D $duration" \
 				"--title='f2fs, fsync: $title'"

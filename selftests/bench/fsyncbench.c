@@ -57,7 +57,7 @@ struct class {
 static struct {
 	struct class low, timed[MAX_TIMED];
 	bool ops[NR_OPS];
-	int nr_low, nr_busy, nr_timed, pause, min_size, max_size;
+	int nr_low, nr_busy, nr_timed, pause, period, min_size, max_size;
 	double duration;
 	const char *json, *title, *manifest;
 } opt = {
@@ -316,11 +316,25 @@ static FILE *open_manifest(int n, const char *mode)
 	return f;
 }
 
+/* Until the next turn; with a period, those that are missed are left out. */
+static void wait_for_turn(uint64_t *begin)
+{
+	uint64_t period = opt.period * 1000ull, now;
+
+	if (!period) {
+		usleep(opt.pause);
+		return;
+	}
+	now = now_ns();
+	*begin += ((now - *begin) / period + 1) * period;
+	usleep((*begin - now) / 1000);
+}
+
 static void timed_task(int n)
 {
 	struct timed *t = &shared->timed[n];
 	FILE *manifest = open_manifest(n, "w");
-	uint64_t seed = 1000 + n, i;
+	uint64_t seed = 1000 + n, i, begin;
 	char folder[32];
 	int fd;
 
@@ -331,6 +345,7 @@ static void timed_task(int n)
 	if (fd < 0)
 		fail("open", folder);
 	wait_for_go();
+	begin = now_ns();
 	for (i = 0; !shared->stop; i++) {
 		if (opt.ops[OP_SYNC] && shared->late) {
 			begin_op(t, OP_SYNC);
@@ -343,7 +358,7 @@ static void timed_task(int n)
 			if (opt.ops[OP_FILE] && !shared->stop)
 				sync_file(t, folder, i, &seed, manifest);
 		}
-		usleep(opt.pause);
+		wait_for_turn(&begin);
 	}
 	if (manifest && fclose(manifest))
 		fail("write", "manifest");
@@ -486,8 +501,8 @@ static void print_json(int argc, char **argv, time_t begun)
 	const char *comma = "";
 	int n, op;
 
-	fprintf(f, "  \"parameters\": { \"low_tasks\": %d, \"low\": \"%s\", \"busy\": %d, \"duration_s\": %g, \"pause_us\": %d },\n",
-		opt.nr_low, opt.low.name, opt.nr_busy, opt.duration, opt.pause);
+	fprintf(f, "  \"parameters\": { \"low_tasks\": %d, \"low\": \"%s\", \"busy\": %d, \"duration_s\": %g, \"pause_us\": %d, \"period_us\": %d },\n",
+		opt.nr_low, opt.low.name, opt.nr_busy, opt.duration, opt.pause, opt.period);
 	fprintf(f, "  \"low\": { \"files\": %llu, \"bytes\": %llu },\n  \"timed\": {",
 		(unsigned long long)sum(shared->low_done),
 		(unsigned long long)sum(shared->low_bytes));
@@ -601,6 +616,8 @@ static void usage(FILE *f)
 "                            the run sync; what was written before is timed apart, as write\n"
 "                                                                           [dir,file,sync]\n"
 "           --pause=US       between turns, 0 to 1000000                    [1000]\n"
+"           --period=US      instead: from the beginning of a turn to that of the next,\n"
+"                            1000 to 10000000\n"
 "           --size=MIN-MAX   of the files, in KiB, 1 to 64                  [4-64]\n"
 "  -D TIME  --duration=TIME                                                 [5s]\n"
 "           --manifest=FILE  what was synced, FILE.N by each timed task; from /\n"
@@ -682,7 +699,7 @@ static const char *absolute(const char *option, const char *path)
 }
 
 enum {
-	OPT_LOW = 256, OPT_TIMED, OPT_OPS, OPT_PAUSE, OPT_SIZE, OPT_MANIFEST, OPT_TITLE,
+	OPT_LOW = 256, OPT_TIMED, OPT_OPS, OPT_PAUSE, OPT_PERIOD, OPT_SIZE, OPT_MANIFEST, OPT_TITLE,
 	OPT_JSON, OPT_HELP
 };
 
@@ -692,6 +709,7 @@ static bool parse(int argc, char **argv)
 		{ "low-tasks", 1, NULL, 'n' }, { "low", 1, NULL, OPT_LOW },
 		{ "busy", 1, NULL, 'b' }, { "timed", 1, NULL, OPT_TIMED },
 		{ "ops", 1, NULL, OPT_OPS }, { "pause", 1, NULL, OPT_PAUSE },
+		{ "period", 1, NULL, OPT_PERIOD },
 		{ "size", 1, NULL, OPT_SIZE }, { "duration", 1, NULL, 'D' },
 		{ "manifest", 1, NULL, OPT_MANIFEST }, { "title", 1, NULL, OPT_TITLE },
 		{ "json", 1, NULL, OPT_JSON }, { "help", 0, NULL, OPT_HELP }, { }
@@ -721,6 +739,9 @@ static bool parse(int argc, char **argv)
 			break;
 		case OPT_PAUSE:
 			opt.pause = number("--pause", optarg, 0, 1000000);
+			break;
+		case OPT_PERIOD:
+			opt.period = number("--period", optarg, 1000, 10000000);
 			break;
 		case OPT_SIZE:
 			parse_size(optarg);
