@@ -128,6 +128,8 @@ quick()
 	harness early-power-off 'FAIL the guest stopped' uml 'test off 10 poweroff -f; sleep 100\n'
 	harness leaked-reference 'FAIL .*cannot unload' uml \
 		'test leak 10 misuse leak_reference\nunload fscommit_test\n'
+	harness cleared-log 'FAIL .*the kernel.s log has lost its beginning' uml \
+		'test clear 5 dmesg -c\nunload fscommit_test\nunload fscommit\n'
 	harness unexpected-silence 'FAIL .*reports in the log, 1 expected' uml 'test t 5 true\n' \
 		--expect 'never said'
 	counted killed-test 'test k 10 kill -9 $$'
