@@ -5,8 +5,7 @@
 #
 #	fuzz.sh SECONDS [EDIT]
 #
-# EDIT breaks the module, as for stage.sh: to see whether it is found. It is, in a minute, with
-# MUTANTS.
+# EDIT breaks the module, as for stage.sh: to see whether it is found.
 #
 # Half of the time goes to kcov_fuzz, which keeps the sequences that reach code of the module
 # that none had reached: they are in the cache, and the next run begins with them.
