@@ -27,12 +27,19 @@ clang_for()
 # DIR/flags, one a line, and for C in DIR/include, which is to be found first.
 clang_config()
 {
-	local kdir=$CACHE/kernels/$1/kdir dir=$2 option instead name value
+	local kdir=$CACHE/kernels/$1/kdir dir=$2 option instead name value with
 	mkdir -p "$dir/include/generated"
 	cp "$(realpath "$kdir")/include/generated/autoconf.h" "$dir/include/generated/autoconf.h"
 	: >"$dir/flags"
 	while read -r option instead _; do
-		case $option in ''|'#'*) continue ;; esac
+		case $option in
+		''|'#'*) continue ;;
+		*'&!'*) with=${option#*&!}
+			! grep -q "^CONFIG_$with=" "$kdir/.config" || continue ;;
+		*'&'*)	with=${option#*&}
+			grep -q "^CONFIG_$with=" "$kdir/.config" || continue ;;
+		esac
+		option=${option%%&*}
 		grep -q "^CONFIG_$option=" "$kdir/.config" || continue
 		printf 'CONFIG_%s=\n' "$option" >>"$dir/flags"
 		sed -i "/^#define CONFIG_$option /d" "$dir/include/generated/autoconf.h"
