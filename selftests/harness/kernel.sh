@@ -276,10 +276,10 @@ make_source()
 }
 
 # What is built from linux-source: kind `uml`, on top of User-Mode Linux's defconfig, and kind
-# `built`, x86-64 on top of allnoconfig.
+# `built`, x86-64 on top of allnoconfig. A header beside a fragment is for stacktrace.c.
 make_built()
 {
-	local name=$1 version dir src frags=() f arch base image target
+	local name=$1 version dir src frags=() trace=() f arch base image target
 	case $(matrix_field "$name" kind) in
 	uml) arch=um base=defconfig target=all image=linux ;;
 	*) arch=x86_64 base=allnoconfig target='bzImage modules' image=arch/x86/boot/bzImage ;;
@@ -288,8 +288,9 @@ make_built()
 	dir=$CACHE/kernels/$name
 	for f in $(matrix_field "$name" flavour | tr + ' '); do
 		frags+=("$HARNESS/config/$f")
+		[ ! -e "$HARNESS/config/$f.h" ] || trace+=("$HARNESS/config/$f.h")
 	done
-	if [ -e "$dir/complete" ] && cat "${frags[@]}" | cmp -s - "$dir/fragments"; then
+	if [ -e "$dir/complete" ] && cat "${frags[@]}" "${trace[@]}" | cmp -s - "$dir/fragments"; then
 		return 0
 	fi
 	need_packages gcc make flex bison bc libelf-dev libssl-dev kmod xz-utils
@@ -316,12 +317,12 @@ make_built()
 	done
 	# shellcheck disable=SC2086 # targets are words
 	step "building $name" "5-8 min on 2 cores" "$LOGS/kernel-$name.log" \
-		make -C "$src" -j"$(nproc)" ARCH="$arch" O="$dir/kdir" $target ||
-		die "cannot build $name"
+		make -C "$src" -j"$(nproc)" ARCH="$arch" O="$dir/kdir" \
+		${trace:+"CFLAGS_stacktrace.o=-include $trace"} $target || die "cannot build $name"
 	cp "$dir/kdir/$image" "$dir/image"
 	make -s -C "$src" ARCH="$arch" O="$dir/kdir" kernelrelease >"$dir/release"
 	echo "$arch" >"$dir/arch"
-	cat "${frags[@]}" >"$dir/fragments"
+	cat "${frags[@]}" "${trace[@]}" >"$dir/fragments"
 	touch "$dir/complete"
 }
 
