@@ -437,6 +437,10 @@ TEST_F(rcu_reuse, memory_pressure_gets_them)
 	EXPECT_TRUE(REACHED(put("/proc/sys/vm/drop_caches", "2") &&
 			    state(self->fd).released == 3000));
 	EXPECT_EQ(0, state(self->fd).queued);
+	/* fewer than a batch: nobody has asked for a grace period yet */
+	EXPECT_EQ(10, enqueue(self->fd, 10));
+	EXPECT_TRUE(REACHED(put("/proc/sys/vm/drop_caches", "2") &&
+			    state(self->fd).released == 3010));
 	/* not those that a reader has */
 	ASSERT_EQ(0, run_ioctl(self->fd, RRT_READER_IN, NULL));
 	EXPECT_EQ(3000, enqueue(self->fd, 3000));
