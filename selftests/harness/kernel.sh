@@ -319,7 +319,9 @@ make_built()
 	step "building $name" "5-8 min on 2 cores" "$LOGS/kernel-$name.log" \
 		make -C "$src" -j"$(nproc)" ARCH="$arch" O="$dir/kdir" \
 		${trace:+"CFLAGS_stacktrace.o=-include $trace"} $target || die "cannot build $name"
-	cp "$dir/kdir/$image" "$dir/image"
+	# a guest may run from the old one
+	cp "$dir/kdir/$image" "$dir/image.tmp"
+	mv "$dir/image.tmp" "$dir/image"
 	make -s -C "$src" ARCH="$arch" O="$dir/kdir" kernelrelease >"$dir/release"
 	echo "$arch" >"$dir/arch"
 	cat "${frags[@]}" "${trace[@]}" >"$dir/fragments"
