@@ -95,17 +95,25 @@ static int crt_do(struct crt *c, unsigned int cmd, union crt_args *a)
 	return ret;
 }
 
+/* Nobody pins in a set that is not there yet, or not any more: that is up to the driver. */
 static int crt_run(void *object, unsigned int cmd, void *args)
 {
 	union crt_args *a = args;
 	struct crt *c = object;
 	int ret;
 
-	if (cmd != CRT_SETUP)
-		return READ_ONCE(c->fs) ? crt_do(c, cmd, a) : -ENXIO;
-	mutex_lock(&c->lock);
-	ret = crt_set_up(c, &a->setup);
-	mutex_unlock(&c->lock);
+	if (cmd == CRT_SETUP || cmd == CRT_DESTROY) {
+		if (down_write_killable(&c->life))
+			return -EINTR;
+		ret = cmd == CRT_SETUP ? crt_set_up(c, &a->setup) :
+		      c->fs ? crt_do(c, cmd, a) : -ENXIO;
+		up_write(&c->life);
+		return ret;
+	}
+	if (down_read_killable(&c->life))
+		return -EINTR;
+	ret = c->fs ? crt_do(c, cmd, a) : -ENXIO;
+	up_read(&c->life);
 	return ret;
 }
 
@@ -116,6 +124,7 @@ static int crt_open(void **object)
 	if (!c)
 		return -ENOMEM;
 	mutex_init(&c->lock);
+	init_rwsem(&c->life);
 	init_rwsem(&c->commit_sem);
 	spin_lock_init(&c->places_lock);
 	*object = c;

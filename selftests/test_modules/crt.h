@@ -29,7 +29,8 @@ struct place {
 
 struct crt {
 	struct crt_setup	setup;
-	struct mutex		lock;		/* setup, commits, pins by id */
+	struct rw_semaphore	life;		/* written by setup and destroy; outermost */
+	struct mutex		lock;		/* commits, pins by id */
 	struct cow_fs		*fs;		/* NULL until set up */
 	struct cow_tree		csums, snapshot;
 	bool			has_snapshot, want_snapshot;

@@ -325,11 +325,14 @@ static int set_up(struct rrt *r, const struct rrt_setup *s)
 	return 0;
 }
 
+/* With nobody within an operation: that is up to the driver. */
 static void destroy(struct rrt *r)
 {
+	down_write(&r->life);
 	if (r->has_queue)
 		rcu_reuse_destroy(&r->queue);
 	r->has_queue = false;
+	up_write(&r->life);
 }
 
 static void get_state(struct rrt *r, struct rrt_state *s)
@@ -338,8 +341,11 @@ static void get_state(struct rrt *r, struct rrt_state *s)
 	s->free = r->nr_free;
 	s->queued = r->nr_busted;
 	raw_spin_unlock_irq(&r->free_lock);
-	if (r->has_queue && r->setup.flavour != RRT_BUSTED)
-		s->queued = rcu_reuse_count(&r->queue);
+	if (down_read_trylock(&r->life)) {
+		if (r->has_queue && r->setup.flavour != RRT_BUSTED)
+			s->queued = rcu_reuse_count(&r->queue);
+		up_read(&r->life);
+	}
 	s->released = atomic64_read(&r->released);
 	s->early = atomic64_read(&r->early);
 	s->foreign = atomic64_read(&r->foreign);
@@ -395,6 +401,22 @@ static int with_lock(struct rrt *r, unsigned int cmd, union rrt_args *a)
 	return -ENOTTY;
 }
 
+static int on_queue(struct rrt *r, unsigned int cmd, union rrt_args *a)
+{
+	int ret = 0;
+
+	if (down_read_killable(&r->life))
+		return -EINTR;
+	if (!r->has_queue)
+		ret = -ENXIO;
+	else if (cmd == RRT_DRAIN)
+		rcu_reuse_drain(&r->queue);
+	else
+		ret = many(r, &a->io, cmd == RRT_ENQUEUE);
+	up_read(&r->life);
+	return ret;
+}
+
 static int rrt_do(struct rrt *r, unsigned int cmd, union rrt_args *a)
 {
 	int ret;
@@ -402,16 +424,13 @@ static int rrt_do(struct rrt *r, unsigned int cmd, union rrt_args *a)
 	switch (cmd) {
 	case RRT_ENQUEUE:
 	case RRT_DEQUEUE:
-		return many(r, &a->io, cmd == RRT_ENQUEUE);
+	case RRT_DRAIN:
+		return on_queue(r, cmd, a);
+	/* while a destroy waits for it */
 	case RRT_READER_OUT:
 		return reader_out(r);
 	case RRT_STATE:
 		get_state(r, &a->state);
-		return 0;
-	case RRT_DRAIN:
-		if (!r->has_queue)
-			return -ENXIO;
-		rcu_reuse_drain(&r->queue);
 		return 0;
 	}
 	if (mutex_lock_killable(&r->lock))
@@ -446,6 +465,7 @@ static int rrt_open(void **object)
 	if (!r)
 		return -ENOMEM;
 	mutex_init(&r->lock);
+	init_rwsem(&r->life);
 	raw_spin_lock_init(&r->free_lock);
 	*object = r;
 	return 0;

@@ -8,6 +8,7 @@
 
 #include <linux/mutex.h>
 #include <linux/rcu_reuse.h>
+#include <linux/rwsem.h>
 #include <linux/spinlock.h>
 #include <linux/srcu.h>
 
@@ -25,6 +26,7 @@ struct object {
 
 struct rrt {
 	struct mutex		lock;		/* setup, and the reader */
+	struct rw_semaphore	life;		/* of the queue; below @lock, written by its end */
 	struct rrt_setup	setup;
 	struct rcu_reuse_queue	queue;
 	bool			has_queue;

@@ -6,6 +6,7 @@
 #define FSCOMMIT_SGT_H
 
 #include <linux/mutex.h>
+#include <linux/rwsem.h>
 #include <linux/share_gate.h>
 
 #include "cow_tree.h"
@@ -31,7 +32,8 @@ struct file_of_test {
 
 struct sgt {
 	struct sgt_setup	setup;
-	struct mutex		lock;		/* setup, commits */
+	struct rw_semaphore	life;		/* written by setup and a crash; outermost */
+	struct mutex		lock;		/* commits */
 	struct cow_fs		*fs;		/* NULL until set up */
 	struct cow_tree		log, next_log;
 	struct share_ranges	ranges;

@@ -82,7 +82,22 @@ static int sgt_do(struct sgt *s, unsigned int cmd, union sgt_args *a)
 
 static int sgt_run(void *object, unsigned int cmd, void *args)
 {
-	return sgt_do(object, cmd, args);
+	struct sgt *s = object;
+	int ret;
+
+	/* a crash finds nobody within a call, and nothing works on what is set up in part */
+	if (cmd == SGT_SETUP || cmd == SGT_CRASH) {
+		if (down_write_killable(&s->life))
+			return -EINTR;
+		ret = sgt_do(s, cmd, args);
+		up_write(&s->life);
+		return ret;
+	}
+	if (down_read_killable(&s->life))
+		return -EINTR;
+	ret = sgt_do(s, cmd, args);
+	up_read(&s->life);
+	return ret;
 }
 
 static int sgt_open(void **object)
@@ -92,6 +107,7 @@ static int sgt_open(void **object)
 	if (!s)
 		return -ENOMEM;
 	mutex_init(&s->lock);
+	init_rwsem(&s->life);
 	*object = s;
 	return 0;
 }
