@@ -13,6 +13,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -35,13 +36,15 @@
 #define PLACES		(1 << 19)
 #define MAX_CORPUS	4096
 #define LIMIT_MS	400
+/* mostly they wait */
+#define TASKS		8
 
 /* Shared with the task that runs a sequence. */
-static struct run {
+struct run {
 	struct sequence seq;
 	unsigned int violations;
 	unsigned char place[PLACES];
-} *run;
+};
 
 static unsigned char seen[PLACES];
 static struct sequence *corpus[MAX_CORPUS];
@@ -68,9 +71,12 @@ static double now(void)
 	return t.tv_sec + t.tv_nsec / 1e9;
 }
 
-/* --- running a sequence -------------------------------------------------- */
+/* --- running a sequence, in the task ------------------------------------- */
 
+static struct run *run;
 static int fds[NR_DEVICES];
+static pthread_barrier_t begin;
+static unsigned int finished;
 
 static unsigned long *kcov_begin(void)
 {
@@ -85,6 +91,7 @@ static unsigned long *kcov_begin(void)
 	return area;
 }
 
+/* Of one sequence after the other, the calls that are this thread's. */
 static void *run_thread(void *number)
 {
 	unsigned long *area = kcov_begin(), i, nr;
@@ -92,18 +99,21 @@ static void *run_thread(void *number)
 
 	if (!area)
 		_exit(2);
-	for (n = 0; n < run->seq.nr; n++) {
-		const struct call *c = &run->seq.call[n];
+	for (;;) {
+		pthread_barrier_wait(&begin);
+		for (n = 0; n < run->seq.nr; n++) {
+			const struct call *c = &run->seq.call[n];
 
-		if ((c->thread & 1) != !!number)
-			continue;
-		__atomic_store_n(area, 0, __ATOMIC_RELAXED);
-		do_call(fds, c);
-		nr = __atomic_load_n(area, __ATOMIC_RELAXED);
-		for (i = 0; i < nr; i++)
-			run->place[area[i + 1] % PLACES] = 1;
+			if ((c->thread & 1) != !!number)
+				continue;
+			__atomic_store_n(area, 0, __ATOMIC_RELAXED);
+			do_call(fds, c);
+			nr = __atomic_load_n(area, __ATOMIC_RELAXED);
+			for (i = 0; i < nr; i++)
+				run->place[area[i + 1] % PLACES] = 1;
+		}
+		__atomic_add_fetch(&finished, 1, __ATOMIC_RELEASE);
 	}
-	return NULL;
 }
 
 /* Whoever holds a lock until it is told to go. */
@@ -115,52 +125,132 @@ static void go_all(void)
 		ioctl(fds[0], FCT_GO, &id);
 }
 
-static void run_task(void)
+/* A byte for each sequence, when it is there and when it has run. */
+static void run_task(int from, int to)
 {
-	__u32 type = run->seq.call[0].unused % 8 ? FCT_UNFAIR : below(FCT_NR_TYPES);
-	struct fct_state s = { };
-	pthread_t thread[2];
+	struct fct_state s;
+	pthread_t thread;
 	unsigned int i;
+	__u32 type;
+	char c;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	for (i = 0; i < NR_DEVICES; i++)
-		fds[i] = open(devices[i].path, O_RDWR);
-	ioctl(fds[0], FCT_CREATE, &type);
+	pthread_barrier_init(&begin, NULL, 3);
 	for (i = 0; i < 2; i++)
-		if (pthread_create(&thread[i], NULL, run_thread, (void *)(unsigned long)i))
+		if (pthread_create(&thread, NULL, run_thread, (void *)(unsigned long)i))
 			_exit(2);
-	for (i = 0; i < 2; i++)
-		while (pthread_tryjoin_np(thread[i], NULL) == EBUSY) {
-			usleep(500);
+	while (read(from, &c, 1) == 1) {
+		type = run->seq.call[0].unused % 8 ? FCT_UNFAIR :
+						     run->seq.call[0].unused / 8 % FCT_NR_TYPES;
+		for (i = 0; i < NR_DEVICES; i++)
+			fds[i] = open(devices[i].path, O_RDWR);
+		ioctl(fds[0], FCT_CREATE, &type);
+		finished = 0;
+		pthread_barrier_wait(&begin);
+		while (__atomic_load_n(&finished, __ATOMIC_ACQUIRE) < 2) {
+			usleep(200);
 			go_all();
 		}
-	if (type == FCT_UNFAIR && !ioctl(fds[0], FCT_STATE, &s))
-		run->violations += s.violations;
+		memset(&s, 0, sizeof(s));
+		if (type == FCT_UNFAIR && !ioctl(fds[0], FCT_STATE, &s))
+			run->violations += s.violations;
+		for (i = 0; i < NR_DEVICES; i++)
+			close(fds[i]);
+		if (write(to, &c, 1) != 1)
+			break;
+	}
 	_exit(0);
 }
 
-/* Returns how many places it has found; < 0: it could not be run. */
-static int run_sequence(const struct sequence *s)
+/* --- the tasks ----------------------------------------------------------- */
+
+/* Each runs sequences until one takes too long: then it is killed, and there is a new one. */
+static struct task {
+	pid_t pid;
+	int to, from;
+	struct run *run;
+	double end;	/* of the time for its sequence; 0: it has none */
+} tasks[TASKS];
+
+static int start_task(struct task *t)
 {
-	double end = now() + LIMIT_MS / 1e3;
+	int to[2], from[2];
+
+	if (pipe2(to, O_CLOEXEC) || pipe2(from, O_CLOEXEC))
+		return -1;
+	t->pid = fork();
+	if (!t->pid) {
+		close(to[1]);
+		close(from[0]);
+		run = t->run;
+		run_task(to[0], from[1]);
+	}
+	close(to[0]);
+	close(from[1]);
+	t->to = to[1];
+	t->from = from[0];
+	return t->pid < 0 ? -1 : 0;
+}
+
+/* Returns its status. */
+static int end_task(struct task *t)
+{
+	int status = 0;
+
+	kill(t->pid, SIGKILL);
+	waitpid(t->pid, &status, 0);
+	close(t->to);
+	close(t->from);
+	t->pid = 0;
+	return status;
+}
+
+static int begin_sequence(struct task *t, const struct sequence *s)
+{
+	char c = 0;
+
+	if (!t->pid && start_task(t))
+		return -1;
+	t->run->seq = *s;
+	memset(t->run->place, 0, sizeof(t->run->place));
+	t->end = now() + LIMIT_MS / 1e3;
+	/* if it has died, that is seen when it does not answer */
+	return write(t->to, &c, 1) == 1 || errno == EPIPE ? 0 : -1;
+}
+
+/* One that has run, or whose time is over. */
+static struct task *next_done(void)
+{
+	struct pollfd answer[TASKS];
+	unsigned int i;
+
+	for (;;) {
+		for (i = 0; i < TASKS; i++) {
+			answer[i].fd = tasks[i].end ? tasks[i].from : -1;
+			answer[i].events = POLLIN;
+		}
+		poll(answer, TASKS, 20);
+		for (i = 0; i < TASKS; i++)
+			if (tasks[i].end && (answer[i].revents || now() > tasks[i].end))
+				return &tasks[i];
+	}
+}
+
+/* Returns how many places it has found; < 0: it could not be run. */
+static int end_sequence(struct task *t)
+{
+	struct pollfd answer = { .fd = t->from, .events = POLLIN };
 	unsigned int i, found = 0;
 	int status = 0;
-	pid_t pid;
+	char c;
 
-	run->seq = *s;
-	memset(run->place, 0, sizeof(run->place));
-	pid = fork();
-	if (!pid)
-		run_task();
-	while (!waitpid(pid, &status, WNOHANG)) {
-		if (now() > end)
-			kill(pid, SIGKILL);
-		usleep(300);
-	}
+	t->end = 0;
+	if (poll(&answer, 1, 0) != 1 || read(t->from, &c, 1) != 1)
+		status = end_task(t);
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 2)
 		return -1;
 	for (i = 0; i < PLACES; i++)
-		if (run->place[i] && !seen[i]) {
+		if (t->run->place[i] && !seen[i]) {
 			seen[i] = 1;
 			found++;
 		}
@@ -290,7 +380,7 @@ static void run_folder(const char *folder)
 		if (!f)
 			continue;
 		if (fread(&s, 1, sizeof(s), f) > sizeof(s.nr) && s.nr && s.nr <= MAX_CALLS &&
-		    run_sequence(&s) > 0)
+		    !begin_sequence(&tasks[0], &s) && end_sequence(next_done()) > 0)
 			keep(&s);
 		fclose(f);
 	}
@@ -298,44 +388,67 @@ static void run_folder(const char *folder)
 		closedir(d);
 }
 
+static void make_sequence(struct sequence *s)
+{
+	unsigned int i;
+
+	if (!nr_corpus || !below(8)) {
+		memset(s, 0, sizeof(*s));
+		random_sequence(s);
+		return;
+	}
+	*s = *corpus[below(nr_corpus)];
+	for (i = 1 + below(4); i; i--)
+		change(s);
+}
+
 int main(int argc, char **argv)
 {
 	double end = now() + (argc > 1 ? atof(argv[1]) : 10), told = now();
+	unsigned int n = 0, i, first, violations = 0;
 	const char *seed = getenv("FUZZ_SEED");
-	unsigned int n = 0, i, first;
 	struct sequence s;
+	struct task *t;
+	struct run *r;
 	int found;
 
 	dice = seed ? strtoull(seed, NULL, 0) : (unsigned long long)time(NULL) << 20 ^ getpid();
 	printf("TAP version 13\n1..1\n# FUZZ_SEED=%llu\n", dice);
-	run = mmap(NULL, sizeof(*run), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (access("/sys/kernel/debug/kcov", W_OK) || run == MAP_FAILED) {
+	/* a task that died has closed its end */
+	signal(SIGPIPE, SIG_IGN);
+	r = mmap(NULL, TASKS * sizeof(*r), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+		 -1, 0);
+	if (access("/sys/kernel/debug/kcov", W_OK) || r == MAP_FAILED) {
 		printf("ok 1 # SKIP no kcov in this kernel, or not root\n");
 		return 4;
 	}
+	for (i = 0; i < TASKS; i++)
+		tasks[i].run = &r[i];
 	mkdir("/tmp/out", 0700);
 	if (argc > 2)
 		run_folder(argv[2]);
 	first = nr_corpus;
 	printf("# %u sequences of the corpus reach %u places\n", nr_corpus, nr_seen);
-	for (; now() < end && !run->violations; n++) {
-		if (!nr_corpus || !below(8)) {
-			memset(&s, 0, sizeof(s));
-			random_sequence(&s);
-		} else {
-			s = *corpus[below(nr_corpus)];
-			for (i = 1 + below(4); i; i--)
-				change(&s);
+	for (i = 0, found = 0; i < TASKS && !found; i++) {
+		make_sequence(&s);
+		found = begin_sequence(&tasks[i], &s);
+	}
+	for (; found >= 0 && now() < end && !violations; n++) {
+		t = next_done();
+		s = t->run->seq;
+		found = end_sequence(t);
+		if (t->run->violations) {
+			violations = t->run->violations;
+			save(&s);
 		}
-		found = run_sequence(&s);
-		if (found < 0) {
-			printf("not ok 1 kcov_fuzz: cannot run a sequence\n");
-			return 1;
-		}
-		if (found) {
+		if (found > 0) {
 			keep(&s);
 			save(&s);
 			nr_found++;
+		}
+		if (found >= 0) {
+			make_sequence(&s);
+			found = begin_sequence(t, &s);
 		}
 		if (now() > told + 10) {
 			told = now();
@@ -343,11 +456,16 @@ int main(int argc, char **argv)
 			fflush(stdout);
 		}
 	}
-	if (run->violations)
-		save(&run->seq);
+	for (i = 0; i < TASKS; i++)
+		if (tasks[i].pid)
+			end_task(&tasks[i]);
+	if (found < 0) {
+		printf("not ok 1 kcov_fuzz: cannot run a sequence\n");
+		return 1;
+	}
 	printf("# %u sequences, %u places, %u found something new; corpus of %u + %u\n", n, nr_seen,
 	       nr_found, first, nr_corpus - first);
-	printf("%sok 1 kcov_fuzz: %u violations, %u places\n",
-	       run->violations || !nr_seen ? "not " : "", run->violations, nr_seen);
-	return run->violations || !nr_seen;
+	printf("%sok 1 kcov_fuzz: %u violations, %u places\n", violations || !nr_seen ? "not " : "",
+	       violations, nr_seen);
+	return violations || !nr_seen;
 }

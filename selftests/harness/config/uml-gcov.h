@@ -1,0 +1,1 @@
+uml-debug.h
