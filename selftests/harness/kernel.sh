@@ -279,7 +279,7 @@ make_source()
 # `built`, x86-64 on top of allnoconfig. A header beside a fragment is for stacktrace.c.
 make_built()
 {
-	local name=$1 version dir src frags=() trace=() f arch base image target
+	local name=$1 version dir src frags=() trace='' f arch base image target
 	case $(matrix_field "$name" kind) in
 	uml) arch=um base=defconfig target=all image=linux ;;
 	*) arch=x86_64 base=allnoconfig target='bzImage modules' image=arch/x86/boot/bzImage ;;
@@ -288,9 +288,9 @@ make_built()
 	dir=$CACHE/kernels/$name
 	for f in $(matrix_field "$name" flavour | tr + ' '); do
 		frags+=("$HARNESS/config/$f")
-		[ ! -e "$HARNESS/config/$f.h" ] || trace+=("$HARNESS/config/$f.h")
+		[ ! -e "$HARNESS/config/$f.h" ] || trace=$HARNESS/config/$f.h
 	done
-	if [ -e "$dir/complete" ] && cat "${frags[@]}" "${trace[@]}" | cmp -s - "$dir/fragments"; then
+	if [ -e "$dir/complete" ] && cat "${frags[@]}" ${trace:+"$trace"} | cmp -s - "$dir/fragments"; then
 		return 0
 	fi
 	need_packages gcc make flex bison bc libelf-dev libssl-dev kmod xz-utils
@@ -324,7 +324,7 @@ make_built()
 	mv "$dir/image.tmp" "$dir/image"
 	make -s -C "$src" ARCH="$arch" O="$dir/kdir" kernelrelease >"$dir/release"
 	echo "$arch" >"$dir/arch"
-	cat "${frags[@]}" "${trace[@]}" >"$dir/fragments"
+	cat "${frags[@]}" ${trace:+"$trace"} >"$dir/fragments"
 	touch "$dir/complete"
 }
 
