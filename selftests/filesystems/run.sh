@@ -93,9 +93,8 @@ quick)
 	sites
 	for kernel in uml uml-debug; do
 		smoke f2fs "$kernel"
-	done
-	# its guest did not get through on uml-debug yet
-	smoke btrfs uml LOCKS=eb COMMIT_ROOT=1 ;;
+		smoke btrfs "$kernel" LOCKS=eb COMMIT_ROOT=1
+	done ;;
 smoke)
 	[ $# -ge 3 ] || die "run.sh smoke FS KERNEL [OPTION=VALUE...]"
 	programs=$(fs_programs) || exit 1
