@@ -68,3 +68,20 @@ files_for_tests()
 		echo "$2/$t/$t"
 	done
 }
+
+# boot_misuse NAME KERNEL REGEX OUT TREE PROGRAMS: a guest for what no driver may do; the exit
+# status is 0 if it was reported, like this, and nothing else was
+boot_misuse()
+{
+	local name=$1 kernel=$2 regex=$3 out=$4 tree=$5 t
+	{
+		echo "load fscommit"
+		for t in fscommit_test cow_tree_test $(printf '%s_test ' $suites); do
+			echo "load $t"
+		done
+		echo "test $name 20 misuse $name"
+	} >"$out.plan"
+	"$HARNESS/boot.sh" --out "$out" --timeout 120 --expect "$regex" "$kernel" "$out.plan" \
+		"$tree/module/fscommit.ko" "$tree"/selftests/test_modules/*_test.ko \
+		"$6/unfair_rwsem/misuse" >"$out.log" 2>&1
+}

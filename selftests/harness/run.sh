@@ -61,18 +61,8 @@ run_kernel()
 # line `NAME VERDICT SECONDS`, since several run at once.
 run_expected()
 {
-	local name=$1 kernel=$2 regex=$3 start=$SECONDS out=$LOGS/expected-$1 tree=$CACHE/build/$2
-	local verdict=FAIL t
-	{
-		echo "load fscommit"
-		for t in fscommit_test cow_tree_test $(printf '%s_test ' $suites); do
-			echo "load $t"
-		done
-		echo "test $name 20 misuse $name"
-	} >"$out.plan"
-	if "$HARNESS/boot.sh" --out "$out" --timeout 120 --expect "$regex" "$kernel" "$out.plan" \
-		"$tree/module/fscommit.ko" "$tree"/selftests/test_modules/*_test.ko \
-		"$programs/unfair_rwsem/misuse" >"$out.log" 2>&1; then
+	local name=$1 kernel=$2 start=$SECONDS out=$LOGS/expected-$1 verdict=FAIL
+	if boot_misuse "$@" "$out" "$CACHE/build/$kernel" "$programs"; then
 		verdict=ok
 	else
 		say "  $name: $(tail -n 1 "$out.log")"

@@ -3,10 +3,11 @@
 # Builds the product and the test modules for one kernel, in a copy of the tree, so
 # that builds for several kernels do not meet. A warning (W=1) is a failure.
 #
-#   stage.sh KERNEL [EDIT]
+#   stage.sh KERNEL [EDIT [NAME]]
 #
 # EDIT is a sed script for the product's files: a broken product, for the tests that
-# show that a test fails on one. Prints the folder with the modules.
+# show that a test fails on one. One NAME for many edits, one after the other, saves the
+# building of what they have in common. Prints the folder with the modules.
 
 . "$(dirname "$0")/lib.sh"
 
@@ -15,7 +16,7 @@ edit=${2:-}
 need_packages rsync make
 "$HARNESS/kernel.sh" get "$name" >/dev/null
 tree=$CACHE/build/$name
-[ -z "$edit" ] || tree=$CACHE/build/$name-$(basename "$edit" .sed)
+[ -z "$edit" ] || tree=$CACHE/build/$name-${3:-$(basename "$edit" .sed)}
 mkdir -p "$tree/selftests"
 
 # By content, and with the time of the copy: make must see what another tree had otherwise.
@@ -37,16 +38,22 @@ stage()
 		--exclude Module.symvers --exclude modules.order --exclude '*.a' --exclude '*.gcno' \
 		"$TOP/selftests/test_modules" "$tree/selftests/"
 	if [ -n "$edit" ]; then
-		local before after product=("$tree"/module/unfair_rwsem{.c,_queue.h,_wait.h} \
+		local f edited='' product=("$tree"/module/unfair_rwsem{.c,_queue.h,_wait.h} \
 			"$tree"/module/{main,visible_readers,lend,expedite,report,stats}.c \
-			"$tree"/module/{commit_root,commit_root_read,share_gate}.c \
+			"$tree"/module/{commit_root,commit_root_read,share_gate}.c "$tree"/module/commit_roots.h \
 			"$tree"/module/cow_diff{,_debugfs}.c \
 			"$tree"/module/rcu_reuse{,_release}.c "$tree"/module/rcu_reuse_lists.h \
 			"$tree"/module/include/linux/*.h)
-		before=$(cat "${product[@]}" | cksum)
-		sed -E -i -f "$edit" "${product[@]}"
-		after=$(cat "${product[@]}" | cksum)
-		[ "$before" != "$after" ] ||
+		for f in "${product[@]}"; do
+			sed -E -f "$edit" "$f" >"$f.edited"
+			if cmp -s "$f" "$f.edited"; then
+				rm "$f.edited"
+			else
+				mv "$f.edited" "$f"
+				edited=1
+			fi
+		done
+		[ "$edited" ] ||
 			die "$edit changed nothing: the line that it breaks is gone"
 	fi
 	# that kernel tells which lines of the module have run; kcov looks at the product alone

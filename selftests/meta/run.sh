@@ -7,6 +7,7 @@
 # it names. Prints a line `NAME ok|FAIL SECONDS` each.
 
 . "$(dirname "$0")/../harness/lib.sh"
+. "$HARNESS/plan.sh"
 META=$TOP/selftests/meta
 programs=$("$HARNESS/programs.sh")
 tree=$("$HARNESS/stage.sh" uml)
@@ -52,17 +53,51 @@ counted()
 	fi
 }
 
-# mutant FILE: each test that it names must fail on it, or have the kernel warn: "# fails: "
-# or "# warns: ", PROGRAM TEST
+# One tree for all mutants of a run: nearly all that is built they have in common.
+own_tree()
+{
+	local n
+	mkdir -p "$CACHE/locks"
+	for n in 1 2 3 4; do
+		exec 8>"$CACHE/locks/mutants-$n"
+		flock -n 8 && { mutants=mutants-$n; return; }
+	done
+	die "four other runs of mutants are under way"
+}
+
+# mutant FILE: each test that it names must fail on it, or have the kernel warn, or what it
+# names must not be reported: "# fails: " or "# warns: ", PROGRAM TEST; "# silent: ", NAME of
+# harness/expected
 mutant()
 {
 	local file=$1 name broken how program test
 	name=$(basename "$file" .sed)
-	broken=$("$HARNESS/stage.sh" uml "$file") || { verdict "mutant:$name" "$SECONDS" 1; return; }
+	[ "${mutants:-}" ] || own_tree
+	broken=$("$HARNESS/stage.sh" uml "$file" "$mutants") ||
+		{ verdict "mutant:$name" "$SECONDS" 1; return; }
 	while read -r how program test; do
-		fails_on "$name" "$broken" "$how" "$program" "$test"
-	done < <(sed -n -E 's/^# (fails|warns): /\1 /p' "$file")
-	rm -rf "$broken"
+		if [ "$how" = silent ]; then
+			is_silent_on "$name" "$broken" "$program"
+		else
+			fails_on "$name" "$broken" "$how" "$program" "$test"
+		fi
+	done < <(sed -n -E 's/^# (fails|warns|silent): /\1 /p' "$file")
+}
+
+# is_silent_on MUTANT TREE NAME
+is_silent_on()
+{
+	local name=$1 broken=$2 start=$SECONDS out=$LOGS/mutant-$1-$3 kernel regex rc=0
+	read -r kernel regex < <(sed -n "s/^$3 //p" "$HARNESS/expected")
+	[ "${kernel:-}" = uml ] || die "mutant $name: harness/expected has no '$3' on uml"
+	boot_misuse "$3" uml "$regex" "$out" "$broken" "$programs" </dev/null || rc=1
+	# it must have been done, and nothing else have been wrong
+	if [ $rc -eq 1 ] && grep -q '^FAIL 0 reports in the log, 1 expected' "$out.log"; then
+		verdict "mutant:$name" "$start" 0
+	else
+		say "  mutant $name: $3 is reported all the same; see $out"
+		verdict "mutant:$name" "$start" 1
+	fi
 }
 
 # fails_on MUTANT TREE fails|warns PROGRAM TEST
