@@ -5,7 +5,7 @@
 # of the tests.
 #
 #   run.sh [KERNEL...]      without names: all of the matrix, and the meta tests
-#   LANES=3                 three lanes side by side, see below: 18 minutes instead of 28
+#   LANES=3                 three lanes side by side, see below
 #
 # The last line is `N passed, N failed, N skipped`. Exit status 0 if none failed.
 
