@@ -274,7 +274,7 @@ TEST_F_TIMEOUT(alloc_failures, debugfs, 100)
 /* Each by the ioctl of a test device, which allocates, too. */
 static void make(struct __test_metadata *_metadata, const char *module, int (*call)(void))
 {
-	int failed;
+	int failed, i;
 
 	ASSERT_EQ(0, load("fscommit"));
 	if (load("cow_tree_test") || load(module)) {
@@ -282,10 +282,13 @@ static void make(struct __test_metadata *_metadata, const char *module, int (*ca
 		unload("fscommit");
 		SKIP(return, "no %s", module);
 	}
-	failed = each_failure(call, nothing);
-	TH_LOG("%d failures", failed);
-	EXPECT_GT(failed, 2);
-	EXPECT_EQ(0, call());
+	/* pages for caches count, too, and are not wanted each time: one may be passed over */
+	for (i = 0; i < 3; i++) {
+		failed = each_failure(call, nothing);
+		TH_LOG("%d failures", failed);
+		EXPECT_GT(failed, 2);
+		EXPECT_EQ(0, call());
+	}
 	unload(module);
 	unload("cow_tree_test");
 	unload("fscommit");
