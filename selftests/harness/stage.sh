@@ -38,13 +38,8 @@ stage()
 		--exclude Module.symvers --exclude modules.order --exclude '*.a' --exclude '*.gcno' \
 		"$TOP/selftests/test_modules" "$tree/selftests/"
 	if [ -n "$edit" ]; then
-		local f edited='' product=("$tree"/module/unfair_rwsem{.c,_queue.h,_wait.h} \
-			"$tree"/module/{main,visible_readers,lend,expedite,report,stats}.c \
-			"$tree"/module/{commit_root,commit_root_read,share_gate}.c "$tree"/module/commit_roots.h \
-			"$tree"/module/cow_diff{,_debugfs}.c \
-			"$tree"/module/rcu_reuse{,_release}.c "$tree"/module/rcu_reuse_lists.h \
-			"$tree"/module/include/linux/*.h)
-		for f in "${product[@]}"; do
+		local f edited=''
+		for f in $(product_files "$tree"); do
 			sed -E -f "$edit" "$f" >"$f.edited"
 			if cmp -s "$f" "$f.edited"; then
 				rm "$f.edited"
