@@ -112,7 +112,7 @@ static void release_work(struct work_struct *work)
 		list_del(&roots->node);
 		move_reusable(set);
 		raw_spin_unlock_irq(&set->lock);
-		kfree(roots);
+		kvfree(roots);
 	}
 }
 
@@ -161,7 +161,9 @@ static void retire(struct commit_roots *roots)
  *
  * One at a time, and after all trees that it is to have were added.
  *
- * Context: as @gfp says.
+ * The table of roots is 32 bytes for each tree there ever was at once.
+ *
+ * Context: as @gfp says; memory that need not be contiguous where that may sleep.
  * Return: what is to be filled in, then given to commit_root_switch() or
  * commit_root_cancel(); ERR_PTR(-ENOMEM) with nothing changed; ERR_PTR(-EBUSY), with a
  * warning, if another one is in preparation; ERR_PTR(-ESHUTDOWN) after
@@ -170,23 +172,24 @@ static void retire(struct commit_roots *roots)
 struct commit_roots *commit_root_prepare(struct commit_root_set *set, gfp_t gfp)
 {
 	struct commit_roots *roots;
+	unsigned long irqflags;
 	unsigned int capacity;
 	bool ending, busy;
 
-	raw_spin_lock_irq(&set->lock);
+	raw_spin_lock_irqsave(&set->lock, irqflags);
 	ending = set->ending;
 	busy = READ_ONCE(set->preparing);
 	if (!ending)
 		WRITE_ONCE(set->preparing, true);
 	capacity = set->capacity;
-	raw_spin_unlock_irq(&set->lock);
+	raw_spin_unlock_irqrestore(&set->lock, irqflags);
 	if (ending)
 		return ERR_PTR(-ESHUTDOWN);
 	if (busy) {
 		misused(set, "two commits are prepared at once");
 		return ERR_PTR(-EBUSY);
 	}
-	roots = kzalloc(struct_size(roots, tree, capacity), gfp);
+	roots = kvzalloc(struct_size(roots, tree, capacity), gfp);
 	if (!roots) {
 		WRITE_ONCE(set->preparing, false);
 		return ERR_PTR(-ENOMEM);
@@ -204,11 +207,14 @@ EXPORT_SYMBOL_FSCOMMIT(commit_root_prepare);
  * @tree: the tree
  * @root: the filesystem's, not NULL; goes to &commit_root_ops.release in the end
  *
- * A tree that is not named keeps the root that it has.
+ * A tree that is not named keeps the root that it has. One that is named has a new root: name
+ * those that have changed, or take a reference to @root for each time, since it is released as
+ * often as it was named.
  *
  * Context: any.
  * Return: 0; -EAGAIN if @tree was added after commit_root_prepare(): cancel, and prepare
- * again; -EINVAL, with a warning, for a tree of another set or no root.
+ * again; -EEXIST if it was named for this commit before; -EINVAL, with a warning, for a tree of
+ * another set or no root. With an error @root stays the caller's.
  */
 int commit_root_update(struct commit_roots *next, const struct commit_tree *tree, void *root)
 {
@@ -219,11 +225,19 @@ int commit_root_update(struct commit_roots *next, const struct commit_tree *tree
 	}
 	if (tree->slot >= next->capacity)
 		return -EAGAIN;
+	if (next->tree[tree->slot].tree)
+		return -EEXIST;
 	/* the generation is not known before the switch */
 	next->tree[tree->slot] = (struct tree_root){ .tree = tree->number, .root = root };
 	return 0;
 }
 EXPORT_SYMBOL_FSCOMMIT(commit_root_update);
+
+/* In jiffies, and never in the future. */
+static unsigned long now_not_0(void)
+{
+	return (jiffies - 1) | 1;
+}
 
 static void fill_in(struct commit_roots *next, const struct commit_roots *old)
 {
@@ -278,7 +292,7 @@ int commit_root_switch(struct commit_roots *next, u64 generation)
 	/* and who sees the generation can pin its roots */
 	atomic64_set_release(&set->running, generation + 1);
 	if (old)
-		WRITE_ONCE(old->replaced, jiffies | 1);
+		WRITE_ONCE(old->replaced, now_not_0());
 	WRITE_ONCE(set->preparing, false);
 	raw_spin_unlock_irqrestore(&set->lock, irqflags);
 
@@ -306,7 +320,7 @@ void commit_root_cancel(struct commit_roots *next)
 	if (IS_ERR_OR_NULL(next))
 		return;
 	set = next->set;
-	kfree(next);
+	kvfree(next);
 	WRITE_ONCE(set->preparing, false);
 }
 EXPORT_SYMBOL_FSCOMMIT(commit_root_cancel);
@@ -372,9 +386,13 @@ void commit_root_want_space(struct commit_root_set *set)
 	unsigned long irqflags;
 
 	raw_spin_lock_irqsave(&set->lock, irqflags);
-	list_for_each_entry(roots, &set->all, node)
+	/* those that were wanted before are the oldest ones */
+	list_for_each_entry_reverse(roots, &set->all, node) {
+		if (roots->wanted)
+			break;
 		if (roots->replaced)
 			WRITE_ONCE(roots->wanted, true);
+	}
 	raw_spin_unlock_irqrestore(&set->lock, irqflags);
 }
 EXPORT_SYMBOL_FSCOMMIT(commit_root_want_space);
@@ -388,7 +406,8 @@ EXPORT_SYMBOL_FSCOMMIT(commit_root_want_space);
  *
  * Its first root comes with the next commit that is prepared.
  *
- * Context: process context; may sleep.
+ * Context: process context; may sleep, and allocates with GFP_KERNEL: within a transaction, or
+ * under a lock that reclaim takes, only after memalloc_nofs_save().
  * Return: 0; -ENOMEM; -ENOSPC with 2^31 trees.
  */
 int commit_tree_init(struct commit_tree *tree, struct commit_root_set *set)
@@ -489,7 +508,9 @@ static void say_who_pins(struct commit_root_set *set, u64 generation)
  * commit_root_set_destroy() - the filesystem goes
  * @set: the set
  *
- * From the first call on nothing can be pinned or prepared. If nothing is pinned, it
+ * From the first call on nothing can be pinned or prepared: after one that returned -EBUSY
+ * that is refused. But who may still come when this returns 0 finds a set that is no more:
+ * as with any object, the caller has stopped that before. If nothing is pinned, it
  * waits until all roots have been released, by &commit_root_ops.release. Trees that
  * are still there go with the set, and need no commit_tree_destroy().
  *
@@ -511,7 +532,7 @@ int commit_root_set_destroy(struct commit_root_set *set)
 	preparing = READ_ONCE(set->preparing);
 	rcu_assign_pointer(set->roots, NULL);
 	if (roots)
-		roots->replaced = jiffies | 1;
+		roots->replaced = now_not_0();
 	raw_spin_unlock_irq(&set->lock);
 	retire(roots);
 	/*

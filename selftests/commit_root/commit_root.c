@@ -387,6 +387,9 @@ CONTRACT(refused_before_the_first_commit, CRT_EARLY)
 CONTRACT(pin_again_keeps_what_is_pinned, CRT_PIN_AGAIN)
 CONTRACT(trees_switch_together, CRT_TREES)
 CONTRACT(cancelled_commit_changes_nothing, CRT_CANCEL)
+CONTRACT(tree_is_named_once, CRT_NAMED_TWICE)
+CONTRACT(replaced_roots_are_young, CRT_AGE)
+CONTRACT(room_for_many_trees, CRT_MANY_TREES)
 
 /* --- searches, and the traps --------------------------------------------- */
 

@@ -116,7 +116,7 @@ struct crt_loop {
 
 /* What the calls promise, each on a set of its own. */
 enum crt_contract {
-	CRT_EARLY, CRT_PIN_AGAIN, CRT_TREES, CRT_CANCEL,
+	CRT_EARLY, CRT_PIN_AGAIN, CRT_TREES, CRT_CANCEL, CRT_NAMED_TWICE, CRT_AGE, CRT_MANY_TREES,
 };
 
 enum crt_misuse {

@@ -4,6 +4,7 @@
  */
 #include <linux/delay.h>
 #include <linux/module.h>
+#include <linux/vmalloc.h>
 
 #include "contract.h"
 #include "crt.h"
@@ -182,6 +183,60 @@ static int cancelled_commit(struct commit_root_set *set, struct roots_of_test *t
 	return 0;
 }
 
+/* The second root of a tree in one commit stays the caller's. */
+static int named_twice(struct commit_root_set *set, struct roots_of_test *t)
+{
+	struct commit_roots *next;
+	struct commit_tree tree;
+	struct commit_pin pin;
+
+	CHECK(!commit_tree_init(&tree, set));
+	next = commit_root_prepare(set, GFP_KERNEL);
+	CHECK(!IS_ERR(next));
+	CHECK(!commit_root_update(next, &tree, &t->root[0]));
+	CHECK(commit_root_update(next, &tree, &t->root[1]) == -EEXIST);
+	CHECK(!commit_root_switch(next, 1));
+	CHECK(!commit_root_pin(set, &pin));
+	CHECK(commit_root_of(&pin, &tree, NULL) == &t->root[0]);
+	commit_root_unpin(&pin);
+	return 0;
+}
+
+/* Roots that have just been replaced are not weeks old. */
+static int age(struct commit_root_set *set, struct roots_of_test *t)
+{
+	struct commit_pin_info info;
+	struct commit_tree tree;
+	u64 generation;
+
+	CHECK(!commit_tree_init(&tree, set));
+	for (generation = 1; generation <= 32; generation++) {
+		CHECK(!commit_trees(set, generation, &tree, &t->root[generation % 8], NULL, NULL));
+		CHECK(!commit_root_oldest_pin(set, &info) || info.age_ms < 3600000);
+		usleep_range(1000, 5000);
+	}
+	return 0;
+}
+
+/* More than one piece of memory from the slab has room for. */
+static int many_trees(struct commit_root_set *set, struct roots_of_test *t)
+{
+	const unsigned int nr = 140000;
+	struct commit_tree *trees = vcalloc(nr, sizeof(*trees));
+	unsigned int i;
+	int ret = 0;
+
+	CHECK(trees);
+	for (i = 0; !ret && i < nr; i++) {
+		ret = commit_tree_init(&trees[i], set);
+		cond_resched();
+	}
+	if (!ret)
+		ret = commit_trees(set, 1, &trees[0], &t->root[0], &trees[nr - 1], &t->root[1]);
+	vfree(trees);
+	return ret;
+}
+
 int crt_contract(u32 which)
 {
 	static int (*const scenario[])(struct commit_root_set *, struct roots_of_test *) = {
@@ -189,9 +244,12 @@ int crt_contract(u32 which)
 		[CRT_PIN_AGAIN] = pin_again,
 		[CRT_TREES] = several_trees,
 		[CRT_CANCEL] = cancelled_commit,
+		[CRT_NAMED_TWICE] = named_twice,
+		[CRT_AGE] = age,
+		[CRT_MANY_TREES] = many_trees,
 	};
 	/* how many roots each has given to a switch */
-	static const unsigned int roots[] = { 1, 3, 5, 2 };
+	static const unsigned int roots[] = { 1, 3, 5, 2, 1, 32, 2 };
 	/* static, and the module stays: a scenario that fails leaves its set behind */
 	static struct commit_root_set sets[ARRAY_SIZE(scenario)];
 	static struct roots_of_test notes[ARRAY_SIZE(scenario)];

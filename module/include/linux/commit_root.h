@@ -279,9 +279,10 @@ void __commit_root_unpin_odd(struct commit_pin *pin);
  * The pin may be held across anything that sleeps. It keeps the blocks that were freed
  * since from being reused: see commit_root_wanted().
  *
- * Context: any but NMI; does not sleep. With track_pins not from hard interrupts.
- * Return: 0; -ENODATA before the first commit; -ESHUTDOWN after
- * commit_root_set_destroy() began.
+ * Context: any but NMI; does not sleep. Not from hard interrupts with track_pins, nor from any
+ * interrupt on a kernel without CONFIG_SMP (CONFIG_TINY_SRCU): there an unpin is for tasks, too.
+ * Return: 0; -ENODATA before the first commit; -ESHUTDOWN after a commit_root_set_destroy()
+ * that was refused.
  */
 static inline int __must_check commit_root_pin(struct commit_root_set *set,
 					       struct commit_pin *pin)

@@ -108,7 +108,8 @@ void share_gate_raise(struct share_gate *gate, u64 last_transaction);
 /**
  * share_gate_may_be_shared() - must items for the object be expected in the log?
  * @gate: the object's gate
- * @generation: the running one; as long as it is 0 or ~0, all may be shared
+ * @generation: the running one; as long as it is 0 or ~0, all may be shared, unless nothing
+ *	was marked since the gate was cleared
  *
  * Conservative: true if something of it was shared in @generation or later, or if that is
  * not known. False is good for as long as no share of the object can begin, see rule 2.
