@@ -206,6 +206,17 @@ void reuse_set_pace(struct rcu_reuse_queue *q, int pace)
 		queue_delayed_work(reuse_wq, &q->tick, reuse_jiffies(q, pace));
 }
 
+/*
+ * C: under the lock of a list that has got more; pairs with look_after(). Either that finds
+ * the objects, or its lock came first, and the pace that it stopped before is seen here.
+ */
+static int new_pace(const struct rcu_reuse_queue *q, const struct rcu_reuse_list *l)
+{
+	int pace = reuse_pace(l);
+
+	return pace > READ_ONCE(q->pace) ? pace : PACE_STOPPED;
+}
+
 /* --- enqueue and dequeue ------------------------------------------------- */
 
 /**
@@ -243,27 +254,22 @@ int rcu_reuse_enqueue(struct rcu_reuse_queue *q, struct rcu_reuse_head *head)
 		l->counts[REUSE_ENQUEUE]++;
 		if (l->open.nr >= q->params.batch)
 			ask = reuse_close(q, l);
-		/*
-		 * C: pairs with look_after(). Either that finds the object, or its lock came
-		 * first, and the pace that it stopped before is seen here.
-		 */
-		pace = reuse_pace(l);
-		if (pace <= READ_ONCE(q->pace))
-			pace = PACE_STOPPED;
+		pace = new_pace(q, l);
 		ret = 0;
 	} else {
 		l->counts[REUSE_REFUSED]++;
 		ret = -ENOSPC;
 	}
 	raw_spin_unlock(&l->lock);
+	/* not preempted in between: nobody else queues the work any more */
+	if (unlikely(pace))
+		reuse_set_pace(q, pace);
 out:
 	local_irq_restore(irqflags);
 	if (unlikely(ret))
 		head->next = NULL;
 	if (ret == -ESHUTDOWN)
 		misused(q, "an object is enqueued after the end began");
-	if (unlikely(pace))
-		reuse_set_pace(q, pace);
 	if (unlikely(ask))
 		reuse_ask(q);
 	rcu_read_unlock();
@@ -330,10 +336,11 @@ static bool hand_over(struct rcu_reuse_queue *q, struct rcu_reuse_list *to)
  */
 struct rcu_reuse_head *rcu_reuse_dequeue(struct rcu_reuse_queue *q)
 {
+	bool ask = false, handed_over = false;
 	struct rcu_reuse_head *head = NULL;
 	struct rcu_reuse_list *l;
 	unsigned long irqflags;
-	bool ask = false;
+	int pace;
 
 	/* D: see rcu_reuse_enqueue() */
 	rcu_read_lock();
@@ -347,8 +354,10 @@ struct rcu_reuse_head *rcu_reuse_dequeue(struct rcu_reuse_queue *q)
 		/* a batch that is wanted need not be full, but one is enough */
 		if (!l->ready.nr && !l->nr_waiting)
 			ask = reuse_close(q, l);
-		if (!l->ready.nr)
+		if (!l->ready.nr) {
 			ask |= hand_over(q, l);
+			handed_over = l->ready.nr;
+		}
 	}
 	if (l->ready.nr) {
 		head = reuse_take(l);
@@ -357,7 +366,11 @@ struct rcu_reuse_head *rcu_reuse_dequeue(struct rcu_reuse_queue *q)
 	} else {
 		l->counts[REUSE_NONE]++;
 	}
+	/* the worker may have looked at this list before, and at the other one afterwards */
+	pace = handed_over ? new_pace(q, l) : PACE_STOPPED;
 	raw_spin_unlock(&l->lock);
+	if (unlikely(pace))
+		reuse_set_pace(q, pace);
 out:
 	local_irq_restore(irqflags);
 	if (unlikely(ask))

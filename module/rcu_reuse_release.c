@@ -73,6 +73,14 @@ static int look_after(struct rcu_reuse_queue *q, struct rcu_reuse_list *l)
 	reuse_poll(q, l);
 	ask = reuse_close(q, l);
 	due = time_after_eq(jiffies, l->next_age);
+	/*
+	 * Once more, for those that wait for long: polling may see one grace period less than
+	 * there were, where a normal and an expedited one overlap, and then nobody else asks.
+	 */
+	if (due && l->nr_waiting && !ask) {
+		ask = true;
+		l->counts[REUSE_START]++;
+	}
 	raw_spin_unlock_irq(&l->lock);
 	if (ask)
 		reuse_ask(q);
@@ -107,10 +115,7 @@ static void tick_work(struct work_struct *work)
 
 /* --- drain --------------------------------------------------------------- */
 
-/*
- * Not once only: what polls may see one grace period less than there were, where a normal
- * and an expedited one overlap.
- */
+/* Not once only: see look_after(). */
 static void wait_for_cookie(const struct rcu_reuse_queue *q, unsigned long cookie)
 {
 	while (!reuse_passed(q, cookie)) {

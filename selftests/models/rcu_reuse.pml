@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * RCU reuse queue: cookies, what waits for which, who asks for a grace period, and when the
- * worker comes. Of rcu_reuse.c and rcu_reuse_release.c; names as there. Room, hand-over, age
- * and the shrinker are left out: they move objects that are ready, or that nobody waits for.
+ * worker comes. Of rcu_reuse.c and rcu_reuse_release.c; names as there. Room, age and the
+ * shrinker are left out: they release objects that are ready, or that nobody waits for.
  *
  * Each CPU has a list, under its lock: one step. Readers are sections of RCU. A grace period
  * begins when somebody has asked for it, or by itself, and ends when all sections have ended
  * that it found. A cookie is the number of grace periods that must have ended; which one
- * depends on whether one is on its way.
+ * depends on whether one is on its way. Some end without a cookie that shows it, MISSES at
+ * most: a normal and an expedited one had begun while the other one was on its way.
  *
  * Checked: no object becomes ready while a section goes on that could have found it; the
  * segments are enough; where objects are left, the worker is to come; and what waits has been
- * asked for, so that it becomes ready on an idle machine.
+ * asked for, so that it becomes ready on an idle machine. After a miss that is for the worker,
+ * which asks again: with LIVE, no run goes on for ever. The worker of one would.
  */
 #ifndef NC
 #define NC		2	/* CPUs that enqueue */
@@ -26,6 +28,10 @@
 #define BATCH		1
 #endif
 
+#ifndef MISSES
+#define MISSES		1
+#endif
+
 #define BIT(id)		(1 << (id))
 #define PACE_STOPPED	0
 #define PACE_SLOW	1
@@ -35,6 +41,7 @@ byte ended;			/* grace periods */
 bool on_its_way;
 byte found;			/* by the one on its way: a set of readers */
 byte asked;			/* for so many */
+byte misses = MISSES;
 byte sections;			/* a set of readers */
 
 #define cookie_now	(ended + (on_its_way -> 2 : 1))
@@ -57,7 +64,8 @@ byte left;			/* who enqueues still */
 
 #define nobody_sees_it		(!waiting_seen0[l])
 #define worker_is_to_come	(left || tick || at_work || !nr_of(l))
-#define is_asked_for		(left || !nr_waiting[l] || last_cookie(l) <= asked)
+#define is_asked_for		(left || misses < MISSES || !nr_waiting[l] || \
+				 last_cookie(l) <= asked)
 
 proctype reader(byte me)
 {
@@ -92,6 +100,11 @@ end:	do
 			found = sections
 		}
 	:: atomic { on_its_way && !found -> on_its_way = false; ended++ }
+	:: atomic { on_its_way && !found && misses ->
+			on_its_way = false;
+			misses--;
+			asked = (asked > ended -> asked - 1 : asked)
+		}
 	od
 }
 
@@ -155,9 +168,24 @@ inline reuse_set_pace(to)
 	fi
 }
 
+/* Under the locks of both. */
+inline hand_over()
+{
+	l = NC - 1 - l;
+	reuse_poll();
+	objects_moved = ready[l];
+	ready[l] = 0;
+	if
+	:: !objects_moved && !nr_waiting[l] -> reuse_close()
+	:: else
+	fi;
+	l = NC - 1 - l;
+	ready[l] = objects_moved
+}
+
 proctype cpu(byte l)
 {
-	byte objects, wanted;
+	byte objects, wanted, objects_moved;
 	bool ask;
 
 	do
@@ -187,11 +215,19 @@ proctype cpu(byte l)
 				fi
 			:: else
 			fi;
+			objects_moved = 0;
+			if
+			:: NC == 2 && !ready[l] && !ask -> hand_over()
+			:: else
+			fi;
 			if
 			:: ready[l] -> ready[l]--
 			:: else
-			fi
+			fi;
+			wanted = (objects_moved && nr_of(l) && PACE_SLOW > pace -> PACE_SLOW :
+				  PACE_STOPPED)
 		}
+		reuse_set_pace(wanted);
 		reuse_ask();
 		if
 		:: objects == OBJECTS -> break
@@ -214,7 +250,8 @@ end:	do
 		l = 0;
 		do
 		:: l < NC ->
-			atomic { reuse_poll(); reuse_close() }
+			/* those that wait for long, once more */
+			atomic { reuse_poll(); reuse_close(); ask = ask || nr_waiting[l] }
 			reuse_ask();
 			/* C */
 			atomic {

@@ -160,7 +160,7 @@ quick)
 		grep -q '^# quick$' "$f" && mutant "$f"
 	done ;;
 all)
-	say "litmus tests (20 s), small models (1 min), mutants (3 min), large models (6 min)"
+	say "litmus tests (20 s), small models (1 min), mutants (3 min), large models (10 min)"
 	check_letters
 	litmus
 	optimize=-O1 configs quick

@@ -76,6 +76,7 @@ struct rrt_torture {
 #define RRT_STATE	_IOR('Q', 4, struct rrt_state)
 #define RRT_READER_IN	_IO('Q', 5)	/* a reader is in its section until RRT_READER_OUT */
 #define RRT_READER_OUT	_IO('Q', 6)
+#define RRT_READER_RESTS _IO('Q', 12)	/* ... or so, and its task stays until then */
 #define RRT_DRAIN	_IO('Q', 7)
 #define RRT_DESTROY	_IO('Q', 8)
 #define RRT_TORTURE	_IOWR('Q', 9, struct rrt_torture)

@@ -242,6 +242,11 @@ static int reader(void *arg)
 
 	complete(&r->reader_is_in);
 	while (!kthread_should_stop()) {
+		if (kthread_should_park()) {
+			rrt_read_unlock(r, idx);
+			kthread_parkme();
+			idx = rrt_read_lock(r);
+		}
 		if (r->setup.flavour == RRT_SRCU)
 			msleep(20);
 		else
@@ -269,6 +274,18 @@ static int reader_in(struct rrt *r)
 	r->reader = task;
 	wake_up_process(task);
 	wait_for_completion(&r->reader_is_in);
+	return 0;
+}
+
+/* It stays as a task: one that exits asks for a grace period. Until RRT_READER_OUT. */
+static int reader_rests(struct rrt *r)
+{
+	struct task_struct *task = xchg(&r->reader, NULL);
+
+	if (!task)
+		return -ENOENT;
+	kthread_park(task);
+	WRITE_ONCE(r->reader, task);
 	return 0;
 }
 
@@ -390,6 +407,8 @@ static int with_lock(struct rrt *r, unsigned int cmd, union rrt_args *a)
 	switch (cmd) {
 	case RRT_READER_IN:
 		return reader_in(r);
+	case RRT_READER_RESTS:
+		return reader_rests(r);
 	case RRT_DESTROY:
 		destroy(r);
 		return 0;
