@@ -151,7 +151,8 @@ void unfair_rwsem_expedite(struct unfair_rwsem *sem)
 	set_expedite(e, (struct expedite) {
 		.sem = sem,
 		.task = get_task_struct(current),
-		.level = level_to_lend(sem),
+		/* what it was lent ends with another lock */
+		.level = own_level_to_lend(sem),
 		.nested = 1,
 	});
 	raw_spin_lock_irq(&sem->wait_lock);

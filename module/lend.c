@@ -24,7 +24,8 @@
  *
  * What was lent is told from what somebody else has set by policy, priority and the
  * reset-on-fork flag. What is not as we left it stays, now and when the loan ends; what
- * is still as we left it comes off.
+ * is still as we left it comes off. So does what anybody may have made of it: the kernel
+ * lets a user lower the priority of a task, and a lent one goes a long way down.
  *
  * SCHED_FIFO is lent for lend_fifo_us on a CPU, then a nice value until the loan ends.
  * A kernel thread, woken by a timer, sees to that; the same one looks at expedited locks.
@@ -34,13 +35,17 @@
  * Peter Zijlstra when a reader-unfair rwsem was proposed in 2022. Expedite is named
  * after rcu_expedite_gp().
  */
+#include <linux/cred.h>
 #include <linux/hrtimer.h>
 #include <linux/kthread.h>
 #include <linux/ktime.h>
 #include <linux/module.h>
 #include <linux/sched/deadline.h>
+#include <linux/sched/prio.h>
 #include <linux/sched/rt.h>
+#include <linux/sched/signal.h>
 #include <linux/sched/task.h>
+#include <linux/user_namespace.h>
 #include <uapi/linux/sched/types.h>
 
 #include "compat.h"
@@ -72,8 +77,8 @@ MODULE_PARM_DESC(lend_period_us,
 
 struct loan {
 	const struct unfair_rwsem	*sem;
-	struct lend_level		level;
-	bool				of_section;	/* it expedites sem: no release ends it */
+	struct lend_level		level;		/* as long as it holds sem */
+	struct lend_level		section;	/* as long as it expedites sem */
 };
 
 /* What a task has, as far as we change it. */
@@ -83,6 +88,7 @@ struct sched_values {
 	int	nice;
 	bool	reset_on_fork;
 	u64	slice;			/* 0: not its own */
+	u64	timer_slack;		/* ns */
 };
 
 struct borrower {
@@ -134,6 +140,37 @@ static bool same_level(struct lend_level a, struct lend_level b)
 	return a.rt == b.rt && a.nice == b.nice;
 }
 
+static struct sched_values values_of(struct task_struct *task)
+{
+	return (struct sched_values) {
+		.policy = READ_ONCE(task->policy),
+		.rt_priority = task->rt_priority,
+		.nice = task_nice(task),
+		.reset_on_fork = task->sched_reset_on_fork,
+		.slice = compat_custom_slice(task),
+		.timer_slack = READ_ONCE(task->timer_slack_ns),
+	};
+}
+
+static struct lend_level level_of(const struct unfair_rwsem *sem, const struct sched_values *v)
+{
+	/* may be set meanwhile: a byte of a word that has other fields */
+	unsigned int mode = data_race(+sem->lend) ?: READ_ONCE(lend.value);
+	struct lend_level level = { .nice = v->nice };
+
+	if (mode == UNFAIR_LEND_OFF || v->policy == SCHED_IDLE)
+		return LEND_NOTHING;
+	if (mode == UNFAIR_LEND_FULL) {
+		if (v->policy == SCHED_DEADLINE)
+			level.rt = MAX_RT_PRIO - 1;
+		else if (v->rt_priority)
+			level.rt = v->rt_priority;
+		else if (level.nice <= 0)
+			level.rt = 1;
+	}
+	return level;
+}
+
 /**
  * level_to_lend() - what the caller lends to the holders of @sem
  * @sem: the semaphore
@@ -146,35 +183,12 @@ static bool same_level(struct lend_level a, struct lend_level b)
  */
 struct lend_level level_to_lend(const struct unfair_rwsem *sem)
 {
-	/* may be set meanwhile: a byte of a word that has other fields */
-	unsigned int mode = data_race(+sem->lend) ?: READ_ONCE(lend.value);
-	struct lend_level level = { .nice = task_nice(current) };
+	struct sched_values v = values_of(current);
 
-	if (mode == UNFAIR_LEND_OFF || current->policy == SCHED_IDLE)
-		return LEND_NOTHING;
-	if (mode == UNFAIR_LEND_FULL) {
-		if (current->policy == SCHED_DEADLINE)
-			level.rt = MAX_RT_PRIO - 1;
-		else if (current->rt_priority)
-			level.rt = current->rt_priority;
-		else if (level.nice <= 0)
-			level.rt = 1;
-	}
-	return level;
+	return level_of(sem, &v);
 }
 
 /* --- setting priorities -------------------------------------------------- */
-
-static struct sched_values values_of(struct task_struct *task)
-{
-	return (struct sched_values) {
-		.policy = READ_ONCE(task->policy),
-		.rt_priority = task->rt_priority,
-		.nice = task_nice(task),
-		.reset_on_fork = task->sched_reset_on_fork,
-		.slice = compat_custom_slice(task),
-	};
-}
 
 static int set_values(struct task_struct *task, const struct sched_values *v)
 {
@@ -198,6 +212,22 @@ static int set_values(struct task_struct *task, const struct sched_values *v)
 static bool is_rt_policy(int policy)
 {
 	return policy == SCHED_FIFO || policy == SCHED_RR;
+}
+
+/*
+ * From @from back to what it had. A real-time policy has taken more than that: the slack of
+ * its timers, since 6.12, and of RLIMIT_RTTIME, which is counted until a real-time task sleeps.
+ */
+static int return_to(struct task_struct *task, const struct sched_values *from,
+		     const struct sched_values *own)
+{
+	int ret = set_values(task, own);
+
+	if (!ret && is_rt_policy(from->policy) && !is_rt_policy(own->policy)) {
+		WRITE_ONCE(task->timer_slack_ns, own->timer_slack);
+		WRITE_ONCE(task->rt.timeout, 0);
+	}
+	return ret;
 }
 
 /* Is that as we left it? */
@@ -230,6 +260,53 @@ static struct sched_values values_at(const struct borrower *b, struct lend_level
 	return v;
 }
 
+static int rank_of(const struct sched_values *v)
+{
+	if (v->policy == SCHED_DEADLINE)
+		return MAX_RT_PRIO;
+	if (is_rt_policy(v->policy))
+		return v->rt_priority;
+	return v->policy == SCHED_IDLE ? -1 : 0;
+}
+
+/* As the kernel asks it of whoever sets a priority. */
+static bool may_set_any(struct task_struct *task)
+{
+	const struct cred *cred;
+	bool may;
+
+	rcu_read_lock();
+	cred = __task_cred(task);
+	may = cred->user_ns == &init_user_ns && cap_raised(cred->cap_effective, CAP_SYS_NICE);
+	rcu_read_unlock();
+	return may;
+}
+
+/*
+ * May what somebody else has set stay? By whom it was is not known, and anybody may lower what
+ * was lent to what is still more than the task's own. It may if it is no more than that; or
+ * more than what was lent, which takes a privilege; or if the task could have had it by itself.
+ */
+static bool nice_may_stay(const struct borrower *b, const struct sched_values *v)
+{
+	return v->nice >= b->own.nice || v->nice < b->lent.nice ||
+	       nice_to_rlimit(v->nice) <= task_rlimit(b->task, RLIMIT_NICE) ||
+	       may_set_any(b->task);
+}
+
+static bool policy_may_stay(const struct borrower *b, const struct sched_values *v)
+{
+	int rank = rank_of(v);
+
+	/* nor is the flag taken off without a privilege */
+	if (rank <= rank_of(&b->own) || rank > rank_of(&b->lent) || !v->reset_on_fork)
+		return true;
+	if (rank > 0 ? rank <= task_rlimit(b->task, RLIMIT_RTPRIO) :
+		       nice_to_rlimit(v->nice) <= task_rlimit(b->task, RLIMIT_NICE))
+		return true;
+	return may_set_any(b->task);
+}
+
 /*
  * Somebody else has changed @b to @v. renice leaves our policy and flag where they are,
  * and chrt our nice value.
@@ -238,11 +315,11 @@ static int take_back_the_rest(struct borrower *b, const struct sched_values *v)
 {
 	struct sched_values own = b->own;
 
-	if (has_lent_policy(b, v)) {
+	if (v->nice != b->lent.nice && nice_may_stay(b, v))
 		own.nice = v->nice;
-		return set_values(b->task, &own);
-	}
-	if (v->nice == b->lent.nice && v->nice != own.nice)
+	if (has_lent_policy(b, v) || !policy_may_stay(b, v))
+		return return_to(b->task, v, &own);
+	if (v->nice != own.nice)
 		set_user_nice(b->task, own.nice);
 	return 0;
 }
@@ -250,35 +327,38 @@ static int take_back_the_rest(struct borrower *b, const struct sched_values *v)
 /* Makes @b's priority what @level says. Its settler calls it, without a lock. */
 static void apply_level(struct borrower *b, struct lend_level level)
 {
-	struct sched_values v = values_of(b->task);
+	struct sched_values was = values_of(b->task), v;
 
 	if (b->left_alone)
 		return;
 	if (!lends(b->now)) {
 		/* it has become one since: not to be changed */
-		b->left_alone = v.policy == SCHED_DEADLINE;
+		b->left_alone = was.policy == SCHED_DEADLINE;
 		if (b->left_alone)
 			return;
-		b->own = v;
-	} else if (!is_as_lent(b, &v)) {
+		b->own = was;
+	} else if (!is_as_lent(b, &was)) {
 		b->left_alone = true;
 		count_event(NULL, EV_LEFT_ALONE);
-		if (take_back_the_rest(b, &v))
+		if (take_back_the_rest(b, &was))
 			count_event(NULL, EV_LEND_FAILED);
 		return;
-	} else if (is_rt_policy(v.policy) && !is_rt_policy(b->own.policy)) {
-		/* reniced meanwhile: it shows when SCHED_FIFO ends */
-		b->own.nice = v.nice;
+	} else if (was.nice != b->lent.nice && nice_may_stay(b, &was)) {
+		/* reniced under SCHED_FIFO: it shows when that ends */
+		b->own.nice = was.nice;
 	}
-	v = b->own;
-	if (lends(level))
-		v = values_at(b, level);
-	if (set_values(b->task, &v)) {
+	if (!is_rt_policy(was.policy))
+		b->own.timer_slack = was.timer_slack;
+	v = lends(level) ? values_at(b, level) : b->own;
+	if (return_to(b->task, &was, &v)) {
 		count_event(NULL, EV_LEND_FAILED);
 		b->left_alone = !lends(b->now);
 		return;
 	}
 	b->lent = v;
+	/* which no real-time policy changes, not even if a nice value was lent before */
+	if (is_rt_policy(v.policy))
+		b->lent.nice = was.nice;
 	if (lends(level))
 		trace_unfair_lend(b->task, v.policy, v.rt_priority, v.nice);
 	else
@@ -293,7 +373,8 @@ static struct lend_level level_of_loans(struct borrower *b)
 	lockdep_assert_held(&lend_lock);
 	for (i = 0; i < MAX_LOANS; i++)
 		if (b->loan[i].sem)
-			level = higher_level(level, b->loan[i].level);
+			level = higher_level(level, higher_level(b->loan[i].level,
+								 b->loan[i].section));
 	if (b->fifo_spent)
 		level.rt = 0;
 	return level;
@@ -326,22 +407,18 @@ static void start_fifo_timer(u64 end)
 /* Most loans end long before their time: nobody is woken for these. */
 static enum hrtimer_restart fifo_timeout(struct hrtimer *timer)
 {
-	enum hrtimer_restart restart = HRTIMER_NORESTART;
 	unsigned long irqflags;
 	u64 next;
 
 	raw_spin_lock_irqsave(&lend_lock, irqflags);
 	next = next_end();
-	if (!next) {
-		fifo_timed = false;
-	} else if (next <= ktime_get_ns()) {
+	/* the watcher may have started it again meanwhile: it is not ours to change here */
+	if (next && next <= ktime_get_ns())
 		wake_up_process(watcher);
-	} else {
-		hrtimer_set_expires(timer, ns_to_ktime(next));
-		restart = HRTIMER_RESTART;
-	}
+	else
+		start_fifo_timer(next);
 	raw_spin_unlock_irqrestore(&lend_lock, irqflags);
-	return restart;
+	return HRTIMER_NORESTART;
 }
 
 static u64 cpu_time(const struct task_struct *task)
@@ -437,6 +514,28 @@ static struct borrower *find_borrower(const struct task_struct *task)
 	return NULL;
 }
 
+/**
+ * own_level_to_lend() - the same, without what the caller was lent itself
+ * @sem: the semaphore
+ *
+ * Return: the level.
+ */
+struct lend_level own_level_to_lend(const struct unfair_rwsem *sem)
+{
+	struct sched_values v = values_of(current);
+	const struct borrower *b;
+	unsigned long irqflags;
+
+	raw_spin_lock_irqsave(&lend_lock, irqflags);
+	b = find_borrower(current);
+	/* known once what was lent has been set; its settler may be about to change these */
+	if (b && lends(b->now) && !data_race(b->left_alone))
+		/* as of before or after a renice */
+		v = data_race(b->own);
+	raw_spin_unlock_irqrestore(&lend_lock, irqflags);
+	return level_of(sem, &v);
+}
+
 static struct borrower *new_borrower(struct task_struct *task)
 {
 	unsigned int i;
@@ -461,6 +560,14 @@ static struct loan *find_loan(struct borrower *b, const struct unfair_rwsem *sem
 		if (b->loan[i].sem == sem)
 			return &b->loan[i];
 	return NULL;
+}
+
+static void end_if_empty(struct loan *loan)
+{
+	if (lends(loan->level) || lends(loan->section))
+		return;
+	count_event(loan->sem, EV_RETURNED);
+	*loan = (struct loan){ };
 }
 
 static void settle_later(struct borrower *b, struct settlement *todo)
@@ -510,11 +617,13 @@ static void note_loan(struct unfair_rwsem *sem, struct task_struct *task,
 			count_event(sem, EV_LEND_FAILED);
 			goto out;
 		}
-		*loan = (struct loan){ .sem = sem, .level = LEND_NOTHING };
+		*loan = (struct loan){ sem, LEND_NOTHING, LEND_NOTHING };
 		count_event(sem, EV_LENT);
 	}
-	loan->level = higher_level(loan->level, level);
-	loan->of_section |= of_section;
+	if (of_section)
+		loan->section = level;
+	else
+		loan->level = higher_level(loan->level, level);
 	if (!same_level(level_of_loans(b), b->now)) {
 		settle_later(b, todo);
 		expect_to_run(task, todo);
@@ -617,9 +726,12 @@ void give_back(struct unfair_rwsem *sem, struct task_struct *task, bool section,
 	raw_spin_lock(&lend_lock);
 	b = find_borrower(task);
 	loan = b ? find_loan(b, sem) : NULL;
-	if (loan && loan->of_section == section) {
-		*loan = (struct loan){ };
-		count_event(sem, EV_RETURNED);
+	if (loan && section)
+		loan->section = LEND_NOTHING;
+	else if (loan)
+		loan->level = LEND_NOTHING;
+	if (loan) {
+		end_if_empty(loan);
 		settle_later(b, todo);
 	}
 	raw_spin_unlock(&lend_lock);
@@ -644,17 +756,15 @@ bool relevel_loans(struct unfair_rwsem *sem, struct lend_level level, struct set
 		struct borrower *b = &borrowers[i];
 		struct loan *loan = b->task ? find_loan(b, sem) : NULL;
 
-		if (!loan || same_level(loan->level, level))
+		/* not of one that only expedites it */
+		if (!loan || !lends(loan->level) || same_level(loan->level, level))
 			continue;
 		if (todo->nr == MAX_LENT_AT_ONCE) {
 			more = true;
 			break;
 		}
 		loan->level = level;
-		if (!lends(level)) {
-			loan->sem = NULL;
-			count_event(sem, EV_RETURNED);
-		}
+		end_if_empty(loan);
 		settle_later(b, todo);
 	}
 	raw_spin_unlock(&lend_lock);

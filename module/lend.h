@@ -28,6 +28,7 @@ struct settlement {
 };
 
 struct lend_level level_to_lend(const struct unfair_rwsem *sem);
+struct lend_level own_level_to_lend(const struct unfair_rwsem *sem);
 bool lends(struct lend_level level);
 struct lend_level higher_level(struct lend_level a, struct lend_level b);
 

@@ -93,7 +93,8 @@ static bool add_reader(struct task_struct *task, u32 since, void *arg)
 	return add_party(a->parties, (struct party) {
 		.sem = a->sem,
 		.task = task,
-		.since = ktime_get_ns() - jiffies_to_nsecs((u32)jiffies - since),
+		/* not jiffies_to_nsecs(), which has microseconds in 32 bits within */
+		.since = ktime_get_ns() - (u64)((u32)jiffies - since) * TICK_NSEC,
 		.class = a->sem->class,
 	});
 }

@@ -213,9 +213,12 @@ static void look_for_holdup(struct unfair_rwsem *sem, struct waiter *w, struct w
 	if (wait->reported || now - w->since < after)
 		return;
 	wait->reported = true;
+	/* a console is slow: meanwhile it is one that was called and did not come */
+	w->called = now - time_to_come(w) - 1;
 	raw_spin_unlock_irqrestore(&sem->wait_lock, *irqflags);
 	report_holdup(sem, &wait->split, now - w->since);
 	raw_spin_lock_irqsave(&sem->wait_lock, *irqflags);
+	w->called = 0;
 }
 
 /**

@@ -20,6 +20,8 @@
 #define BLIND_SPIN_NS	20000
 /* A waiter looks at holders that it has lent to after so many periods, at last. */
 #define LEND_BACKOFF	8
+/* ... and one that has nobody to lend to, whether it has now, after so many. */
+#define LEND_SELDOM	32
 /* After that, a waiter is left to the hung task detector. */
 #define LAST_RECHECK	(30 * HZ)
 
@@ -231,8 +233,11 @@ static u64 lend_nap(struct unfair_rwsem *sem, const struct waiter *w, struct wai
 {
 	u64 period = lend_period_ns();
 
-	if (!lends(w->lent) || !is_held(atomic_long_read(&sem->word)))
+	if (!lends(level_to_lend(sem)))
 		return 0;
+	/* the writer that is before it may give up, or is about to own the lock */
+	if (!lends(w->lent) || !is_held(atomic_long_read(&sem->word)))
+		return LEND_SELDOM * period;
 	/* those that sleep on something else need no more than they have */
 	wait->lend_nap = wait->lend_nap ? min(2 * wait->lend_nap, LEND_BACKOFF * period) : period;
 	return wait->lend_nap;

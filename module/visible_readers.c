@@ -136,14 +136,18 @@ static bool read_biased(struct unfair_rwsem *sem)
 	__unfair_name_reader(s);
 	/*
 	 * A: pairs with slot_task(). B: pairs with C: either we see here that BIAS is
-	 * gone, or the writer that takes it off sees the slot. It is also the lock's
-	 * ACQUIRE. A full barrier with the store in it is the cheapest one.
+	 * gone, or the writer that takes it off sees the slot. A full barrier with the
+	 * store in it is the cheapest one. What is seen here is also the lock's ACQUIRE:
+	 * since the first look a writer may have come and gone, and BIAS be set anew.
 	 */
 	xchg(&s->sem, v);
-	if (likely(is_biased(atomic_long_read(&sem->word))))
+	if (likely(is_biased(atomic_long_read_acquire(&sem->word))))
 		return true;
-	/* revoked; if the writer has counted us meanwhile, we do hold it */
-	return !try_cmpxchg(&s->sem, &v, 0UL);
+	if (try_cmpxchg(&s->sem, &v, 0UL))
+		return false;
+	/* revoked, and the writer has counted us meanwhile: we do hold it; also of B */
+	smp_acquire__after_ctrl_dep();
+	return true;
 }
 
 /* A reader that found others in. */

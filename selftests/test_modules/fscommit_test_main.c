@@ -182,15 +182,17 @@ static int do_lock_within(struct fct_file *f, struct fct_op *op)
 	struct file *file = fget(op->outer);
 	struct fct_file *outer;
 	int ret = -EINVAL;
+	bool itself;
 
 	if (!file)
 		return -EBADF;
 	if (file->f_op != &fct_fops)
 		goto out;
 	outer = file->private_data;
+	itself = outer == f && op->flags & FCT_OUTER_EXPEDITE;
 	/* the older one outside, always, or two programs could lock each other out */
-	if (!smp_load_acquire(&outer->ops) || outer->type != FCT_UNFAIR || outer->nr >= f->nr ||
-	    op->subclass == FCT_OUTER_SUBCLASS)
+	if (!smp_load_acquire(&outer->ops) || outer->type != FCT_UNFAIR ||
+	    (outer->nr >= f->nr && !itself) || op->subclass == FCT_OUTER_SUBCLASS)
 		goto out;
 	if (op->flags & FCT_OUTER_EXPEDITE) {
 		scoped_guard(unfair_rwsem_expedite, &outer->lock.unfair) {

@@ -39,6 +39,7 @@
 struct job {
 	__u32 mode, how, hold, hold_us, timeout_ms, id, flags, outer;
 	int policy, prio, nice;		/* SCHED_OTHER, -, 0 */
+	uid_t uid;			/* not 0: that user's */
 	int cpu;			/* from 1: pinned to CPU cpu - 1; 0: anywhere */
 	const char *cgroup;		/* a folder */
 	int repeat;			/* so many times; 0 and 1: once */
@@ -179,6 +180,12 @@ static inline void prepare(const struct job *j)
 		_exit(1);
 	if (j->policy && sched_setscheduler(0, j->policy, &p))
 		_exit(1);
+	if (j->uid) {
+		if (setuid(j->uid))
+			_exit(1);
+		/* which setuid() takes back */
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+	}
 }
 
 static void ignore_signal(int sig)
@@ -274,15 +281,29 @@ static inline double seconds(void)
 /* While a CPU is kept from everybody, so may be a timer that went there. */
 static bool timers_may_fail;
 
+/* Who is waited for may be of the lowest priority, and have this CPU only. */
+static inline void stay_awake_until(double end)
+{
+	struct sched_param p = { };
+
+	sched_setscheduler(0, SCHED_IDLE, &p);
+	while (seconds() < end)
+		sched_yield();
+	sched_setscheduler(0, SCHED_OTHER, &p);
+}
+
 static inline void sleep_ms(long ms)
 {
 	struct timespec t = { ms / 1000, ms % 1000 * 1000000 };
 	double end = seconds() + ms / 1e3;
 
-	if (!timers_may_fail)
+	if (timers_may_fail) {
+		stay_awake_until(end);
+		return;
+	}
+	do
 		nanosleep(&t, NULL);
-	while (seconds() < end)
-		sched_yield();
+	while (seconds() < end);
 }
 
 /* Until @cond, or for 10 s: far longer than it takes, then the test fails. */

@@ -160,7 +160,7 @@ static double duration(void)
 {
 	const char *s = getenv("FUZZ_SECONDS");
 
-	return s && atof(s) > 0 ? atof(s) : 4;
+	return s && atof(s) > 0 ? atof(s) : 2;
 }
 
 FIXTURE(fuzz_files) { struct lockers l; };

@@ -217,6 +217,19 @@ TEST_F_TIMEOUT(g5_lent_priority, lent_and_given_back, 60)
 	set_param("lend_fifo_us", "10000");
 }
 
+/* A holder that was lent to releases, and has what it had before: it takes it once more. */
+static int left_with(int fd, struct task *holder, struct priority own)
+{
+	go(fd, 0);
+	CHECK(reached(atomic_load(&holder->done) == 1 && state(fd).readers == 1 &&
+		      is_asleep(holder)));
+	if (!has_own(holder->pid, own))
+		return say_left(holder->pid);
+	go(fd, 0);
+	CHECK(!finish(holder));
+	return 0;
+}
+
 /* Neither a policy nor a nice value. */
 #define KEEP	100
 
@@ -226,6 +239,7 @@ static int changed_meanwhile(int fd, __u32 mode, struct job holder_job, int poli
 {
 	struct sched_param param = { .sched_priority = rt };
 	struct task *holder, *w;
+	int ret;
 
 	set_lend(fd, mode);
 	holder_job.repeat = 2;
@@ -238,16 +252,10 @@ static int changed_meanwhile(int fd, __u32 mode, struct job holder_job, int poli
 		CHECK(!setpriority(PRIO_PROCESS, holder->pid, nice));
 	if (policy != KEEP)
 		CHECK(!sched_setscheduler(holder->pid, policy, &param));
-	go(fd, 0);
-	CHECK(reached(atomic_load(&holder->done) == 1 && state(fd).readers == 1 &&
-		      is_asleep(holder)));
-	if (!has_own(holder->pid, own))
-		return say_left(holder->pid);
-	go(fd, 0);
-	CHECK(!finish(holder));
-	CHECK(!finish(w));
+	ret = left_with(fd, holder, own);
+	CHECK(ret || !finish(w));
 	set_lend(fd, LEND_DEFAULT);
-	return 0;
+	return ret;
 }
 
 TEST_F_TIMEOUT(g5_lent_priority, what_others_set_wins, 60)
@@ -272,6 +280,176 @@ TEST_F_TIMEOUT(g5_lent_priority, what_others_set_wins, 60)
 				       P(SCHED_BATCH, 0, 19)));
 	EXPECT_EQ(0, changed_meanwhile(fd, LEND_NICE, nice19, SCHED_RR, 3, KEEP,
 				       P(SCHED_RR, 3, 19)));
+	set_param("lend_fifo_us", "10000");
+}
+
+#define NOBODY	65534
+
+/* That user lowers what was lent to its task, as the kernel lets it. */
+static int lowered_by_its_user(pid_t pid, int policy, int rt, int nice)
+{
+	pid_t child;
+	int status;
+
+	fflush(NULL);
+	child = fork();
+	if (!child) {
+		struct sched_param param = { .sched_priority = rt };
+
+		prepare(&(struct job){ .uid = NOBODY });
+		if (rt)
+			_exit(sched_setparam(pid, &param) ? errno : 0);
+		if (policy != KEEP)
+			_exit(sched_setscheduler(pid, policy | SCHED_RESET_ON_FORK, &param) ?
+			      errno : 0);
+		_exit(setpriority(PRIO_PROCESS, pid, nice) ? errno : 0);
+	}
+	waitpid(child, &status, 0);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static int lowered_meanwhile(int fd, __u32 mode, struct job holder_job, struct job waiter_job,
+			     struct priority lent, int policy, int rt, int nice,
+			     struct priority own)
+{
+	struct task *holder, *w;
+	int ret;
+
+	set_lend(fd, mode);
+	holder_job.repeat = 2;
+	holder_job.uid = NOBODY;
+	holder = hold_until_go(fd, FCT_READ, holder_job);
+	CHECK(holder);
+	waiter_job.mode = FCT_WRITE;
+	w = start(fd, waiter_job);
+	CHECK(reached(is(holder->pid, lent.policy, lent.rt, lent.nice)));
+	CHECK(!lowered_by_its_user(holder->pid, policy, rt, nice));
+	ret = left_with(fd, holder, own);
+	CHECK(ret || !finish(w));
+	set_lend(fd, LEND_DEFAULT);
+	return ret;
+}
+
+/* What is less than lent, but more than its own, is not for its user to keep. */
+TEST_F_TIMEOUT(g5_lent_priority, no_user_keeps_what_was_lent, 60)
+{
+	const struct job nice19 = { .nice = 19 }, idle = { .policy = SCHED_IDLE, .nice = 5 };
+	const struct job fifo50 = { .policy = SCHED_FIFO, .prio = 50 }, nice_20 = { .nice = -20 };
+	int fd = self->fd;
+
+	ASSERT_TRUE(set_param("lend_fifo_us", "1000000"));
+	EXPECT_EQ(0, lowered_meanwhile(fd, LEND_FULL, nice19, fifo50, P(SCHED_FIFO, 50, 19),
+				       KEEP, 1, KEEP, P(SCHED_OTHER, 0, 19)));
+	EXPECT_EQ(0, lowered_meanwhile(fd, LEND_NICE, nice19, nice_20, P(SCHED_OTHER, 0, -20),
+				       KEEP, 0, -19, P(SCHED_OTHER, 0, 19)));
+	/* less than its own is */
+	EXPECT_EQ(0, lowered_meanwhile(fd, LEND_NICE, (struct job){ .nice = 5 }, nice_20,
+				       P(SCHED_OTHER, 0, -20), KEEP, 0, 7,
+				       P(SCHED_OTHER, 0, 7)));
+	EXPECT_EQ(0, lowered_meanwhile(fd, LEND_FULL, (struct job){ .nice = 5 }, nice_20,
+				       P(SCHED_FIFO, 1, 5), KEEP, 0, 7, P(SCHED_OTHER, 0, 7)));
+	/* out of SCHED_IDLE; as a nice value, too */
+	EXPECT_EQ(0, lowered_meanwhile(fd, LEND_NICE, idle, nice_20, P(SCHED_OTHER, 0, -20),
+				       SCHED_BATCH, 0, KEEP, P(SCHED_IDLE, 0, 5)));
+	set_param("lend_fifo_us", "10000");
+}
+
+/* SCHED_FIFO leaves the nice value where it is, also one that was lent before. */
+TEST_F_TIMEOUT(g5_lent_priority, nice_value_then_fifo, 60)
+{
+	struct task *holder, *w1, *w2;
+
+	ASSERT_TRUE(set_param("lend_fifo_us", "1000000"));
+	holder = hold_until_go(self->fd, FCT_READ, (struct job){ .nice = 19, .repeat = 2 });
+	ASSERT_NE(NULL, holder);
+	w1 = start(self->fd, (struct job){ .mode = FCT_WRITE, .nice = 5 });
+	ASSERT_REACHED(is(holder->pid, SCHED_OTHER, 0, 5));
+	w2 = start(self->fd, (struct job){ .mode = FCT_WRITE, .how = FCT_KILLABLE });
+	ASSERT_REACHED(is(holder->pid, SCHED_FIFO, 1, 5));
+	EXPECT_EQ(0, left_with(self->fd, holder, P(SCHED_OTHER, 0, 19)));
+	EXPECT_EQ(0, finish(w1));
+	EXPECT_EQ(0, finish(w2));
+
+	/* and the other way round: the one that lends more gives up */
+	holder = hold_until_go(self->fd, FCT_READ, (struct job){ .nice = 19, .repeat = 2 });
+	ASSERT_NE(NULL, holder);
+	w1 = start(self->fd, (struct job){ .mode = FCT_WRITE, .nice = 5 });
+	ASSERT_REACHED(is(holder->pid, SCHED_OTHER, 0, 5));
+	w2 = start(self->fd, (struct job){ .mode = FCT_WRITE, .how = FCT_KILLABLE });
+	ASSERT_REACHED(is(holder->pid, SCHED_FIFO, 1, 5));
+	kill(w2->pid, SIGKILL);
+	EXPECT_EQ(-SIGKILL, finish(w2));
+	ASSERT_REACHED(is(holder->pid, SCHED_OTHER, 0, 5));
+	EXPECT_EQ(0, left_with(self->fd, holder, P(SCHED_OTHER, 0, 19)));
+	EXPECT_EQ(0, finish(w1));
+	set_param("lend_fifo_us", "10000");
+}
+
+/* A real-time policy takes it away, since 6.12. */
+TEST_F(g5_lent_priority, timer_slack_is_given_back)
+{
+	struct task *holder, *w;
+	char path[64], slack[32];
+
+	ASSERT_TRUE(set_param("lend_fifo_us", "1000000"));
+	holder = hold_until_go(self->fd, FCT_READ, (struct job){ .nice = 19, .repeat = 2 });
+	ASSERT_NE(NULL, holder);
+	snprintf(path, sizeof(path), "/proc/%d/timerslack_ns", holder->pid);
+	ASSERT_TRUE(put(path, "1234567"));
+	w = start(self->fd, (struct job){ .mode = FCT_WRITE, .policy = SCHED_FIFO, .prio = 20 });
+	ASSERT_REACHED(is(holder->pid, SCHED_FIFO, 20, 19));
+	go(self->fd, 0);
+	ASSERT_REACHED(atomic_load(&holder->done) == 1 && state(self->fd).readers == 1 &&
+		       is_asleep(holder));
+	get_line(path, slack, sizeof(slack));
+	EXPECT_STREQ("1234567\n", slack);
+	go(self->fd, 0);
+	EXPECT_EQ(0, finish(holder));
+	EXPECT_EQ(0, finish(w));
+	set_param("lend_fifo_us", "10000");
+}
+
+/* A waiter that had nothing to lend, or nobody to lend to, when it came. */
+TEST_F_TIMEOUT(g5_lent_priority, waiter_looks_again, 60)
+{
+	struct task *holder, *w1, *w2;
+	__u32 mode;
+
+	ASSERT_TRUE(set_param("lend_fifo_us", "1000000"));
+	/* one that lends more was before it, and gives up */
+	for (mode = FCT_READ; mode <= FCT_WRITE; mode++) {
+		holder = hold_until_go(self->fd, mode, (struct job){ .nice = 19 });
+		ASSERT_NE(NULL, holder);
+		w2 = start(self->fd, (struct job){ .mode = FCT_WRITE, .how = FCT_KILLABLE,
+						   .policy = SCHED_FIFO, .prio = 30 });
+		ASSERT_REACHED(is(holder->pid, SCHED_FIFO, 30, 19));
+		w1 = start(self->fd, (struct job){ .mode = FCT_WRITE, .policy = SCHED_FIFO,
+						   .prio = 20 });
+		ASSERT_REACHED(state(self->fd).queued_writers == 2 && is_asleep(w1));
+		kill(w2->pid, SIGKILL);
+		EXPECT_EQ(-SIGKILL, finish(w2));
+		EXPECT_TRUE(reached(is(holder->pid, SCHED_FIFO, 20, 19)))
+			TH_LOG("held for %s", mode == FCT_READ ? "reading" : "writing");
+		go(self->fd, 0);
+		EXPECT_EQ(0, finish(w1));
+		EXPECT_EQ(0, finish(holder));
+	}
+	/* a writer of low priority comes to own the lock that it waits for */
+	holder = hold_until_go(self->fd, FCT_READ, (struct job){ });
+	ASSERT_NE(NULL, holder);
+	w1 = start(self->fd, (struct job){ .mode = FCT_WRITE, .nice = 19, .id = 1,
+					   .hold = FCT_UNTIL_GO });
+	ASSERT_REACHED(state(self->fd).queued_writers == 1);
+	w2 = start(self->fd, (struct job){ .mode = FCT_READ });
+	ASSERT_REACHED(state(self->fd).queued_readers == 1 && is_asleep(w2));
+	set_bound(self->fd, 0);
+	go(self->fd, 0);
+	EXPECT_EQ(0, finish(holder));
+	ASSERT_REACHED(state(self->fd).writers == 1);
+	EXPECT_TRUE(reached(is(w1->pid, SCHED_FIFO, 1, 19)));
+	go(self->fd, 1);
+	EXPECT_EQ(0, finish(w1));
+	EXPECT_EQ(0, finish(w2));
 	set_param("lend_fifo_us", "10000");
 }
 

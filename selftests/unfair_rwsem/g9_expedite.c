@@ -276,4 +276,50 @@ TEST_F_TIMEOUT(g9_expedite, committer_has_what_it_lends, 60)
 	set_param("lend_fifo_us", "10000");
 }
 
+#define TRACING	"/sys/kernel/tracing/"
+
+static int traced(const char *event, pid_t pid, int rt)
+{
+	char line[512], who[32], what[32];
+	FILE *f = fopen(TRACING "trace", "r");
+	int n = 0;
+
+	snprintf(who, sizeof(who), " pid=%d ", pid);
+	snprintf(what, sizeof(what), " rt_priority=%d ", rt);
+	while (f && fgets(line, sizeof(line), f))
+		n += strstr(line, event) && strstr(line, who) && strstr(line, what);
+	if (f)
+		fclose(f);
+	return n;
+}
+
+/*
+ * A task that expedites a lock, and holds it, has a loan for each. What waiters lend ends with
+ * the release, and what the section needs with the section.
+ */
+TEST_F_TIMEOUT(g9_expedite, loans_end_each_by_itself, 60)
+{
+	struct task *c, *w;
+
+	if (!put(TRACING "events/fscommit/unfair_lend/enable", "1"))
+		SKIP(return, "no trace events");
+	put(TRACING "trace", "\n");
+	put(TRACING "tracing_on", "1");
+	ASSERT_TRUE(set_param("lend_fifo_us", "1000000"));
+	c = start(self->fd, (struct job){
+		.mode = FCT_WRITE, .hold = FCT_UNTIL_GO, .flags = FCT_OUTER_EXPEDITE,
+		.outer = self->fd });
+	ASSERT_REACHED(state(self->fd).writers == 1 && is_asleep(c) && has_fifo(c, 1));
+	w = start(self->fd, (struct job){ .mode = FCT_WRITE, .policy = SCHED_FIFO, .prio = 50 });
+	ASSERT_REACHED(has_fifo(c, 50));
+	go(self->fd, 0);
+	EXPECT_EQ(0, finish(c));
+	EXPECT_EQ(0, finish(w));
+	put(TRACING "events/fscommit/unfair_lend/enable", "0");
+	EXPECT_EQ(1, traced("unfair_lend:", c->pid, 50));
+	/* before, and once more after the release */
+	EXPECT_EQ(2, traced("unfair_lend:", c->pid, 1));
+	set_param("lend_fifo_us", "10000");
+}
+
 TEST_HARNESS_MAIN
