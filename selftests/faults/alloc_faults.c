@@ -1,15 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Each allocation that fscommit makes fails, one at a time by fail-nth, and then all of them
- * after the first so many bytes: loading it, what drivers call (fault_test.ko), its files
- * in debugfs. Each call either works or says ENOMEM, and afterwards works again.
+ * Each allocation that fscommit makes fails, one at a time, and then all of them after the
+ * first so many bytes: loading it, what drivers call (fault_test.ko), its files in debugfs.
+ * Each call either works or says ENOMEM, and afterwards works again. What leaks is for kmemleak.
  *
- * The kernel's log then has a stack for each failure; sites.sh looks there for each call of
- * an allocator in the source. What leaks is for kmemleak.
+ * Twice, by two means:
  *
- * Needs FAILSLAB, FAULT_INJECTION_DEBUG_FS and the stack filter: what the kernel allocates
- * for itself while a module is loaded may end in a WARN. And fscommit.ko and fault_test.ko
- * in the current folder, both not loaded.
+ * every_site	Each call of an allocator in the source returns nothing, by the parameter
+ *		fault_site of a module that was built with sites.sed. sites.sh looks in the
+ *		kernel's log whether each was there.
+ * alloc_faults	The allocations within, and those of the kernel on behalf of it, by failslab:
+ *		fail-nth, for those with the module on their stack. On User-Mode Linux a stack
+ *		has room for 32 addresses, and old ones among them: it does not see all.
+ *
+ * For failslab it needs FAULT_INJECTION_DEBUG_FS and the stack filter: what the kernel allocates
+ * for itself while a module is loaded may end in a WARN. And fscommit.ko and fault_test.ko in
+ * the current folder, both not loaded.
  */
 #include "../unfair_rwsem/common.h"
 
@@ -17,6 +23,7 @@
 
 #define DEBUGFS	"/sys/kernel/debug/"
 #define RUN	"/sys/module/fault_test/parameters/run"
+#define SITE	"/sys/module/fscommit/parameters/fault_site"
 
 static const char *const caps[] = { "failslab", "fail_page_alloc" };
 
@@ -79,15 +86,20 @@ static void set_range_to(const char *function, const char *module)
 	set_range(from, to);
 }
 
-static int load(const char *file)
+static int load_with(const char *file, const char *params)
 {
 	int fd = open(file, O_RDONLY | O_CLOEXEC), ret;
 
 	if (fd < 0)
 		return errno;
-	ret = syscall(SYS_finit_module, fd, "", 0) ? errno : 0;
+	ret = syscall(SYS_finit_module, fd, params, 0) ? errno : 0;
 	close(fd);
 	return ret;
+}
+
+static int load(const char *file)
+{
+	return load_with(file, "");
 }
 
 static int unload(const char *name)
@@ -122,7 +134,10 @@ static int read_errno(const char *path)
 	return ret;
 }
 
-static int load_it(void)	{ return load("fscommit.ko"); }
+/* the allocation that is to fail while it is loaded */
+static char load_params[32];
+
+static int load_it(void)	{ return load_with("fscommit.ko", load_params); }
 static int unload_it(void)	{ return unload("fscommit"); }
 static int use_roots(void)	{ return put_errno(RUN, "roots"); }
 static int use_queue(void)	{ return put_errno(RUN, "queue"); }
@@ -181,6 +196,34 @@ static int not_yet_failed(void)
 	return atoi(text);
 }
 
+static bool fail_site(int n)
+{
+	char text[16];
+
+	snprintf(text, sizeof(text), "%d", n);
+	snprintf(load_params, sizeof(load_params), "fault_site=%d", n);
+	/* with none it is to be loaded */
+	return access(SITE, F_OK) || put(SITE, text);
+}
+
+/* A module that refused to load has met it. */
+static int site_left(void)
+{
+	char text[16];
+
+	get_line(SITE, text, sizeof(text));
+	return atoi(text);
+}
+
+/* How the n-th one is made to fail, and how many are left until then. */
+struct means {
+	bool (*fail)(int n);
+	int (*left)(void);
+};
+
+static const struct means by_stack = { fail_nth, not_yet_failed };
+static const struct means by_site = { fail_site, site_left };
+
 /* What an operation may say that an allocation of which has failed. 0, or minus the line. */
 static int check_result(const struct operation *op, int ret, struct tally *t)
 {
@@ -193,15 +236,16 @@ static int check_result(const struct operation *op, int ret, struct tally *t)
 	return 0;
 }
 
-static int one_after_the_other(const struct operation *op, struct tally *t)
+static int one_after_the_other(const struct operation *op, const struct means *means,
+			       struct tally *t)
 {
 	int n, ret, left;
 
 	for (n = 1; n < 5000; n++) {
-		CHECK(fail_nth(n));
+		CHECK(means->fail(n));
 		ret = op->run();
-		left = not_yet_failed();
-		CHECK(fail_nth(0));
+		left = means->left();
+		CHECK(means->fail(0));
 		if (left) {
 			/* there was none with that number */
 			CHECK(!ret);
@@ -236,7 +280,7 @@ static int all_after(const struct operation *op, int bytes, struct tally *t)
 static int faults(const struct operation *op)
 {
 	struct tally t = { };
-	int bytes, ret = one_after_the_other(op, &t);
+	int bytes, ret = one_after_the_other(op, &by_stack, &t);
 
 	/* the second step: pointers for some CPUs fit, but not what they point to */
 	for (bytes = 1; !ret && bytes <= 1 << 20; bytes = bytes > 1 ? bytes * 4 : 17)
@@ -263,7 +307,7 @@ FIXTURE_SETUP(alloc_faults)
 	ASSERT_TRUE(set_attr("probability", "0"));
 	ASSERT_TRUE(set_attr("times", "-1"));
 	ASSERT_TRUE(set_attr("task-filter", "Y"));
-	ASSERT_TRUE(set_attr("verbose", "2"));
+	ASSERT_TRUE(set_attr("verbose", "0"));
 	set_attr("stacktrace-depth", "32");
 }
 
@@ -297,6 +341,59 @@ TEST_F_TIMEOUT(alloc_faults, stats, 1200)
 	ASSERT_EQ(0, load("fscommit.ko"));
 	set_range_to(NULL, "[fscommit]");
 	EXPECT_EQ(0, faults(&counting));
+	EXPECT_EQ(0, unload("fscommit"));
+}
+
+FIXTURE(every_site) { };
+
+FIXTURE_SETUP(every_site)
+{
+	bool counts;
+
+	if (access("fscommit.ko", R_OK) || access("fault_test.ko", R_OK))
+		SKIP(return, "no fscommit.ko and fault_test.ko in this folder");
+	load_params[0] = 0;
+	ASSERT_EQ(0, load("fscommit.ko"));
+	counts = !access(SITE, F_OK);
+	ASSERT_EQ(0, unload("fscommit"));
+	if (!counts)
+		SKIP(return, "fscommit.ko was not built with sites.sed");
+}
+
+FIXTURE_TEARDOWN(every_site)
+{
+}
+
+static int sites(const struct operation *op)
+{
+	struct tally t = { };
+	int ret = one_after_the_other(op, &by_site, &t);
+
+	printf("# %s: %d sites, %d times ENOMEM\n", op->name, t.injected, t.refused);
+	return ret;
+}
+
+TEST_F_TIMEOUT(every_site, load, 300)
+{
+	EXPECT_EQ(0, sites(&loading));
+}
+
+TEST_F_TIMEOUT(every_site, use, 300)
+{
+	unsigned int i;
+
+	ASSERT_EQ(0, load("fscommit.ko"));
+	ASSERT_EQ(0, load("fault_test.ko"));
+	for (i = 0; i < sizeof(operations) / sizeof(operations[0]); i++)
+		EXPECT_EQ(0, sites(&operations[i]));
+	EXPECT_EQ(0, unload("fault_test"));
+	EXPECT_EQ(0, unload("fscommit"));
+}
+
+TEST_F_TIMEOUT(every_site, stats, 300)
+{
+	ASSERT_EQ(0, load("fscommit.ko"));
+	EXPECT_EQ(0, sites(&counting));
 	EXPECT_EQ(0, unload("fscommit"));
 }
 

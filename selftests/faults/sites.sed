@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: GPL-2.0
+# Each call of an allocator counts the parameter fault_site down, and the one that makes it 0 has
+# nothing: by what is in front of the call, so that none is missed, whatever it allocates.
+1s|$|\
+extern int fault_site;\
+#define FAULT_SITE(none, call)							\\\
+	(fault_site \&\& !--fault_site ?						\\\
+	 (pr_info("fscommit: none at %s:%d\\n", kbasename(__FILE__), __LINE__), none) : call)\
+#line 2|
+/^MODULE_LICENSE/s|^|int fault_site;\
+module_param(fault_site, int, 0600);\
+|
+s/= ((kv?[mzc]alloc|kvcalloc|(__)?alloc_percpu|alloc_workqueue|shrinker_alloc)\(.*\));$/= FAULT_SITE(NULL, \1);/
+s/= ((kthread_run|debugfs_create_dir)\(.*\));$/= FAULT_SITE(ERR_PTR(-ENOMEM), \1);/
+s/= (ida_alloc\(.*\));$/= FAULT_SITE(-ENOMEM, \1);/
+s/\b(init_srcu_struct\([^()]*\))/FAULT_SITE(-ENOMEM, \1)/
+s/^\t(debugfs_create_file\(.*\));$/\t(void)FAULT_SITE(ERR_PTR(-ENOMEM), \1);/
