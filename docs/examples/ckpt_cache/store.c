@@ -82,46 +82,6 @@ static int load_blocks(struct cache *c, const struct super *s, struct table *tab
 }
 
 /*
- * Opens the file, and reads what it has into @table, which has no block: the later one of its
- * checkpoints, or generation 1 with nothing in it if the file is empty. Of what was read
- * before an error the caller disposes.
- */
-int store_load(struct cache *c, const char *path, struct table *table)
-{
-	struct super *s = kcalloc(2, sizeof(*s), GFP_KERNEL);
-	struct file *file;
-	int ret, i, newest = -1;
-
-	BUILD_BUG_ON(sizeof(*s) != CACHE_BLOCK);
-	if (!s)
-		return -ENOMEM;
-	file = filp_open(path, O_RDWR | O_CREAT | O_LARGEFILE, 0600);
-	ret = PTR_ERR_OR_ZERO(file);
-	if (ret)
-		goto out;
-	c->file = file;
-	for (i = 0; i < 2; i++) {
-		ret = read_at(c, i, &s[i]);
-		if (ret)
-			goto out;
-		if (is_whole(&s[i]) && (newest < 0 || is_later(&s[i], &s[newest])))
-			newest = i;
-	}
-	if (newest >= 0) {
-		c->super = newest;
-		ret = load_blocks(c, &s[newest], table);
-	} else if (i_size_read(file_inode(file))) {
-		/* somebody's file, or both are damaged: not ours to overwrite */
-		ret = -EUCLEAN;
-	} else {
-		table->generation = 1;
-	}
-out:
-	kfree(s);
-	return ret;
-}
-
-/*
  * Writes a table of which nothing changes any more: what is newer than the last checkpoint,
  * wherever it was free, then the superblock. Called under checkpoint_lock alone: operations
  * go on, in the next generation.
@@ -155,6 +115,49 @@ int store_write(struct cache *c, const struct table *table)
 		ret = vfs_fsync(c->file, 1);
 	if (!ret)
 		c->super = !c->super;
+	kfree(s);
+	return ret;
+}
+
+/*
+ * Opens the file, and reads what it has into @table, which has no block: the later one of its
+ * checkpoints, or generation 1 with nothing in it if the file is empty. That is written at once:
+ * blocks without a superblock, as a crash in the first checkpoint would leave them, could be
+ * anybody's. Of what was read before an error the caller disposes.
+ */
+int store_load(struct cache *c, const char *path, struct table *table)
+{
+	struct super *s = kcalloc(2, sizeof(*s), GFP_KERNEL);
+	struct file *file;
+	int ret, i, newest = -1;
+
+	BUILD_BUG_ON(sizeof(*s) != CACHE_BLOCK);
+	if (!s)
+		return -ENOMEM;
+	file = filp_open(path, O_RDWR | O_CREAT | O_LARGEFILE, 0600);
+	ret = PTR_ERR_OR_ZERO(file);
+	if (ret)
+		goto out;
+	c->file = file;
+	for (i = 0; i < 2; i++) {
+		ret = read_at(c, i, &s[i]);
+		if (ret)
+			goto out;
+		if (is_whole(&s[i]) && (newest < 0 || is_later(&s[i], &s[newest])))
+			newest = i;
+	}
+	if (newest >= 0) {
+		c->super = newest;
+		ret = load_blocks(c, &s[newest], table);
+	} else if (i_size_read(file_inode(file))) {
+		/* somebody's file, or both are damaged: not ours to overwrite */
+		ret = -EUCLEAN;
+	} else {
+		table->generation = 1;
+		c->super = 1;
+		ret = store_write(c, table);
+	}
+out:
 	kfree(s);
 	return ret;
 }
