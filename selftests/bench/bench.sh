@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0
-# `make bench`: every figure of the documents. Boots User-Mode Linux (native speed on
+# `make bench`: the figures of the lock, the parts and f2fs. Boots User-Mode Linux (native speed on
 # two CPUs) and stock 6.12 in QEMU (real distribution kernel), one after the other, then
 # draws the plots and writes the report.
 #

@@ -280,10 +280,8 @@ plan_suite()
 # product_files TREE: what an edit of a mutant is for
 product_files()
 {
-	local m=$1/module
-	printf '%s\n' "$m"/unfair_rwsem{.c,_queue.h,_wait.h} \
-		"$m"/{main,visible_readers,lend,expedite,report,stats}.c \
-		"$m"/{commit_root,commit_root_read,share_gate}.c "$m"/commit_roots.h \
-		"$m"/cow_diff{,_debugfs}.c "$m"/rcu_reuse{,_release}.c "$m"/rcu_reuse_lists.h \
-		"$m"/include/linux/*.h
+	local f
+	for f in "$1"/module/*.[ch] "$1"/module/include/linux/*.h; do
+		[[ $f = *.mod.c ]] || printf '%s\n' "$f"
+	done
 }

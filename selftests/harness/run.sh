@@ -155,20 +155,21 @@ run_kernels()
 # that did not come to its end has failed.
 lane()
 {
-	local name=$1 c
+	local name=$1 c start=$SECONDS
 	shift
 	RESULTS=()
 	for c in "$@"; do
 		# shellcheck disable=SC2086 # with its arguments
 		$c
 	done
-	result "$name" lane ok "$SECONDS"
+	result "$name" lane ok $((SECONDS - start))
 	printf '%s\n' "${RESULTS[@]}" >"$LOGS/lane-$name"
 }
 
-# One after the other, or with LANES=3 side by side: emulated guests; the debug kernel, which
-# takes as long as these; the rest. No guest uses all of two CPUs, and no test judges by the
-# clock; but what a test has to see by luck it sees less often on a busy machine.
+# One guest after the other, or with LANES=3 side by side: emulated ones; the debug kernel; the
+# rest. No guest uses all of two CPUs, and no test judges by the clock; but what a test has to
+# see by luck it sees less often on a busy machine. So what builds, or has nothing to do with
+# luck, runs beside them at nice 19, on what they leave of the CPUs.
 emulated=() debug=() native=()
 for k in "${kernels[@]}"; do
 	case $(matrix_field "$k" kind):$k in
@@ -177,19 +178,36 @@ for k in "${kernels[@]}"; do
 	*) emulated+=("$k") ;;
 	esac
 done
+get_kernels()
+{
+	local k
+	for k in "$@"; do
+		# where that fails it is reported by whoever needs it
+		"$HARNESS/kernel.sh" get "$k" >/dev/null || true
+	done
+}
 in_lane()
 {
 	lane "$@" &
-	[ "${LANES:-1}" = 3 ] || wait
+	[ "${LANES:-1}" = 3 ] || wait $!
 }
 [[ ${LANES:-1} = [13] ]] || die "LANES=$LANES: is 1 or 3"
-in_lane emulated "run_kernels ${emulated[*]}" ${meta:+"run_part lint 25"}
-in_lane debug "run_kernels ${debug[*]}" ${meta:+"run_part filesystems 9"}
-in_lane native "run_kernels ${native[*]}" run_all_expected ${meta:+run_meta run_models \
-	"run_part packaging 9" "run_part faults 5" "run_part clang 5"}
+lanes=(emulated debug native)
+if [ -n "${meta:-}" ]; then
+	lanes+=(builds)
+	{
+		renice -n 19 "$BASHPID" >/dev/null
+		lane builds "get_kernels ${native[*]} ${debug[*]}" "run_part lint 25" run_models \
+			"run_part clang 5" "run_part filesystems 9"
+	} &
+fi
+in_lane emulated "run_kernels ${emulated[*]}"
+in_lane debug "run_kernels ${debug[*]}"
+in_lane native "run_kernels ${native[*]}" run_all_expected ${meta:+run_meta \
+	"run_part packaging 9" "run_part faults 5"}
 wait
-for lane in emulated debug native; do
-	[ -e "$LOGS/lane-$lane" ] || { result any "$lane-guests" FAIL 0; continue; }
+for lane in "${lanes[@]}"; do
+	[ -e "$LOGS/lane-$lane" ] || { result any "$lane-lane" FAIL 0; continue; }
 	while read -r kernel name verdict seconds pass fail skip; do
 		case $name in
 		lane) say "  $lane: $seconds s" ;;

@@ -34,7 +34,9 @@ lint_man()
 	mkdir -p "$d"
 	for page in "$TREE"/docs/*.[1-8]; do
 		name=$(basename "$page")
-		mandoc -T lint -W all "$page" 2>/dev/null | sed -E "s|^mandoc: $TREE/||"
+		# which other manuals there are is this machine's
+		mandoc -T lint -W all "$page" 2>/dev/null | sed -E "s|^mandoc: $TREE/||" |
+			{ grep -v 'STYLE: referenced manual not found:' || true; }
 		gcc -O0 -w -static -o "$d/${name%.*}" "$TREE/selftests/bench/${name%.*}.c" || return 1
 		"$d/${name%.*}" --help >"$d/help" || echo "docs/$name:1: --help fails"
 		mandoc -T ascii "$page" | col -bx | grep -E '^     -' >"$d/tags"
