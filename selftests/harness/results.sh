@@ -47,9 +47,16 @@ collect()
 		/^TAP not ok / { fail++ }
 		/^DONE / { done_test($3, $4) }
 		END { if (test != "") done_test(1, 0) }' "$out/result.txt")
-	# what each failed test had to say
-	awk '/^TEST / { t = $2 } /^TAP # .*: ?Expected|^TAP not ok/ { sub(/^TAP /, ""); if (++n <= 20) print "    " t ": " $0 }' \
-		"$out/result.txt" >&2
+	# what each failed test had to say; once more at the end, see print_sum
+	awk '
+		/^TEST / { t = $2; n = 0 }
+		!/^TAP / { next }
+		{ sub(/^TAP /, "") }
+		/^#  RUN / { n = 0 }
+		/^# .*(\.c:[0-9]+:|left with)/ && n < 10 { said[n++] = $0 }
+		/^not ok / { for (i = 0; i < n; i++) print "    " t ": " said[i]
+			     print "    " t ": " $0 }
+		/^(not )?ok / { n = 0 }' "$out/result.txt" | tee "$out/failed" >&2
 	if [ "$(cat "$out/verdict" 2>/dev/null)" = PASS ]; then
 		result "$name" clean ok "$seconds"
 	else
@@ -92,7 +99,13 @@ print_table()
 
 print_sum()
 {
-	[ ${#FAILURES[@]} -eq 0 ] || printf 'failed: %s\n' "${FAILURES[@]}"
+	local f
+	if [ ${#FAILURES[@]} -gt 0 ]; then
+		printf 'failed: %s\n' "${FAILURES[@]}"
+		for f in "$LOGS"/*/failed; do
+			[ ! -s "$f" ] || { echo "$(basename "$(dirname "$f")"):"; head -n 20 "$f"; }
+		done
+	fi
 	printf '%s\n' "${RESULTS[@]}" |
 		awk '{ p += $5; f += $6; s += $7 }
 		     END { printf "%d passed, %d failed, %d skipped\n", p, f, s; exit f > 0 || p == 0 }'
