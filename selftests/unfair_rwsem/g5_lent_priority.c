@@ -155,11 +155,35 @@ TEST_F_TIMEOUT(g5_lent_priority, not_more_than_the_lender_has, 60)
 					  (struct job){ .mode = FCT_WRITE, .nice = -20 }));
 }
 
+/*
+ * A holder releases, and takes it once more: after the writer, however late that is, or it
+ * would be lent to again.
+ */
+static bool has_it_again(int fd, struct task *holder)
+{
+	set_bound(fd, 0);
+	go(fd, 0);
+	return reached(atomic_load(&holder->done) == 1 && state(fd).readers == 1 &&
+		       is_asleep(holder));
+}
+
+/* One that was lent to has what it had before. */
+static int left_with(int fd, struct task *holder, struct priority own)
+{
+	CHECK(has_it_again(fd, holder));
+	if (!has_own(holder->pid, own))
+		return say_left(holder->pid);
+	go(fd, 0);
+	CHECK(!finish(holder));
+	return 0;
+}
+
 /* What it has while it is lent, then its own again; with the lock in between. */
 static int lent_to(int fd, struct job holder_job, struct job writer_job, __u32 mode,
 		   struct priority lent, struct priority own)
 {
 	struct task *holder, *w;
+	int ret;
 
 	set_lend(fd, mode);
 	holder_job.repeat = 2;
@@ -170,17 +194,10 @@ static int lent_to(int fd, struct job holder_job, struct job writer_job, __u32 m
 	w = start(fd, writer_job);
 	CHECK(reached(state(fd).queued_writers == 1 && is_asleep(w)));
 	CHECK(reached(is(holder->pid, lent.policy, lent.rt, lent.nice)));
-	go(fd, 0);
-	/* its second time: it has given back before */
-	CHECK(reached(atomic_load(&holder->done) == 1 && state(fd).readers == 1 &&
-		      is_asleep(holder)));
-	if (!has_own(holder->pid, own))
-		return say_left(holder->pid);
-	go(fd, 0);
-	CHECK(!finish(holder));
-	CHECK(!finish(w));
+	ret = left_with(fd, holder, own);
+	CHECK(ret || !finish(w));
 	set_lend(fd, LEND_DEFAULT);
-	return 0;
+	return ret;
 }
 
 TEST_F_TIMEOUT(g5_lent_priority, lent_and_given_back, 60)
@@ -217,117 +234,96 @@ TEST_F_TIMEOUT(g5_lent_priority, lent_and_given_back, 60)
 	set_param("lend_fifo_us", "10000");
 }
 
-/* A holder that was lent to releases, and has what it had before: it takes it once more. */
-static int left_with(int fd, struct task *holder, struct priority own)
-{
-	go(fd, 0);
-	CHECK(reached(atomic_load(&holder->done) == 1 && state(fd).readers == 1 &&
-		      is_asleep(holder)));
-	if (!has_own(holder->pid, own))
-		return say_left(holder->pid);
-	go(fd, 0);
-	CHECK(!finish(holder));
-	return 0;
-}
-
 /* Neither a policy nor a nice value. */
 #define KEEP	100
-
-/* What somebody else sets while it is lent stays, and the rest is as before. */
-static int changed_meanwhile(int fd, __u32 mode, struct job holder_job, int policy, int rt,
-			     int nice, struct priority own)
-{
-	struct sched_param param = { .sched_priority = rt };
-	struct task *holder, *w;
-	int ret;
-
-	set_lend(fd, mode);
-	holder_job.repeat = 2;
-	holder = hold_until_go(fd, FCT_READ, holder_job);
-	CHECK(holder);
-	w = start(fd, (struct job){ .mode = FCT_WRITE, .nice = -20 });
-	CHECK(reached(mode == LEND_FULL ? is(holder->pid, SCHED_FIFO, 1, holder_job.nice) :
-					  is(holder->pid, SCHED_OTHER, 0, -20)));
-	if (nice != KEEP)
-		CHECK(!setpriority(PRIO_PROCESS, holder->pid, nice));
-	if (policy != KEEP)
-		CHECK(!sched_setscheduler(holder->pid, policy, &param));
-	ret = left_with(fd, holder, own);
-	CHECK(ret || !finish(w));
-	set_lend(fd, LEND_DEFAULT);
-	return ret;
-}
-
-TEST_F_TIMEOUT(g5_lent_priority, what_others_set_wins, 60)
-{
-	const struct job nice19 = { .nice = 19 }, idle = { .policy = SCHED_IDLE, .nice = 5 };
-	int fd = self->fd;
-
-	ASSERT_TRUE(set_param("lend_fifo_us", "1000000"));
-	EXPECT_EQ(0, changed_meanwhile(fd, LEND_FULL, nice19, KEEP, 0, 7, P(SCHED_OTHER, 0, 7)));
-	EXPECT_EQ(0, changed_meanwhile(fd, LEND_FULL, nice19, SCHED_RR, 5, KEEP,
-				       P(SCHED_RR, 5, 19)));
-	EXPECT_EQ(0, changed_meanwhile(fd, LEND_FULL, nice19, SCHED_FIFO, 2, KEEP,
-				       P(SCHED_FIFO, 2, 19)));
-	EXPECT_EQ(0, changed_meanwhile(fd, LEND_FULL, nice19, SCHED_IDLE, 0, KEEP,
-				       P(SCHED_IDLE, 0, 19)));
-	EXPECT_EQ(0, changed_meanwhile(fd, LEND_FULL, idle, KEEP, 0, 7, P(SCHED_IDLE, 0, 7)));
-	EXPECT_EQ(0, changed_meanwhile(fd, LEND_NICE, nice19, KEEP, 0, 7, P(SCHED_OTHER, 0, 7)));
-	EXPECT_EQ(0, changed_meanwhile(fd, LEND_NICE, idle, KEEP, 0, 7, P(SCHED_IDLE, 0, 7)));
-	EXPECT_EQ(0, changed_meanwhile(fd, LEND_NICE, nice19, SCHED_BATCH, 0, 3,
-				       P(SCHED_BATCH, 0, 3)));
-	EXPECT_EQ(0, changed_meanwhile(fd, LEND_NICE, nice19, SCHED_BATCH, 0, KEEP,
-				       P(SCHED_BATCH, 0, 19)));
-	EXPECT_EQ(0, changed_meanwhile(fd, LEND_NICE, nice19, SCHED_RR, 3, KEEP,
-				       P(SCHED_RR, 3, 19)));
-	set_param("lend_fifo_us", "10000");
-}
-
 #define NOBODY	65534
 
-/* That user lowers what was lent to its task, as the kernel lets it. */
-static int lowered_by_its_user(pid_t pid, int policy, int rt, int nice)
+/* What somebody sets: root or, as the kernel lets it, the task's own user. */
+struct change {
+	uid_t by;
+	int policy, rt, nice;
+};
+
+#define BY_ROOT(...)	(struct change){ 0, __VA_ARGS__ }
+#define BY_USER(...)	(struct change){ NOBODY, __VA_ARGS__ }
+
+static int change(pid_t pid, struct change c)
 {
+	struct sched_param param = { .sched_priority = c.rt };
 	pid_t child;
 	int status;
 
 	fflush(NULL);
 	child = fork();
 	if (!child) {
-		struct sched_param param = { .sched_priority = rt };
-
-		prepare(&(struct job){ .uid = NOBODY });
-		if (rt)
-			_exit(sched_setparam(pid, &param) ? errno : 0);
-		if (policy != KEEP)
-			_exit(sched_setscheduler(pid, policy | SCHED_RESET_ON_FORK, &param) ?
-			      errno : 0);
-		_exit(setpriority(PRIO_PROCESS, pid, nice) ? errno : 0);
+		prepare(&(struct job){ .uid = c.by });
+		if (c.nice != KEEP && setpriority(PRIO_PROCESS, pid, c.nice))
+			_exit(errno);
+		/* no user takes the flag off */
+		if (c.policy != KEEP &&
+		    sched_setscheduler(pid, c.policy | (c.by ? SCHED_RESET_ON_FORK : 0), &param))
+			_exit(errno);
+		if (c.policy == KEEP && c.rt && sched_setparam(pid, &param))
+			_exit(errno);
+		_exit(0);
 	}
 	waitpid(child, &status, 0);
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-static int lowered_meanwhile(int fd, __u32 mode, struct job holder_job, struct job waiter_job,
-			     struct priority lent, int policy, int rt, int nice,
-			     struct priority own)
+/* While it is lent. */
+static int changed_meanwhile(int fd, __u32 mode, struct job holder_job, struct job waiter_job,
+			     struct change c, struct priority own)
 {
 	struct task *holder, *w;
 	int ret;
 
 	set_lend(fd, mode);
 	holder_job.repeat = 2;
-	holder_job.uid = NOBODY;
+	holder_job.uid = c.by;
 	holder = hold_until_go(fd, FCT_READ, holder_job);
 	CHECK(holder);
 	waiter_job.mode = FCT_WRITE;
 	w = start(fd, waiter_job);
-	CHECK(reached(is(holder->pid, lent.policy, lent.rt, lent.nice)));
-	CHECK(!lowered_by_its_user(holder->pid, policy, rt, nice));
+	CHECK(reached(mode == LEND_FULL ?
+		      is(holder->pid, SCHED_FIFO, waiter_job.prio ?: 1, holder_job.nice) :
+		      is(holder->pid, SCHED_OTHER, 0, waiter_job.nice)));
+	CHECK(!change(holder->pid, c));
 	ret = left_with(fd, holder, own);
 	CHECK(ret || !finish(w));
 	set_lend(fd, LEND_DEFAULT);
 	return ret;
+}
+
+/* It stays, and the rest is as before. */
+TEST_F_TIMEOUT(g5_lent_priority, what_others_set_wins, 60)
+{
+	const struct job nice19 = { .nice = 19 }, idle = { .policy = SCHED_IDLE, .nice = 5 };
+	const struct job nice_20 = { .nice = -20 };
+	int fd = self->fd;
+
+	ASSERT_TRUE(set_param("lend_fifo_us", "1000000"));
+	EXPECT_EQ(0, changed_meanwhile(fd, LEND_FULL, nice19, nice_20, BY_ROOT(KEEP, 0, 7),
+				       P(SCHED_OTHER, 0, 7)));
+	EXPECT_EQ(0, changed_meanwhile(fd, LEND_FULL, nice19, nice_20, BY_ROOT(SCHED_RR, 5, KEEP),
+				       P(SCHED_RR, 5, 19)));
+	EXPECT_EQ(0, changed_meanwhile(fd, LEND_FULL, nice19, nice_20,
+				       BY_ROOT(SCHED_FIFO, 2, KEEP), P(SCHED_FIFO, 2, 19)));
+	EXPECT_EQ(0, changed_meanwhile(fd, LEND_FULL, nice19, nice_20,
+				       BY_ROOT(SCHED_IDLE, 0, KEEP), P(SCHED_IDLE, 0, 19)));
+	EXPECT_EQ(0, changed_meanwhile(fd, LEND_FULL, idle, nice_20, BY_ROOT(KEEP, 0, 7),
+				       P(SCHED_IDLE, 0, 7)));
+	EXPECT_EQ(0, changed_meanwhile(fd, LEND_NICE, nice19, nice_20, BY_ROOT(KEEP, 0, 7),
+				       P(SCHED_OTHER, 0, 7)));
+	EXPECT_EQ(0, changed_meanwhile(fd, LEND_NICE, idle, nice_20, BY_ROOT(KEEP, 0, 7),
+				       P(SCHED_IDLE, 0, 7)));
+	EXPECT_EQ(0, changed_meanwhile(fd, LEND_NICE, nice19, nice_20,
+				       BY_ROOT(SCHED_BATCH, 0, 3), P(SCHED_BATCH, 0, 3)));
+	EXPECT_EQ(0, changed_meanwhile(fd, LEND_NICE, nice19, nice_20,
+				       BY_ROOT(SCHED_BATCH, 0, KEEP), P(SCHED_BATCH, 0, 19)));
+	EXPECT_EQ(0, changed_meanwhile(fd, LEND_NICE, nice19, nice_20, BY_ROOT(SCHED_RR, 3, KEEP),
+				       P(SCHED_RR, 3, 19)));
+	set_param("lend_fifo_us", "10000");
 }
 
 /* What is less than lent, but more than its own, is not for its user to keep. */
@@ -335,22 +331,22 @@ TEST_F_TIMEOUT(g5_lent_priority, no_user_keeps_what_was_lent, 60)
 {
 	const struct job nice19 = { .nice = 19 }, idle = { .policy = SCHED_IDLE, .nice = 5 };
 	const struct job fifo50 = { .policy = SCHED_FIFO, .prio = 50 }, nice_20 = { .nice = -20 };
+	const struct job nice5 = { .nice = 5 };
 	int fd = self->fd;
 
 	ASSERT_TRUE(set_param("lend_fifo_us", "1000000"));
-	EXPECT_EQ(0, lowered_meanwhile(fd, LEND_FULL, nice19, fifo50, P(SCHED_FIFO, 50, 19),
-				       KEEP, 1, KEEP, P(SCHED_OTHER, 0, 19)));
-	EXPECT_EQ(0, lowered_meanwhile(fd, LEND_NICE, nice19, nice_20, P(SCHED_OTHER, 0, -20),
-				       KEEP, 0, -19, P(SCHED_OTHER, 0, 19)));
+	EXPECT_EQ(0, changed_meanwhile(fd, LEND_FULL, nice19, fifo50, BY_USER(KEEP, 1, KEEP),
+				       P(SCHED_OTHER, 0, 19)));
+	EXPECT_EQ(0, changed_meanwhile(fd, LEND_NICE, nice19, nice_20, BY_USER(KEEP, 0, -19),
+				       P(SCHED_OTHER, 0, 19)));
 	/* less than its own is */
-	EXPECT_EQ(0, lowered_meanwhile(fd, LEND_NICE, (struct job){ .nice = 5 }, nice_20,
-				       P(SCHED_OTHER, 0, -20), KEEP, 0, 7,
+	EXPECT_EQ(0, changed_meanwhile(fd, LEND_NICE, nice5, nice_20, BY_USER(KEEP, 0, 7),
 				       P(SCHED_OTHER, 0, 7)));
-	EXPECT_EQ(0, lowered_meanwhile(fd, LEND_FULL, (struct job){ .nice = 5 }, nice_20,
-				       P(SCHED_FIFO, 1, 5), KEEP, 0, 7, P(SCHED_OTHER, 0, 7)));
+	EXPECT_EQ(0, changed_meanwhile(fd, LEND_FULL, nice5, nice_20, BY_USER(KEEP, 0, 7),
+				       P(SCHED_OTHER, 0, 7)));
 	/* out of SCHED_IDLE; as a nice value, too */
-	EXPECT_EQ(0, lowered_meanwhile(fd, LEND_NICE, idle, nice_20, P(SCHED_OTHER, 0, -20),
-				       SCHED_BATCH, 0, KEEP, P(SCHED_IDLE, 0, 5)));
+	EXPECT_EQ(0, changed_meanwhile(fd, LEND_NICE, idle, nice_20,
+				       BY_USER(SCHED_BATCH, 0, KEEP), P(SCHED_IDLE, 0, 5)));
 	set_param("lend_fifo_us", "10000");
 }
 
@@ -398,9 +394,7 @@ TEST_F(g5_lent_priority, timer_slack_is_given_back)
 	ASSERT_TRUE(put(path, "1234567"));
 	w = start(self->fd, (struct job){ .mode = FCT_WRITE, .policy = SCHED_FIFO, .prio = 20 });
 	ASSERT_REACHED(is(holder->pid, SCHED_FIFO, 20, 19));
-	go(self->fd, 0);
-	ASSERT_REACHED(atomic_load(&holder->done) == 1 && state(self->fd).readers == 1 &&
-		       is_asleep(holder));
+	ASSERT_TRUE(has_it_again(self->fd, holder));
 	get_line(path, slack, sizeof(slack));
 	EXPECT_STREQ("1234567\n", slack);
 	go(self->fd, 0);
