@@ -2,6 +2,7 @@
 /*
  * What no driver may do; see misuse.h.
  */
+#include <linux/completion.h>
 #include <linux/delay.h>
 #include <linux/errno.h>
 #include <linux/kernel.h>
@@ -228,9 +229,10 @@ static void unexpedite_unheld(void)
 	unfair_rwsem_unexpedite(&a);
 }
 
-static int expedite_and_exit(void *unused)
+static int expedite_and_exit(void *begun)
 {
 	unfair_rwsem_expedite(&a);
+	complete(begun);
 	return 0;
 }
 
@@ -246,11 +248,14 @@ static bool is_expedited(struct unfair_rwsem *sem)
 
 static void exit_expedited(void)
 {
-	struct task_struct *t = kthread_run(expedite_and_exit, NULL, "expedite_exit");
+	DECLARE_COMPLETION_ONSTACK(begun);
 	unsigned int i;
 
+	if (IS_ERR(kthread_run(expedite_and_exit, &begun, "expedite_exit")))
+		return;
+	wait_for_completion(&begun);
 	/* the watcher finds it; that is said in the log, and no warning */
-	for (i = 0; !IS_ERR(t) && i < 10000 && (!i || is_expedited(&a)); i++)
+	for (i = 0; i < 10000 && is_expedited(&a); i++)
 		msleep(1);
 	if (is_expedited(&a))
 		pr_err("misuse: a section outlives its task\n");
