@@ -22,11 +22,6 @@
  *		may be preempted anywhere, sets the priority before the borrower has
  *		released or after: the last one to look makes it right.
  *
- * What was lent is told from what somebody else has set by policy, priority and the
- * reset-on-fork flag. What is not as we left it stays, now and when the loan ends; what
- * is still as we left it comes off. So does what anybody may have made of it: the kernel
- * lets a user lower the priority of a task, and a lent one goes a long way down.
- *
  * SCHED_FIFO is lent for lend_fifo_us on a CPU, then a nice value until the loan ends.
  * A kernel thread, woken by a timer, sees to that; the same one looks at expedited locks.
  *
@@ -35,21 +30,15 @@
  * Peter Zijlstra when a reader-unfair rwsem was proposed in 2022. Expedite is named
  * after rcu_expedite_gp().
  */
-#include <linux/cred.h>
 #include <linux/hrtimer.h>
 #include <linux/kthread.h>
 #include <linux/ktime.h>
 #include <linux/module.h>
-#include <linux/sched/deadline.h>
-#include <linux/sched/prio.h>
 #include <linux/sched/rt.h>
-#include <linux/sched/signal.h>
 #include <linux/sched/task.h>
-#include <linux/user_namespace.h>
-#include <uapi/linux/sched/types.h>
 
 #include "compat.h"
-#include "lend.h"
+#include "lent_priority.h"
 #include "ranged_param.h"
 #include "stats.h"
 #include "trace.h"
@@ -58,12 +47,6 @@
 #define MAX_BORROWERS	256
 /* Locks that one borrower holds and others wait for. */
 #define MAX_LOANS	6
-
-/* See enum unfair_rwsem_lend. */
-static struct ranged_param lend = { UNFAIR_LEND_FULL, UNFAIR_LEND_OFF, UNFAIR_LEND_FULL };
-module_param_cb(lend, &ranged_param_ops, &lend, 0644);
-MODULE_PARM_DESC(lend,
-		 "what a waiter lends to a holder that is not running, where its lock does not say: 1 nothing, 2 its nice value, 3 SCHED_FIFO for a time, then its nice value; default 3");
 
 static struct ranged_param lend_fifo_us = { 10000, 100, 1000000 };
 module_param_cb(lend_fifo_us, &ranged_param_ops, &lend_fifo_us, 0644);
@@ -81,27 +64,15 @@ struct loan {
 	struct lend_level		section;	/* as long as it expedites sem */
 };
 
-/* What a task has, as far as we change it. */
-struct sched_values {
-	int	policy;
-	int	rt_priority;
-	int	nice;
-	bool	reset_on_fork;
-	u64	slice;			/* 0: not its own */
-	u64	timer_slack;		/* ns */
-};
-
 struct borrower {
 	struct task_struct	*task;		/* NULL: free */
 	struct loan		loan[MAX_LOANS];
 	bool			busy;		/* somebody is in settle(); the rest is its own */
-	bool			left_alone;	/* somebody else has changed it */
 	bool			has_fifo;
 	bool			fifo_spent;
 	u64			fifo_until;	/* look then whether it has had enough */
 	u64			fifo_from;	/* its time on CPUs when it got SCHED_FIFO */
-	struct lend_level	now;		/* what it was lent */
-	struct sched_values	own, lent;
+	struct lent_priority	is;
 };
 
 /* Protects borrowers; within any wait_lock. */
@@ -123,246 +94,9 @@ static u64 fifo_ns(void)
 	return (u64)READ_ONCE(lend_fifo_us.value) * NSEC_PER_USEC;
 }
 
-/* --- levels -------------------------------------------------------------- */
-
-bool lends(struct lend_level level)
-{
-	return level.rt || level.nice <= MAX_NICE;
-}
-
-struct lend_level higher_level(struct lend_level a, struct lend_level b)
-{
-	return (struct lend_level){ .rt = max(a.rt, b.rt), .nice = min(a.nice, b.nice) };
-}
-
 static bool same_level(struct lend_level a, struct lend_level b)
 {
 	return a.rt == b.rt && a.nice == b.nice;
-}
-
-static struct sched_values values_of(struct task_struct *task)
-{
-	return (struct sched_values) {
-		.policy = READ_ONCE(task->policy),
-		.rt_priority = task->rt_priority,
-		.nice = task_nice(task),
-		.reset_on_fork = task->sched_reset_on_fork,
-		.slice = compat_custom_slice(task),
-		.timer_slack = READ_ONCE(task->timer_slack_ns),
-	};
-}
-
-static struct lend_level level_of(const struct unfair_rwsem *sem, const struct sched_values *v)
-{
-	/* may be set meanwhile: a byte of a word that has other fields */
-	unsigned int mode = data_race(+sem->lend) ?: READ_ONCE(lend.value);
-	struct lend_level level = { .nice = v->nice };
-
-	if (mode == UNFAIR_LEND_OFF || v->policy == SCHED_IDLE)
-		return LEND_NOTHING;
-	if (mode == UNFAIR_LEND_FULL) {
-		if (v->policy == SCHED_DEADLINE)
-			level.rt = MAX_RT_PRIO - 1;
-		else if (v->rt_priority)
-			level.rt = v->rt_priority;
-		else if (level.nice <= 0)
-			level.rt = 1;
-	}
-	return level;
-}
-
-/**
- * level_to_lend() - what the caller lends to the holders of @sem
- * @sem: the semaphore
- *
- * A real-time task lends its own priority at most. A task of nice 0 or better lends
- * the lowest one of SCHED_FIFO: nothing less reaches a task in another cgroup, whose
- * weight or quota is not the lender's. One of worse nice is not to set off SCHED_FIFO.
- *
- * Return: the level, as far as the semaphore and the parameter `lend` allow it.
- */
-struct lend_level level_to_lend(const struct unfair_rwsem *sem)
-{
-	struct sched_values v = values_of(current);
-
-	return level_of(sem, &v);
-}
-
-/* --- setting priorities -------------------------------------------------- */
-
-static int set_values(struct task_struct *task, const struct sched_values *v)
-{
-	struct sched_attr attr = {
-		.size = sizeof(attr),
-		.sched_policy = v->policy,
-		.sched_flags = v->reset_on_fork ? SCHED_FLAG_RESET_ON_FORK : 0,
-		.sched_nice = v->nice,
-		.sched_priority = v->rt_priority,
-		.sched_runtime = v->slice,
-	};
-
-	int ret = sched_setattr_nocheck(task, &attr);
-
-	/* which leaves the nice value alone for this policy */
-	if (!ret && v->policy == SCHED_IDLE)
-		set_user_nice(task, v->nice);
-	return ret;
-}
-
-static bool is_rt_policy(int policy)
-{
-	return policy == SCHED_FIFO || policy == SCHED_RR;
-}
-
-/*
- * From @from back to what it had. A real-time policy has taken more than that: the slack of
- * its timers, since 6.12, and of RLIMIT_RTTIME, which is counted until a real-time task sleeps.
- */
-static int return_to(struct task_struct *task, const struct sched_values *from,
-		     const struct sched_values *own)
-{
-	int ret = set_values(task, own);
-
-	if (!ret && is_rt_policy(from->policy) && !is_rt_policy(own->policy)) {
-		WRITE_ONCE(task->timer_slack_ns, own->timer_slack);
-		WRITE_ONCE(task->rt.timeout, 0);
-	}
-	return ret;
-}
-
-/* Is that as we left it? */
-static bool has_lent_policy(const struct borrower *b, const struct sched_values *v)
-{
-	return v->policy == b->lent.policy && v->rt_priority == b->lent.rt_priority &&
-	       v->reset_on_fork;
-}
-
-/* The nice value does not count where it has no effect. */
-static bool is_as_lent(const struct borrower *b, const struct sched_values *v)
-{
-	return has_lent_policy(b, v) && (is_rt_policy(v->policy) || v->nice == b->lent.nice);
-}
-
-static struct sched_values values_at(const struct borrower *b, struct lend_level level)
-{
-	struct sched_values v = b->own;
-
-	if (level.rt > v.rt_priority) {
-		v.policy = SCHED_FIFO;
-		v.rt_priority = level.rt;
-	} else if (!is_rt_policy(v.policy)) {
-		if (v.policy == SCHED_IDLE)
-			v.policy = SCHED_NORMAL;
-		v.nice = min_t(int, v.nice, level.nice);
-	}
-	/* what it forks is not to inherit it */
-	v.reset_on_fork = true;
-	return v;
-}
-
-static int rank_of(const struct sched_values *v)
-{
-	if (v->policy == SCHED_DEADLINE)
-		return MAX_RT_PRIO;
-	if (is_rt_policy(v->policy))
-		return v->rt_priority;
-	return v->policy == SCHED_IDLE ? -1 : 0;
-}
-
-/* As the kernel asks it of whoever sets a priority. */
-static bool may_set_any(struct task_struct *task)
-{
-	const struct cred *cred;
-	bool may;
-
-	rcu_read_lock();
-	cred = __task_cred(task);
-	may = cred->user_ns == &init_user_ns && cap_raised(cred->cap_effective, CAP_SYS_NICE);
-	rcu_read_unlock();
-	return may;
-}
-
-/*
- * May what somebody else has set stay? By whom it was is not known, and anybody may lower what
- * was lent to what is still more than the task's own. It may if it is no more than that; or
- * more than what was lent, which takes a privilege; or if the task could have had it by itself.
- */
-static bool nice_may_stay(const struct borrower *b, const struct sched_values *v)
-{
-	return v->nice >= b->own.nice || v->nice < b->lent.nice ||
-	       nice_to_rlimit(v->nice) <= task_rlimit(b->task, RLIMIT_NICE) ||
-	       may_set_any(b->task);
-}
-
-static bool policy_may_stay(const struct borrower *b, const struct sched_values *v)
-{
-	int rank = rank_of(v);
-
-	/* nor is the flag taken off without a privilege */
-	if (rank <= rank_of(&b->own) || rank > rank_of(&b->lent) || !v->reset_on_fork)
-		return true;
-	if (rank > 0 ? rank <= task_rlimit(b->task, RLIMIT_RTPRIO) :
-		       nice_to_rlimit(v->nice) <= task_rlimit(b->task, RLIMIT_NICE))
-		return true;
-	return may_set_any(b->task);
-}
-
-/*
- * Somebody else has changed @b to @v. renice leaves our policy and flag where they are,
- * and chrt our nice value.
- */
-static int take_back_the_rest(struct borrower *b, const struct sched_values *v)
-{
-	struct sched_values own = b->own;
-
-	if (v->nice != b->lent.nice && nice_may_stay(b, v))
-		own.nice = v->nice;
-	if (has_lent_policy(b, v) || !policy_may_stay(b, v))
-		return return_to(b->task, v, &own);
-	if (v->nice != own.nice)
-		set_user_nice(b->task, own.nice);
-	return 0;
-}
-
-/* Makes @b's priority what @level says. Its settler calls it, without a lock. */
-static void apply_level(struct borrower *b, struct lend_level level)
-{
-	struct sched_values was = values_of(b->task), v;
-
-	if (b->left_alone)
-		return;
-	if (!lends(b->now)) {
-		/* it has become one since: not to be changed */
-		b->left_alone = was.policy == SCHED_DEADLINE;
-		if (b->left_alone)
-			return;
-		b->own = was;
-	} else if (!is_as_lent(b, &was)) {
-		b->left_alone = true;
-		count_event(NULL, EV_LEFT_ALONE);
-		if (take_back_the_rest(b, &was))
-			count_event(NULL, EV_LEND_FAILED);
-		return;
-	} else if (was.nice != b->lent.nice && nice_may_stay(b, &was)) {
-		/* reniced under SCHED_FIFO: it shows when that ends */
-		b->own.nice = was.nice;
-	}
-	if (!is_rt_policy(was.policy))
-		b->own.timer_slack = was.timer_slack;
-	v = lends(level) ? values_at(b, level) : b->own;
-	if (return_to(b->task, &was, &v)) {
-		count_event(NULL, EV_LEND_FAILED);
-		b->left_alone = !lends(b->now);
-		return;
-	}
-	b->lent = v;
-	/* which no real-time policy changes, not even if a nice value was lent before */
-	if (is_rt_policy(v.policy))
-		b->lent.nice = was.nice;
-	if (lends(level))
-		trace_unfair_lend(b->task, v.policy, v.rt_priority, v.nice);
-	else
-		trace_unfair_give_back(b->task, v.policy, v.rt_priority, v.nice);
 }
 
 static struct lend_level level_of_loans(struct borrower *b)
@@ -467,14 +201,14 @@ static void settle(struct borrower *b)
 	b->busy = true;
 	for (;;) {
 		level = level_of_loans(b);
-		if (same_level(level, b->now))
+		if (same_level(level, b->is.now))
 			break;
 		if (level.rt && !b->has_fifo)
 			start_fifo(b);
 		raw_spin_unlock_irqrestore(&lend_lock, irqflags);
-		apply_level(b, level);
+		set_lent_priority(b->task, &b->is, level);
 		raw_spin_lock_irqsave(&lend_lock, irqflags);
-		b->now = level;
+		b->is.now = level;
 	}
 	b->busy = false;
 	if (!lends(level)) {
@@ -529,9 +263,9 @@ struct lend_level own_level_to_lend(const struct unfair_rwsem *sem)
 	raw_spin_lock_irqsave(&lend_lock, irqflags);
 	b = find_borrower(current);
 	/* known once what was lent has been set; its settler may be about to change these */
-	if (b && lends(b->now) && !data_race(b->left_alone))
+	if (b && lends(b->is.now) && !data_race(b->is.left_alone))
 		/* as of before or after a renice */
-		v = data_race(b->own);
+		v = data_race(b->is.own);
 	raw_spin_unlock_irqrestore(&lend_lock, irqflags);
 	return level_of(sem, &v);
 }
@@ -547,7 +281,7 @@ static struct borrower *new_borrower(struct task_struct *task)
 	nr_borrowers = max(nr_borrowers, i + 1);
 	borrowers[i] = (struct borrower) {
 		.task = get_task_struct(task),
-		.now = LEND_NOTHING,
+		.is.now = LEND_NOTHING,
 	};
 	return &borrowers[i];
 }
@@ -624,7 +358,7 @@ static void note_loan(struct unfair_rwsem *sem, struct task_struct *task,
 		loan->section = level;
 	else
 		loan->level = higher_level(loan->level, level);
-	if (!same_level(level_of_loans(b), b->now)) {
+	if (!same_level(level_of_loans(b), b->is.now)) {
 		settle_later(b, todo);
 		expect_to_run(task, todo);
 	}

@@ -15,6 +15,16 @@ struct lend_level {
 
 #define LEND_NOTHING	((struct lend_level){ .nice = MAX_NICE + 1 })
 
+static inline bool lends(struct lend_level level)
+{
+	return level.rt || level.nice <= MAX_NICE;
+}
+
+static inline struct lend_level higher_level(struct lend_level a, struct lend_level b)
+{
+	return (struct lend_level){ .rt = max(a.rt, b.rt), .nice = min(a.nice, b.nice) };
+}
+
 /* Whose priority changes at once; the others come at the next look. */
 #define MAX_LENT_AT_ONCE	16
 
@@ -29,8 +39,6 @@ struct settlement {
 
 struct lend_level level_to_lend(const struct unfair_rwsem *sem);
 struct lend_level own_level_to_lend(const struct unfair_rwsem *sem);
-bool lends(struct lend_level level);
-struct lend_level higher_level(struct lend_level a, struct lend_level b);
 
 /* All of these under the wait_lock of @sem. */
 void expect_returns(struct unfair_rwsem *sem);
