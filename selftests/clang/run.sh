@@ -71,7 +71,7 @@ build()
 		return
 	fi
 	# `make` must not have taken gcc after all
-	if ! readelf -p .comment "$tree/src/module/fscommit.ko" | grep -q 'clang version'; then
+	if ! readelf -p .comment "$tree/src/module/fscommit.ko" | grep 'clang version' >/dev/null; then
 		say "  $name for $kernel: fscommit.ko is not by clang"
 		result "$kernel" "$name-build" FAIL $((SECONDS - start))
 		return

@@ -222,7 +222,7 @@ build_driver()
 	find "$tmp/src" \( -name '*.o' -o -name '.*.cmd' -o -name '*.mod*' \) -delete
 	if [ -n "$tree" ]; then
 		cp "$tree/module/fscommit.ko" "$tmp/"
-		modinfo -F depends "$tmp/$module.ko" | tr , '\n' | grep -qx fscommit ||
+		modinfo -F depends "$tmp/$module.ko" | tr , '\n' | grep -x fscommit >/dev/null ||
 			die "$module.ko does not depend on fscommit"
 	fi
 	printf '%s\n' "$key" >"$tmp/key"

@@ -159,9 +159,9 @@ stock_packages()
 				   "linux-binary-unsigned-$rel-$end" "linux-binary-$rel-$end"; do
 				# from 6.17 on linux-image-* holds no kernel, linux-binary-* does
 				case $img in linux-image-*)
-					printf '%s\n' "$all" | grep -qx "linux-base-$rel-$end" && continue ;;
+					grep -qx "linux-base-$rel-$end" <<<"$all" && continue ;;
 				esac
-				if printf '%s\n' "$all" | grep -qx "$img"; then
+				if grep -qx "$img" <<<"$all"; then
 					printf '%s\n' "$rel" "$img"
 					return 0
 				fi
@@ -173,7 +173,7 @@ stock_packages()
 
 make_stock()
 {
-	local name=$1 suite version end arch dir tmp rel img pkgs kbuild
+	local name=$1 suite version end arch dir tmp rel img image pkgs kbuild
 	suite=$(stock_suite "$name")
 	version=$(matrix_field "$name" version)
 	end=$(stock_end "$name")
@@ -208,7 +208,9 @@ make_stock()
 		download "$suite" "$tmp" "$img" "linux-headers-$rel-$end" $pkgs ||
 		die "cannot download $img from $suite"
 	# boot/vmlinuz-RELEASE, and from 6.17 on usr/lib/modules/RELEASE/vmlinuz*
-	mv "$(find "$tmp/root" -name 'vmlinuz*' -type f | head -n 1)" "$tmp/image"
+	image=$(find "$tmp/root" -name 'vmlinuz*' -type f | sort | sed -n 1p)
+	[ "$image" ] || die "no kernel image in $img"
+	mv "$image" "$tmp/image"
 	rm -rf "$tmp/root/boot" "$tmp/root/lib/modules" "$tmp/root/usr/lib/modules"
 	# The flavour's Makefile names its common part by an absolute path, and some
 	# links are absolute: all get the place where they are now.

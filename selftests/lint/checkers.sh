@@ -235,10 +235,13 @@ lint_house()
 		case $f in
 		.gitignore|.editorconfig|COPYING) continue ;;
 		esac
-		head -n 4 "$TREE/$f" | grep -q 'SPDX-License-Identifier: GPL-2.0' ||
+		head -n 4 "$TREE/$f" | grep 'SPDX-License-Identifier: GPL-2.0' >/dev/null ||
 			echo "$f:1: no SPDX line at the top"
 	done
 	tree_files | in_tree grep -nHE '[ 	]$' | sed 's/:\([0-9]*\):.*/:\1: a blank at the end/'
+	# grep ends at the first match, and whoever writes to it by SIGPIPE: a failure, at times
+	tree_files | grep -vE '\.([ch]|rst)$' | in_tree grep -nHE '[^|]\| *grep -[a-zA-Z]*q' |
+		sed 's/:\([0-9]*\):.*/:\1: a pipe into grep -q: >\/dev\/null instead/'
 	c_files | grep -vE '(^|/)(compat|import_fscommit)\.h$|/shim/' |
 		in_tree grep -nHE 'KERNEL_VERSION|LINUX_VERSION_CODE' | sed 's/$/: a version outside of compat.h/'
 	tree_files | grep -E '\.([ch]|sh|py|pml)$' | (cd "$TREE" && xargs -r -d '\n' wc -l) |
