@@ -479,6 +479,70 @@ TEST_F_TIMEOUT(g5_lent_priority, lender_gives_up, 60)
 	set_param("lend_fifo_us", "10000");
 }
 
+/* Something that is always there to run. */
+static pid_t keep_busy(int cpu)
+{
+	pid_t pid;
+
+	fflush(NULL);
+	pid = fork();
+	if (!pid) {
+		prepare(&(struct job){ .cpu = cpu + 1 });
+		for (;;)
+			;
+	}
+	return pid;
+}
+
+/*
+ * RLIMIT_RTTIME counts the time as SCHED_FIFO until the task sleeps as such: from one loan to
+ * the next that would be, and SIGXCPU in the end.
+ */
+TEST_F_TIMEOUT(g5_lent_priority, rttime_is_given_back, 60)
+{
+	struct rlimit before, limit;
+	struct task *holder, *w;
+	double since, fifo = 0;
+	pid_t busy;
+	int ret;
+
+	if (cpus() < 2)
+		SKIP(return, "needs two CPUs");
+	/* to see it while it runs */
+	pin(1);
+	ASSERT_TRUE(set_param("lend_fifo_us", "1000000"));
+	busy = keep_busy(0);
+	ASSERT_EQ(0, getrlimit(RLIMIT_RTTIME, &before));
+	limit = (struct rlimit){ .rlim_cur = 300000, .rlim_max = before.rlim_max };
+	ASSERT_EQ(0, setrlimit(RLIMIT_RTTIME, &limit));
+	holder = start(self->fd, (struct job){ .mode = FCT_READ, .hold_us = 100000, .nice = 10,
+					       .cpu = 1, .repeat = 12 });
+	setrlimit(RLIMIT_RTTIME, &before);
+	ASSERT_REACHED(state(self->fd).readers == 1);
+	w = start(self->fd, (struct job){ .mode = FCT_WRITE, .how = FCT_KILLABLE, .nice = -7,
+					  .repeat = 1 << 30 });
+	while (task_state(holder->pid) != 'Z') {
+		bool had = is(holder->pid, SCHED_FIFO, 1, 10);
+
+		since = seconds();
+		usleep(1000);
+		if (had && is(holder->pid, SCHED_FIFO, 1, 10))
+			fifo += seconds() - since;
+	}
+	unpin();
+	ret = finish(holder);
+	EXPECT_EQ(0, ret);
+	kill(w->pid, SIGKILL);
+	EXPECT_EQ(-SIGKILL, finish(w));
+	kill(busy, SIGKILL);
+	waitpid(busy, NULL, 0);
+	set_param("lend_fifo_us", "10000");
+	/* as much as would have been too much, were it all of one loan */
+	TH_LOG("SCHED_FIFO for %.1f s", fifo);
+	if (!ret && fifo < 0.6)
+		SKIP(return, "it was lent SCHED_FIFO for %.1f s: not enough to tell", fifo);
+}
+
 /* SCHED_FIFO ends for a holder that goes on running, and a nice value is left. */
 TEST_F_TIMEOUT(g5_lent_priority, fifo_ends, 60)
 {
@@ -487,13 +551,7 @@ TEST_F_TIMEOUT(g5_lent_priority, fifo_ends, 60)
 	pid_t busy;
 
 	ASSERT_TRUE(set_param("lend_fifo_us", "50000"));
-	fflush(NULL);
-	busy = fork();
-	if (!busy) {
-		prepare(&(struct job){ .cpu = 1 });
-		for (;;)
-			;
-	}
+	busy = keep_busy(0);
 	/* preempted again and again: one of these times the writer sees it so */
 	for (i = 0; i < 3 && !ended && (lent || !i); i++) {
 		holder = start(self->fd, (struct job){ .mode = FCT_READ, .hold_us = 700000,
