@@ -21,9 +21,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
+#include "../load.h"
 #include "../put.h"
 #include "../test_modules/commit_root_test.h"
 #include "../test_modules/fscommit_test.h"
@@ -76,25 +76,21 @@ static int each_failure(int (*call)(void), void (*undo)(void))
 	return -1;
 }
 
-static int load(const char *name)
+static int load_module(const char *name)
 {
 	const char *folder = getenv("MODULES");
 	char path[256];
-	int fd, error;
 
 	snprintf(path, sizeof(path), "%s/%s.ko", folder ? folder : "/fscommit", name);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return errno;
-	error = syscall(SYS_finit_module, fd, "", 0) ? errno : 0;
-	close(fd);
-	return error;
+	return load(path);
 }
 
-static void unload(const char *name)
+static void unload_module(const char *name)
 {
-	if (syscall(SYS_delete_module, name, O_NONBLOCK))
-		printf("# unloading %s: %s\n", name, strerror(errno));
+	int error = unload(name);
+
+	if (error)
+		printf("# unloading %s: %s\n", name, strerror(error));
 }
 
 static bool is_loaded(const char *name)
@@ -109,12 +105,12 @@ static bool is_loaded(const char *name)
 
 static int load_product(void)
 {
-	return load("fscommit");
+	return load_module("fscommit");
 }
 
 static void unload_product(void)
 {
-	unload("fscommit");
+	unload_module("fscommit");
 }
 
 static int stats_on(void)
@@ -229,8 +225,8 @@ FIXTURE_TEARDOWN(alloc_failures)
 	EXPECT_FALSE(is_loaded("fscommit"));
 	EXPECT_NE(0, access(DEBUGFS, F_OK));
 	/* nothing is left behind that a load minds */
-	EXPECT_EQ(0, load("fscommit"));
-	unload("fscommit");
+	EXPECT_EQ(0, load_module("fscommit"));
+	unload_module("fscommit");
 	close(fail_nth);
 }
 
@@ -256,7 +252,7 @@ TEST_F_TIMEOUT(alloc_failures, debugfs, 100)
 	struct dirent *e;
 	DIR *d;
 
-	ASSERT_EQ(0, load("fscommit"));
+	ASSERT_EQ(0, load_module("fscommit"));
 	EXPECT_EQ(0, stats_on());
 	d = opendir(DEBUGFS);
 	ASSERT_NE(NULL, d);
@@ -268,7 +264,7 @@ TEST_F_TIMEOUT(alloc_failures, debugfs, 100)
 		EXPECT_GT(each_failure(read_file, nothing), 0) TH_LOG("%s", path);
 	}
 	closedir(d);
-	unload("fscommit");
+	unload_module("fscommit");
 }
 
 /* Each by the ioctl of a test device, which allocates, too. */
@@ -276,10 +272,10 @@ static void make(struct __test_metadata *_metadata, const char *module, int (*ca
 {
 	int failed, i;
 
-	ASSERT_EQ(0, load("fscommit"));
-	if (load("cow_tree_test") || load(module)) {
-		unload("cow_tree_test");
-		unload("fscommit");
+	ASSERT_EQ(0, load_module("fscommit"));
+	if (load_module("cow_tree_test") || load_module(module)) {
+		unload_module("cow_tree_test");
+		unload_module("fscommit");
 		SKIP(return, "no %s", module);
 	}
 	/* pages for caches count, too, and are not wanted each time: one may be passed over */
@@ -289,9 +285,9 @@ static void make(struct __test_metadata *_metadata, const char *module, int (*ca
 		EXPECT_GT(failed, 2);
 		EXPECT_EQ(0, call());
 	}
-	unload(module);
-	unload("cow_tree_test");
-	unload("fscommit");
+	unload_module(module);
+	unload_module("cow_tree_test");
+	unload_module("fscommit");
 }
 
 TEST_F_TIMEOUT(alloc_failures, commit_roots, 100)

@@ -18,8 +18,7 @@
  * the current folder, both not loaded.
  */
 #include "../unfair_rwsem/common.h"
-
-#include <sys/syscall.h>
+#include "../load.h"
 
 #define DEBUGFS	"/sys/kernel/debug/"
 #define RUN	"/sys/module/fault_test/parameters/run"
@@ -84,27 +83,6 @@ static void set_range_to(const char *function, const char *module)
 	if (f)
 		fclose(f);
 	set_range(from, to);
-}
-
-static int load_with(const char *file, const char *params)
-{
-	int fd = open(file, O_RDONLY | O_CLOEXEC), ret;
-
-	if (fd < 0)
-		return errno;
-	ret = syscall(SYS_finit_module, fd, params, 0) ? errno : 0;
-	close(fd);
-	return ret;
-}
-
-static int load(const char *file)
-{
-	return load_with(file, "");
-}
-
-static int unload(const char *name)
-{
-	return syscall(SYS_delete_module, name, O_NONBLOCK) ? errno : 0;
 }
 
 /* --- operations ---------------------------------------------------------- */

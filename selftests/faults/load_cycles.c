@@ -9,28 +9,12 @@
  * Needs fscommit.ko and fscommit_test.ko in the current folder, both not loaded.
  */
 #include "../unfair_rwsem/common.h"
+#include "../load.h"
 
 #include <dirent.h>
-#include <sys/syscall.h>
 
 #define DEBUGFS	"/sys/kernel/debug/fscommit"
 #define PARAMS	"/sys/module/fscommit/parameters"
-
-static int load(const char *file)
-{
-	int fd = open(file, O_RDONLY | O_CLOEXEC), ret;
-
-	if (fd < 0)
-		return errno;
-	ret = syscall(SYS_finit_module, fd, "", 0) ? errno : 0;
-	close(fd);
-	return ret;
-}
-
-static int unload(const char *name)
-{
-	return syscall(SYS_delete_module, name, O_NONBLOCK) ? errno : 0;
-}
 
 /* --- who looks ----------------------------------------------------------- */
 
