@@ -7,7 +7,8 @@
  * One task holds locks 0 and 1, and with TWO another one lock 2; there is one struct borrower
  * for both, so it is used again as soon as it is free. Lenders lend SCHED_FIFO (RT) or a nice
  * value (NICE), LOOKS times at most, and may give up; a watcher ends SCHED_FIFO. With SECTION
- * the first task expedites lock 0 while it takes and releases it, and has a loan for that.
+ * the first task expedites lock 0 while it takes and releases it: a loan of two levels, one for
+ * the section and one for the lock.
  * What lend_lock protects is one step. A task may be preempted between all steps but those of
  * settle(), from 6.12 on: see the assertion in lender().
  *
@@ -39,8 +40,8 @@ byte prio[3];		/* of holders */
 
 /* struct borrower */
 byte task;
-byte loan[NR_LOCKS];
-bool of_section[NR_LOCKS];
+byte loan[NR_LOCKS];		/* as long as it holds the lock */
+byte section[NR_LOCKS];		/* as long as it expedites it */
 bool busy;
 bool fifo_spent;
 byte now;
@@ -55,6 +56,7 @@ inline level_of_loans()
 	level = loan[0];
 	level = (loan[1] > level -> loan[1] : level);
 	level = (loan[2] > level -> loan[2] : level);
+	level = (section[0] > level -> section[0] : level);
 	level = level_of(level)
 }
 
@@ -63,7 +65,7 @@ inline level_of_loans()
 #define loan_counts		(settling || !noted || task != HOLDER_OF(s) || !loan[s] ||	\
 				 prio[HOLDER_OF(s)] >= level_of(mine))
 #define committer_has_it	(settling || !noted || prio[1] >= level_of(RT))
-#define nothing_is_lent		(!task && !busy && !loan[0] && !loan[1] && !loan[2])
+#define nothing_is_lent		(!task && !busy && !loan[0] && !loan[1] && !loan[2] && !section[0])
 #define all_is_given_back	(!prio[1] && !prio[2])
 
 #define settle_later()		todo = true
@@ -109,7 +111,7 @@ inline settle()
 
 /* All of these under wait_lock and lend_lock. */
 
-inline note_loan(s, what, section)
+inline note_loan(s, what, of_section)
 {
 	noted = true;
 	if
@@ -118,8 +120,10 @@ inline note_loan(s, what, section)
 	fi;
 	if
 	:: task == HOLDER_OF(s) ->
-		loan[s] = (what > loan[s] -> what : loan[s]);
-		of_section[s] = of_section[s] || section;
+		if
+		:: of_section -> section[s] = what
+		:: else -> loan[s] = (what > loan[s] -> what : loan[s])
+		fi;
 		level_of_loans();
 		if
 		:: level != now -> settle_later()
@@ -131,12 +135,14 @@ inline note_loan(s, what, section)
 	fi
 }
 
-inline give_back(s, section)
+inline give_back(s, of_section)
 {
 	if
-	:: task == HOLDER_OF(s) && loan[s] && of_section[s] == section ->
-		loan[s] = NOTHING;
-		of_section[s] = false;
+	:: task == HOLDER_OF(s) && (loan[s] || section[s]) ->
+		if
+		:: of_section -> section[s] = NOTHING
+		:: else -> loan[s] = NOTHING
+		fi;
 		settle_later()
 	:: else
 	fi
@@ -149,7 +155,6 @@ inline relevel_loans(s)
 	if
 	:: task == HOLDER_OF(s) && loan[s] && loan[s] != level ->
 		loan[s] = level;
-		of_section[s] = of_section[s] && level;
 		settle_later()
 	:: else
 	fi;

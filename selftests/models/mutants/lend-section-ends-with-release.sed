@@ -2,4 +2,4 @@
 # model: lend -DLOOKS=1 -DSECTION
 # breaks: committer_has_it
 # As it was: a release takes back what an expedited section has lent.
-/^inline give_back/,/^}/ s/of_section\[s\] == section/true/
+/^inline give_back/,/^}/ s/:: else -> loan\[s\] = NOTHING/:: else -> loan[s] = NOTHING; section[s] = NOTHING/
