@@ -5,7 +5,7 @@
 # of the tests.
 #
 #   run.sh [KERNEL...]      without names: all of the matrix, and the meta tests
-#   LANES=3                 three lanes side by side, see below
+#   LANES=1                 one guest after the other, see below
 #
 # The last line is `N passed, N failed, N skipped`. Exit status 0 if none failed.
 
@@ -166,10 +166,11 @@ lane()
 	printf '%s\n' "${RESULTS[@]}" >"$LOGS/lane-$name"
 }
 
-# One guest after the other, or with LANES=3 side by side: emulated ones; the debug kernel; the
-# rest. No guest uses all of two CPUs, and no test judges by the clock; but what a test has to
-# see by luck it sees less often on a busy machine. So what builds, or has nothing to do with
-# luck, runs beside them at nice 19, on what they leave of the CPUs.
+# Lanes of guests: emulated ones, and beside them the debug kernel, then the rest; with LANES=1
+# one after the other, with LANES=3 all three side by side. No guest uses all of two CPUs, and no
+# test judges by the clock; but what a test has to see by luck it sees less often on a busy
+# machine. So what builds, or has nothing to do with luck, runs beside them at nice 19, on what
+# they leave of the CPUs.
 emulated=() debug=() native=()
 for k in "${kernels[@]}"; do
 	case $(matrix_field "$k" kind):$k in
@@ -189,9 +190,11 @@ get_kernels()
 in_lane()
 {
 	lane "$@" &
-	[ "${LANES:-1}" = 3 ] || wait $!
+	case ${LANES:-2}:$1 in
+	1:*|2:debug) wait $! ;;
+	esac
 }
-[[ ${LANES:-1} = [13] ]] || die "LANES=$LANES: is 1 or 3"
+[[ ${LANES:-2} = [123] ]] || die "LANES=$LANES: is 1, 2 or 3"
 lanes=(emulated debug native)
 if [ -n "${meta:-}" ]; then
 	lanes+=(builds)
