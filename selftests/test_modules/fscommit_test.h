@@ -48,7 +48,10 @@ enum fct_hold {
 #define FCT_OUTER_READ	0x2	/* all of it with the lock of the file outer held for reading */
 #define FCT_OUTER_EXPEDITE 0x4	/* ... or expedited */
 #define FCT_OUTER_NESTED 0x8	/* ... with a section of that section's own before */
-#define FCT_FLAGS	(FCT_DOWNGRADE | FCT_OUTER_READ | FCT_OUTER_EXPEDITE | FCT_OUTER_NESTED)
+#define FCT_EXPEDITE	0x10	/* with FCT_OUTER_READ: after FCT_GO with id 0 there, with this */
+				/* lock expedited */
+#define FCT_FLAGS	(FCT_DOWNGRADE | FCT_OUTER_READ | FCT_OUTER_EXPEDITE | FCT_OUTER_NESTED | \
+			 FCT_EXPEDITE)
 
 #define FCT_MAX_HOLD_US		10000000U
 #define FCT_MAX_TIMEOUT_MS	60000U

@@ -100,6 +100,8 @@ static int check_op(const struct fct_file *f, const struct fct_op *op)
 	}
 	if (op->flags & FCT_OUTER_READ && op->flags & FCT_OUTER_EXPEDITE)
 		return -EINVAL;
+	if (op->flags & FCT_EXPEDITE && (f->type != FCT_UNFAIR || !(op->flags & FCT_OUTER_READ)))
+		return -EINVAL;
 	if (op->how == FCT_GUARD || op->how == FCT_GUARD_TRY)
 		return f->type == FCT_UNFAIR && !op->flags ? 0 : -EOPNOTSUPP;
 	return 0;
@@ -176,6 +178,20 @@ static int do_lock(struct fct_file *f, struct fct_op *op)
 
 static const struct file_operations fct_fops;
 
+/* What was lent on account of the lock that is held has been by then. */
+static int do_lock_expedited(struct fct_file *f, struct fct_op *op, struct fct_file *held)
+{
+	const struct fct_op until_go = { .hold = FCT_UNTIL_GO };
+	int ret = check_op(f, op);
+
+	if (ret)
+		return ret;
+	hold(held, &until_go, 0);
+	scoped_guard(unfair_rwsem_expedite, &f->lock.unfair)
+		ret = do_lock(f, op);
+	return ret;
+}
+
 /* With another lock held, or expedited. */
 static int do_lock_within(struct fct_file *f, struct fct_op *op)
 {
@@ -206,7 +222,7 @@ static int do_lock_within(struct fct_file *f, struct fct_op *op)
 	}
 	unfair_down_read_nested(&outer->lock.unfair, FCT_OUTER_SUBCLASS);
 	check_in(outer, false);
-	ret = do_lock(f, op);
+	ret = op->flags & FCT_EXPEDITE ? do_lock_expedited(f, op, outer) : do_lock(f, op);
 	check_out(outer, false);
 	unfair_up_read(&outer->lock.unfair);
 out:

@@ -157,6 +157,36 @@ TEST_F_TIMEOUT(g9_expedite, sections_nest, 60)
 	set_param("lend_fifo_us", "10000");
 }
 
+/* What a committer was lent itself, on account of another lock, ends with that one. */
+TEST_F_TIMEOUT(g9_expedite, lends_its_own_priority_only, 60)
+{
+	struct task *c, *r, *w;
+	int inner = lock_open(FCT_UNFAIR);
+
+	ASSERT_GE(inner, 0);
+	ASSERT_TRUE(set_param("lend_fifo_us", "1000000"));
+	r = start(inner, (struct job){ .mode = FCT_READ, .hold = FCT_UNTIL_GO, .nice = 19 });
+	ASSERT_REACHED(state(inner).readers == 1 && is_asleep(r));
+	c = start(inner, (struct job){ .mode = FCT_READ, .hold = FCT_UNTIL_GO, .id = 1,
+				       .flags = FCT_OUTER_READ | FCT_EXPEDITE,
+				       .outer = self->fd });
+	ASSERT_REACHED(state(self->fd).readers == 1 && is_asleep(c));
+	w = start(self->fd, (struct job){ .mode = FCT_WRITE, .policy = SCHED_FIFO, .prio = 33 });
+	ASSERT_REACHED(has_fifo(c, 33));
+	go(self->fd, 0);
+	ASSERT_REACHED(state(inner).readers == 2 && is_asleep(c));
+	EXPECT_TRUE(reached(has_fifo(r, 1)));
+	EXPECT_TRUE(has_fifo(c, 33));
+	go(inner, 1);
+	EXPECT_EQ(0, finish(c));
+	EXPECT_EQ(0, finish(w));
+	EXPECT_TRUE(has_own(r));
+	go(inner, 0);
+	EXPECT_EQ(0, finish(r));
+	set_param("lend_fifo_us", "10000");
+	close(inner);
+}
+
 /* One more than there is room for: it has no effect, and all of them end. */
 TEST_F_TIMEOUT(g9_expedite, more_sections_than_room, 60)
 {
