@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # A kernel's log without the data races that KCSAN has found in the kernel alone: no function
 # of a module of ours is on either stack, or it only called the kernel, which raced with itself
-# there. With its strict rules those are many.
+# there, or was interrupted, and the interrupt is what raced. With its strict rules those are many.
 /================================================================/ {
 	if (inside) {
 		report = report $0 "\n"
@@ -13,7 +13,7 @@
 		next
 	}
 	inside = 1
-	race = known = ours = 0
+	race = known = ours = interrupted = 0
 	report = ""
 }
 inside {
@@ -26,7 +26,12 @@ inside {
 	# under a sequence count: what was read meanwhile is read again
 	if (/data-race in ktime_get[a-z_]* \/ timekeeping_update_from_shadow/)
 		known = 1
-	if (/\[(fscommit|unfair_torture|[a-z_]+_test)\]/)
+	# a stack begins; below the entry of an interrupt is whoever ran there
+	if (/ by (task|interrupt)/)
+		interrupted = 0
+	if (/ asm_(sysvec|common_interrupt)/)
+		interrupted = 1
+	if (!interrupted && /\[(fscommit|unfair_torture|[a-z_]+_test)\]/)
 		ours = 1
 	next
 }
