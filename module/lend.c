@@ -249,8 +249,10 @@ static struct borrower *find_borrower(const struct task_struct *task)
 }
 
 /**
- * own_level_to_lend() - the same, without what the caller was lent itself
+ * own_level_to_lend() - what the caller lends of its own, without what it was lent itself
  * @sem: the semaphore
+ *
+ * Otherwise as level_to_lend().
  *
  * Return: the level.
  */

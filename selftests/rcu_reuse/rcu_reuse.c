@@ -250,10 +250,6 @@ TEST_F(rcu_reuse, idle_machine_has_grace_periods)
 		EXPECT_GE(counter("grace_periods"), 1);
 }
 
-/*
- * The same where nothing but the queue ever asks: an SRCU domain of its own. RCU may have
- * grace periods for others, and hide that nobody asked.
- */
 /* In an expedited grace period, if it can; and stays, since a task that exits needs one more. */
 static pid_t start_expedited(void)
 {
@@ -300,6 +296,10 @@ TEST(grace_period_that_polling_missed)
 	check_end(_metadata, fd, setup.objects);
 }
 
+/*
+ * An idle machine where nothing but the queue ever asks: an SRCU domain of its own. RCU may have
+ * grace periods for others, and hide that nobody asked.
+ */
 TEST(nobody_else_asks_for_grace_periods)
 {
 	struct rrt_setup setup = setup_for(RRT_SRCU);

@@ -350,34 +350,32 @@ TEST_F_TIMEOUT(g5_lent_priority, no_user_keeps_what_was_lent, 60)
 	set_param("lend_fifo_us", "10000");
 }
 
-/* SCHED_FIFO leaves the nice value where it is, also one that was lent before. */
+/*
+ * SCHED_FIFO leaves the nice value where it is, also one that was lent before; and it is lent
+ * still when the one that lends more gives up.
+ */
 TEST_F_TIMEOUT(g5_lent_priority, nice_value_then_fifo, 60)
 {
 	struct task *holder, *w1, *w2;
+	int gives_up;
 
 	ASSERT_TRUE(set_param("lend_fifo_us", "1000000"));
-	holder = hold_until_go(self->fd, FCT_READ, (struct job){ .nice = 19, .repeat = 2 });
-	ASSERT_NE(NULL, holder);
-	w1 = start(self->fd, (struct job){ .mode = FCT_WRITE, .nice = 5 });
-	ASSERT_REACHED(is(holder->pid, SCHED_OTHER, 0, 5));
-	w2 = start(self->fd, (struct job){ .mode = FCT_WRITE, .how = FCT_KILLABLE });
-	ASSERT_REACHED(is(holder->pid, SCHED_FIFO, 1, 5));
-	EXPECT_EQ(0, left_with(self->fd, holder, P(SCHED_OTHER, 0, 19)));
-	EXPECT_EQ(0, finish(w1));
-	EXPECT_EQ(0, finish(w2));
-
-	/* and the other way round: the one that lends more gives up */
-	holder = hold_until_go(self->fd, FCT_READ, (struct job){ .nice = 19, .repeat = 2 });
-	ASSERT_NE(NULL, holder);
-	w1 = start(self->fd, (struct job){ .mode = FCT_WRITE, .nice = 5 });
-	ASSERT_REACHED(is(holder->pid, SCHED_OTHER, 0, 5));
-	w2 = start(self->fd, (struct job){ .mode = FCT_WRITE, .how = FCT_KILLABLE });
-	ASSERT_REACHED(is(holder->pid, SCHED_FIFO, 1, 5));
-	kill(w2->pid, SIGKILL);
-	EXPECT_EQ(-SIGKILL, finish(w2));
-	ASSERT_REACHED(is(holder->pid, SCHED_OTHER, 0, 5));
-	EXPECT_EQ(0, left_with(self->fd, holder, P(SCHED_OTHER, 0, 19)));
-	EXPECT_EQ(0, finish(w1));
+	for (gives_up = 0; gives_up <= 1; gives_up++) {
+		holder = hold_until_go(self->fd, FCT_READ,
+				       (struct job){ .nice = 19, .repeat = 2 });
+		ASSERT_NE(NULL, holder);
+		w1 = start(self->fd, (struct job){ .mode = FCT_WRITE, .nice = 5 });
+		ASSERT_REACHED(is(holder->pid, SCHED_OTHER, 0, 5));
+		w2 = start(self->fd, (struct job){ .mode = FCT_WRITE, .how = FCT_KILLABLE });
+		ASSERT_REACHED(is(holder->pid, SCHED_FIFO, 1, 5));
+		if (gives_up) {
+			kill(w2->pid, SIGKILL);
+			ASSERT_REACHED(is(holder->pid, SCHED_OTHER, 0, 5));
+		}
+		EXPECT_EQ(0, left_with(self->fd, holder, P(SCHED_OTHER, 0, 19)));
+		EXPECT_EQ(0, finish(w1));
+		EXPECT_EQ(gives_up ? -SIGKILL : 0, finish(w2));
+	}
 	set_param("lend_fifo_us", "10000");
 }
 
