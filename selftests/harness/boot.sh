@@ -14,7 +14,7 @@
 #   --append ARGS    more of the kernel's command line
 #   --expect REGEX   the kernel must complain, once, and like this
 #   --smp N          CPUs                                            [2]
-#   --icount         count instructions: one CPU, one ns each
+#   --icount         count instructions, one ns each: one CPU, or --smp N that take turns
 #   --with PROGRAM   a program of the host with its libraries
 #   --no-panic       do not panic on a WARN
 #   --disk SIZE      a block device in this machine's memory, like 512M: $DISK in the
@@ -31,7 +31,7 @@
 . "$(dirname "$0")/lib.sh"
 . "$HARNESS/qemu.sh"
 
-out='' limit=300 append='' expect='' smp=2 icount='' mem=1G with=() disks=() kmods=() secure='' panic='panic_on_warn=1 oops=panic'
+out='' limit=300 append='' expect='' smp='' icount='' mem=1G with=() disks=() kmods=() secure='' panic='panic_on_warn=1 oops=panic'
 while [ $# -gt 0 ]; do
 	case $1 in
 	--out) out=$2; shift 2 ;;
@@ -39,7 +39,7 @@ while [ $# -gt 0 ]; do
 	--append) append=$2; shift 2 ;;
 	--expect) expect=$2; panic=oops=panic; shift 2 ;;
 	--smp) smp=$2; shift 2 ;;
-	--icount) icount=1; smp=1; shift ;;
+	--icount) icount=1; shift ;;
 	--with) with+=("$2"); shift 2 ;;
 	--no-panic) panic=oops=panic; shift ;;
 	--disk) disks+=("$2"); shift 2 ;;
@@ -53,6 +53,7 @@ done
 [ $# -ge 2 ] || { sed -n '3,/^$/s/^# \{0,1\}//p' "$0"; exit 2; }
 name=$1 plan=$2
 shift 2
+smp=${smp:-${icount:-2}}
 case $name in
 */*) kernel=$name ;;
 *) kernel=$("$HARNESS/kernel.sh" get "$name") || exit 1 ;;

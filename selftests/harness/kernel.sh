@@ -295,7 +295,7 @@ make_built()
 	if [ -e "$dir/complete" ] && cat "${frags[@]}" ${trace:+"$trace"} | cmp -s - "$dir/fragments"; then
 		return 0
 	fi
-	need_packages gcc make flex bison bc libelf-dev libssl-dev kmod xz-utils
+	need_packages gcc make flex bison bc libelf-dev libssl-dev kmod pahole xz-utils
 	locked "source-$version" make_source "$version" "$(matrix_field "$name" suite)"
 	src=$CACHE/src/$version
 	# kdir holds absolute paths, so it is made where it stays: `complete` comes last

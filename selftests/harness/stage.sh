@@ -7,7 +7,8 @@
 #
 # EDIT is a sed script for the product's files: a broken product, for the tests that
 # show that a test fails on one. One NAME for many edits, one after the other, saves the
-# building of what they have in common. Prints the folder with the modules.
+# building of what they have in common. With POINTS=1 the lock has random delays, see
+# selftests/meta/points. Prints the folder with the modules.
 
 . "$(dirname "$0")/lib.sh"
 
@@ -17,7 +18,30 @@ need_packages rsync make
 "$HARNESS/kernel.sh" get "$name" >/dev/null
 tree=$CACHE/build/$name
 [ -z "$edit" ] || tree=$CACHE/build/$name-${3:-$(basename "$edit" .sed)}
+[ -z "${POINTS:-}" ] || tree=$tree-points
 mkdir -p "$tree/selftests"
+
+# edit_product COPY: before the tree sees it, so that what is the same as before is not built anew
+edit_product()
+{
+	local f edited='' points=$TOP/selftests/meta/points
+	if [ -n "$edit" ]; then
+		for f in $(product_files "$1"); do
+			sed -E -f "$edit" "$f" >"$f.edited"
+			cmp -s "$f" "$f.edited" || edited=1
+			mv "$f.edited" "$f"
+		done
+		[ "$edited" ] || die "$edit changed nothing: the line that it breaks is gone"
+	fi
+	[ -n "${POINTS:-}" ] || return 0
+	for f in unfair_rwsem.c visible_readers.c lend.c watcher.c expedite.c \
+		 include/linux/unfair_rwsem.h; do
+		sed -E -i -f "$points/points.sed" "$1/module/$f"
+	done
+	cp "$points/test_points.c" "$1/module/"
+	cp "$points/unfair_test_points.h" "$1/module/include/linux/"
+	sed -i 's/^fscommit-y := main\.o/& test_points.o/' "$1/module/Kbuild"
+}
 
 # By content, and with the time of the copy: make must see what another tree had otherwise.
 stage()
@@ -31,26 +55,20 @@ stage()
 		mkdir -p "$tree/selftests"
 		touch "$tree/.kernel"
 	fi
+	local from=$TOP
+	if [ -n "$edit${POINTS:-}" ]; then
+		from=$(mktemp -d "${TMPDIR:-/tmp}/fscommit-stage.XXXXXX")
+		# shellcheck disable=SC2064 # as it is now
+		trap "rm -rf '$from'" EXIT
+		cp -r "$TOP/module" "$TOP/Kbuild" "$from/"
+		edit_product "$from"
+	fi
 	rsync -a --no-times --checksum --delete --exclude '*.o' --exclude '*.ko' --exclude '*.mod*' --exclude '.*' \
 		--exclude Module.symvers --exclude modules.order --exclude '*.a' --exclude '*.gcno' \
-		"$TOP/module" "$TOP/Kbuild" "$tree/"
+		"$from/module" "$from/Kbuild" "$tree/"
 	rsync -a --no-times --checksum --delete --exclude '*.o' --exclude '*.ko' --exclude '*.mod*' --exclude '.*' \
 		--exclude Module.symvers --exclude modules.order --exclude '*.a' --exclude '*.gcno' \
 		"$TOP/selftests/test_modules" "$tree/selftests/"
-	if [ -n "$edit" ]; then
-		local f edited=''
-		for f in $(product_files "$tree"); do
-			sed -E -f "$edit" "$f" >"$f.edited"
-			if cmp -s "$f" "$f.edited"; then
-				rm "$f.edited"
-			else
-				mv "$f.edited" "$f"
-				edited=1
-			fi
-		done
-		[ "$edited" ] ||
-			die "$edit changed nothing: the line that it breaks is gone"
-	fi
 	# that kernel tells which lines of the module have run; kcov looks at the product alone
 	local profile=()
 	! grep -q '^CONFIG_GCOV_KERNEL=y' "$CACHE/kernels/$name/kdir/.config" || profile=(GCOV_PROFILE=y)
@@ -66,7 +84,8 @@ stage()
 		grep -E 'error|warning|Error|\*\*\*' "$log" | head -n 20 >&2
 		exit 1
 	fi
-	if [ -z "$edit" ] && grep -E 'warning:|WARNING:' "$log" >&2; then
+	# pahole may be newer than the one that the kernel was built with
+	if [ -z "$edit" ] && grep -E 'warning:|WARNING:' "$log" | grep -v 'pahole version' >&2; then
 		die "building for $name gives warnings; see $log"
 	fi
 }
