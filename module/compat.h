@@ -41,13 +41,18 @@
 # define compat_on_cpu(task)	((void)(task), false)
 #endif
 
-/* 6.12 is the first supported kernel on which sched_setattr_nocheck() never sleeps. */
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 12, 0)
-# define compat_settle_begin()	preempt_disable()
-# define compat_settle_end()	preempt_enable()
+/*
+ * Before 6.5 and 6.1.50, sched_setattr_nocheck() took the lock of cpusets for all policies and
+ * could sleep. Since then it does so for SCHED_DEADLINE only, which is never lent.
+ */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 5, 0) ||			\
+	(LINUX_VERSION_CODE >= KERNEL_VERSION(6, 1, 50) &&		\
+	 LINUX_VERSION_CODE < KERNEL_VERSION(6, 2, 0))
+# define compat_lend_apply_begin()	preempt_disable()
+# define compat_lend_apply_end()	preempt_enable()
 #else
-# define compat_settle_begin()	do { } while (0)
-# define compat_settle_end()	do { } while (0)
+# define compat_lend_apply_begin()	do { } while (0)
+# define compat_lend_apply_end()	do { } while (0)
 #endif
 
 /* 6.12: sched_setattr() sets a task's slice, too; 0: the default one. */

@@ -1,39 +1,43 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Lent priority: a waiter lends its own to whoever holds the lock and is not running.
+ * Lent priority: while a task waits for a lock, each holder that is off its CPU is lent the
+ * priority of the most important waiter. (Other parts of the kernel say boost.)
  *
- * A borrower is a task that has a loan, one loan for each lock that it holds and that
- * somebody waits for. What it gets is the highest of its loans. It gives each back
- * itself, when it releases that lock; a lender that gives up takes its own back.
+ * A task has one loan for each lock that it holds and that others wait for, and one for each
+ * lock that it expedites. It gets the highest of its loans. It ends a loan itself when it
+ * releases the lock; a waiter that gives up lowers the loans of its lock.
  *
  *  lender	1) Under wait_lock: set LENT in the word, then look for holders that
- *		   are not on a CPU, and note a loan for each. Whoever releases after
- *		   that takes wait_lock and finds its loan, so no loan is noted for a
- *		   task that has released.
- *		2) Without a lock: settle.
+ *		   are not on a CPU, and note a loan for each. A task that releases the
+ *		   lock after that takes wait_lock and finds its loan, so no loan is
+ *		   noted for a task that has released.
+ *		2) Without a lock: apply.
  *
- *  borrower	1) Release under wait_lock, and drop the loan there.
- *		2) Without a lock, and after the release: settle. Not before it, or it
+ *  lent task	1) Release under wait_lock, and drop the loan there.
+ *		2) Without a lock, and after the release: apply. Not before it: the task
  *		   would be preempted with the lock once more.
  *
- *  settle	Make the priority what the loans say, until they say nothing new. One
- *		task at a time does that for a borrower; others change the loans and
- *		leave it to that one. So it does not matter whether the lender, which
- *		may be preempted anywhere, sets the priority before the borrower has
- *		released or after: the last one to look makes it right.
+ *  apply	Set the priority to what the loans say, until they say nothing new. One
+ *		task at a time does that for a lent task; others change the loans and
+ *		leave the rest to that one. So a lender may set the priority before or
+ *		after the lent task has released: the last one to look sets it right.
  *
- * SCHED_FIFO is lent for lend_fifo_us on a CPU, then a nice value until the loan ends.
- * A kernel thread, woken by a timer, sees to that; the same one looks at expedited locks.
+ * The budget (G12). SCHED_FIFO that is lent is charged, by the time that the task spends on
+ * a CPU, to the task and to the CPU. Each has a bucket that drains at a fixed rate:
+ * lend_fifo_us or lend_cpu_us in 100 ms. While one of the two is full, a loan is a nice value.
+ * A task's bucket outlives its loans; tasks whose addresses have the same hash share one.
  *
  * Lending to a lock's holders goes back to priority inheritance (Sha, Rajkumar and
  * Lehoczky, 1990); that it should reach readers of a sleeping lock was asked for by
- * Peter Zijlstra when a reader-unfair rwsem was proposed in 2022. Expedite is named
- * after rcu_expedite_gp().
+ * Peter Zijlstra when a reader-unfair rwsem was proposed in 2022.
  */
-#include <linux/hrtimer.h>
-#include <linux/kthread.h>
+#include <linux/bitmap.h>
+#include <linux/hash.h>
 #include <linux/ktime.h>
+#include <linux/math64.h>
 #include <linux/module.h>
+#include <linux/percpu.h>
+#include <linux/pid.h>
 #include <linux/sched/rt.h>
 #include <linux/sched/task.h>
 
@@ -43,116 +47,89 @@
 #include "stats.h"
 #include "trace.h"
 #include "visible_readers.h"
+#include "watcher.h"
 
-#define MAX_BORROWERS	256
-/* Locks that one borrower holds and others wait for. */
+#define MAX_LENT_TASKS	256U
+#define LENT_HASH_BITS	8
+/* Locks that one lent task holds and others wait for. */
 #define MAX_LOANS	6
+/* Lent tasks that are visited with interrupts off. */
+#define LEND_CHUNK	64U
+#define BUDGET_WINDOW	(100 * NSEC_PER_MSEC)
+#define BUDGET_BITS	10
 
 static struct ranged_param lend_fifo_us = { 10000, 100, 1000000 };
 module_param_cb(lend_fifo_us, &ranged_param_ops, &lend_fifo_us, 0644);
 MODULE_PARM_DESC(lend_fifo_us,
-		 "for how long on a CPU SCHED_FIFO is lent; microseconds, 100 to 1000000, default 10000");
+		 "how much SCHED_FIFO one task may be lent in 100 ms, and at once; microseconds on a CPU, 100 to 1000000, from 100000 on without a bound, default 10000");
 
-static struct ranged_param lend_period_us = { 300, 50, 100000 };
+static struct ranged_param lend_cpu_us = { 20000, 100, 1000000 };
+module_param_cb(lend_cpu_us, &ranged_param_ops, &lend_cpu_us, 0644);
+MODULE_PARM_DESC(lend_cpu_us,
+		 "how much SCHED_FIFO all tasks on one CPU may be lent in 100 ms, and at once; microseconds, 100 to 1000000, from 100000 on without a bound, default 20000");
+
+static struct ranged_param lend_period_us = { 300, 50, 60000000 };
 module_param_cb(lend_period_us, &ranged_param_ops, &lend_period_us, 0644);
 MODULE_PARM_DESC(lend_period_us,
-		 "how often a waiter, or an expedited section, looks for holders that are not running; microseconds, 50 to 100000, default 300");
+		 "how often locks with sleeping waiters or expedited sections are looked at for holders that are not running; microseconds, 50 to 60000000, default 300");
 
 struct loan {
-	const struct unfair_rwsem	*sem;
-	struct lend_level		level;		/* as long as it holds sem */
-	struct lend_level		section;	/* as long as it expedites sem */
+	const struct unfair_rwsem	*sem;		/* NULL: free */
+	struct lend_level		level;		/* while the task holds sem */
+	struct lend_level		section;	/* while the task expedites sem */
 };
 
-struct borrower {
+struct lent_task {
 	struct task_struct	*task;		/* NULL: free */
+	struct hlist_node	hash;
 	struct loan		loan[MAX_LOANS];
-	bool			busy;		/* somebody is in settle(); the rest is its own */
+	bool			busy;		/* a task is in apply(); it owns is */
+	bool			failed;		/* its own priority could not be restored */
 	bool			has_fifo;
-	bool			fifo_spent;
-	u64			fifo_until;	/* look then whether it has had enough */
+	bool			fifo_spent;	/* over the budget */
+	bool			was_on_cpu;	/* at the last charge */
+	unsigned long		switches;	/* context switches until then */
+	u64			charged_at;	/* then */
 	u64			fifo_from;	/* its time on CPUs when it got SCHED_FIFO */
+	u64			charged;	/* ns since it got SCHED_FIFO */
 	struct lent_priority	is;
 };
 
-/* Protects borrowers; within any wait_lock. */
+/* Protects all that follows; nests within any wait_lock. */
 static DEFINE_RAW_SPINLOCK(lend_lock);
-static struct borrower borrowers[MAX_BORROWERS];
-static unsigned int nr_borrowers;	/* none is in use from here on */
-static struct task_struct *watcher;
-/* Wakes the watcher when SCHED_FIFO is to end; it is armed, or the watcher up, if: */
-static struct hrtimer fifo_timer;
-static bool fifo_timed;
+static struct lent_task lent_tasks[MAX_LENT_TASKS];
+static DECLARE_BITMAP(lent_used, MAX_LENT_TASKS);
+static struct hlist_head lent_hash[1 << LENT_HASH_BITS];
+static unsigned int nr_lent, nr_fifo, nr_failed;
+/* When the bucket of a task, or of a CPU, is empty again. */
+static u64 task_budget[1 << BUDGET_BITS];
+static DEFINE_PER_CPU(u64, cpu_budget);
 
 u64 lend_period_ns(void)
 {
 	return (u64)READ_ONCE(lend_period_us.value) * NSEC_PER_USEC;
 }
 
-static u64 fifo_ns(void)
+/* --- the budget ---------------------------------------------------------- */
+
+static void charge_bucket(u64 *empty_at, u64 now, u64 ns, const struct ranged_param *limit_us)
 {
-	return (u64)READ_ONCE(lend_fifo_us.value) * NSEC_PER_USEC;
+	u64 limit = (u64)READ_ONCE(limit_us->value) * NSEC_PER_USEC;
+
+	if (limit < BUDGET_WINDOW)
+		*empty_at = max(*empty_at, now) +
+			    div_u64(min_t(u64, ns, NSEC_PER_SEC) * BUDGET_WINDOW, limit);
 }
 
-static bool same_level(struct lend_level a, struct lend_level b)
+static u64 *budget_of(const struct task_struct *task)
 {
-	return a.rt == b.rt && a.nice == b.nice;
+	return &task_budget[hash_ptr(task, BUDGET_BITS)];
 }
 
-static struct lend_level level_of_loans(struct borrower *b)
+/* Is the fuller one of the two buckets filled for more than @ns of draining? */
+static bool over_budget(const struct task_struct *task, u64 now, u64 ns)
 {
-	struct lend_level level = LEND_NOTHING;
-	unsigned int i;
-
-	lockdep_assert_held(&lend_lock);
-	for (i = 0; i < MAX_LOANS; i++)
-		if (b->loan[i].sem)
-			level = higher_level(level, higher_level(b->loan[i].level,
-								 b->loan[i].section));
-	if (b->fifo_spent)
-		level.rt = 0;
-	return level;
-}
-
-/* When the SCHED_FIFO of a borrower is to end next; 0: nobody has it. */
-static u64 next_end(void)
-{
-	unsigned int i;
-	u64 next = 0;
-
-	lockdep_assert_held(&lend_lock);
-	for (i = 0; i < nr_borrowers; i++) {
-		const struct borrower *b = &borrowers[i];
-
-		if (b->task && b->has_fifo && !b->fifo_spent && (!next || b->fifo_until < next))
-			next = b->fifo_until;
-	}
-	return next;
-}
-
-static void start_fifo_timer(u64 end)
-{
-	lockdep_assert_held(&lend_lock);
-	fifo_timed = end;
-	if (end)
-		hrtimer_start(&fifo_timer, ns_to_ktime(end), HRTIMER_MODE_ABS_HARD);
-}
-
-/* Most loans end long before their time: nobody is woken for these. */
-static enum hrtimer_restart fifo_timeout(struct hrtimer *timer)
-{
-	unsigned long irqflags;
-	u64 next;
-
-	raw_spin_lock_irqsave(&lend_lock, irqflags);
-	next = next_end();
-	/* the watcher may have started it again meanwhile: it is not ours to change here */
-	if (next && next <= ktime_get_ns())
-		wake_up_process(watcher);
-	else
-		start_fifo_timer(next);
-	raw_spin_unlock_irqrestore(&lend_lock, irqflags);
-	return HRTIMER_NORESTART;
+	return max(*budget_of(task), per_cpu(cpu_budget, task_cpu(task))) > now + ns;
 }
 
 static u64 cpu_time(const struct task_struct *task)
@@ -168,137 +145,227 @@ static u64 cpu_time(const struct task_struct *task)
 	return time;
 }
 
-/* SCHED_FIFO is lent from now on, to end on time. */
-static void start_fifo(struct borrower *b)
+static unsigned long switches_of(const struct task_struct *task)
 {
-	lockdep_assert_held(&lend_lock);
-	b->has_fifo = true;
-	b->fifo_from = cpu_time(b->task);
-	b->fifo_until = ktime_get_ns() + fifo_ns();
-	if (!fifo_timed)
-		start_fifo_timer(b->fifo_until);
+	/* as of now, or of a moment ago */
+	return data_race(task->nvcsw) + data_race(task->nivcsw);
 }
 
 /*
- * Not preempted where the kernel allows that: a lender of nice -20 may well be by
- * others, and whoever has released by then would wait for it with what it was lent.
- *
- * So it is here that @b becomes busy, and not when its loans change: a lender that is
- * preempted in between would keep others, who run, from lending. One of them has settled
- * then, and @b may be free, or another task's, who loses nothing by one more look.
+ * Charges what the task has used since the last charge. Where the tick is stopped, its time
+ * on CPUs is not brought up to date: a task that was not switched out has run all the time.
  */
-static void settle(struct borrower *b)
+static void charge_fifo(struct lent_task *t, u64 now)
+{
+	u64 used = cpu_time(t->task) - t->fifo_from;
+	bool on_cpu = compat_on_cpu(t->task);
+
+	lockdep_assert_held(&lend_lock);
+	if (on_cpu && t->was_on_cpu && t->switches == switches_of(t->task))
+		used = max(used, t->charged + (now - t->charged_at));
+	if (used > t->charged) {
+		used -= t->charged;
+		t->charged += used;
+		charge_bucket(budget_of(t->task), now, used, &lend_fifo_us);
+		charge_bucket(per_cpu_ptr(&cpu_budget, task_cpu(t->task)), now, used,
+			      &lend_cpu_us);
+	}
+	t->charged_at = now;
+	t->was_on_cpu = on_cpu;
+	t->switches = switches_of(t->task);
+}
+
+static void start_fifo(struct lent_task *t)
+{
+	lockdep_assert_held(&lend_lock);
+	t->has_fifo = true;
+	t->fifo_from = cpu_time(t->task);
+	t->charged = 0;
+	t->was_on_cpu = false;
+	t->charged_at = ktime_get_ns();
+	nr_fifo++;
+	watcher_account();
+}
+
+static void end_fifo(struct lent_task *t)
+{
+	charge_fifo(t, ktime_get_ns());
+	t->has_fifo = false;
+	nr_fifo--;
+}
+
+/* --- setting priorities -------------------------------------------------- */
+
+static struct lend_level level_of_loans(const struct lent_task *t)
+{
+	struct lend_level level = LEND_NOTHING;
+	unsigned int i;
+
+	lockdep_assert_held(&lend_lock);
+	for (i = 0; i < MAX_LOANS; i++)
+		if (t->loan[i].sem)
+			level = higher_level(level, higher_level(t->loan[i].level,
+								 t->loan[i].section));
+	if (t->fifo_spent)
+		level.rt = 0;
+	return level;
+}
+
+static struct task_struct *free_lent_task(struct lent_task *t)
+{
+	struct task_struct *task = t->task;
+
+	lockdep_assert_held(&lend_lock);
+	hlist_del(&t->hash);
+	t->task = NULL;
+	__clear_bit(t - lent_tasks, lent_used);
+	nr_lent--;
+	return task;
+}
+
+/*
+ * Preemption is disabled where the kernel allows it: a lender of nice -20 may be preempted
+ * by others, and a lent task that has released by then would return to user space with what
+ * it was lent.
+ *
+ * So @t becomes busy here, and not when its loans change: a lender that is preempted in
+ * between would keep others, which run, from lending. In the meantime another task may have
+ * applied the loans, and @t may be free, or in use for another task: one more look at its
+ * loans does no harm.
+ */
+static void apply(struct lent_task *t)
 {
 	struct task_struct *done = NULL;
 	struct lend_level level;
 	unsigned long irqflags;
+	int ret = 0;
 
-	compat_settle_begin();
+	compat_lend_apply_begin();
 	raw_spin_lock_irqsave(&lend_lock, irqflags);
-	/* who is at it already looks once more */
-	if (!b->task || b->busy)
+	/* another task is already in the loop below, and will read the loans again */
+	if (!t->task || t->busy)
 		goto out;
-	b->busy = true;
+	t->busy = true;
+	nr_failed -= t->failed;
+	t->failed = false;
 	for (;;) {
-		level = level_of_loans(b);
-		if (same_level(level, b->is.now))
+		level = level_of_loans(t);
+		if (same_level(level, t->is.now))
 			break;
-		if (level.rt && !b->has_fifo)
-			start_fifo(b);
+		/* not where the task has as much of its own */
+		if (level.rt && !t->has_fifo &&
+		    !(lends(t->is.now) && t->is.own.rt_priority >= level.rt))
+			start_fifo(t);
 		raw_spin_unlock_irqrestore(&lend_lock, irqflags);
-		set_lent_priority(b->task, &b->is, level);
+		ret = lent_priority_set(t->task, &t->is, level);
 		raw_spin_lock_irqsave(&lend_lock, irqflags);
-		b->is.now = level;
+		if (ret && !t->task->exit_state) {
+			/* the watcher tries again */
+			t->failed = true;
+			nr_failed++;
+			watcher_account();
+			break;
+		}
+		t->is.now = level;
+		if (t->has_fifo && !level.rt)
+			end_fifo(t);
 	}
-	b->busy = false;
-	if (!lends(level)) {
-		done = b->task;
-		b->task = NULL;
-		while (nr_borrowers && !borrowers[nr_borrowers - 1].task)
-			nr_borrowers--;
-	}
+	t->busy = false;
+	if (!lends(level) && !t->failed)
+		done = free_lent_task(t);
 out:
 	raw_spin_unlock_irqrestore(&lend_lock, irqflags);
-	compat_settle_end();
+	compat_lend_apply_end();
 	if (done)
 		put_task_struct(done);
 }
 
 /**
- * settle_loans() - make priorities what the loans say
- * @todo: of whom; empty afterwards
+ * lend_apply() - set priorities to what the loans say
+ * @work: whose; empty afterwards
  *
- * Context: process context. On 6.1 it may sleep, for the cpuset lock.
+ * Context: any context in which bottom halves are enabled.
  */
-void settle_loans(struct settlement *todo)
+void lend_apply(struct lend_work *work)
 {
-	while (todo->nr)
-		settle(todo->who[--todo->nr]);
+	while (work->nr)
+		apply(work->task[--work->nr]);
 }
 
 /* --- loans --------------------------------------------------------------- */
 
-static struct borrower *find_borrower(const struct task_struct *task)
+static struct hlist_head *lent_bucket(const struct task_struct *task)
 {
-	unsigned int i;
+	return &lent_hash[hash_ptr(task, LENT_HASH_BITS)];
+}
 
-	for (i = 0; i < nr_borrowers; i++)
-		if (borrowers[i].task == task)
-			return &borrowers[i];
+static struct lent_task *find_lent_task(const struct task_struct *task)
+{
+	struct lent_task *t;
+
+	lockdep_assert_held(&lend_lock);
+	hlist_for_each_entry(t, lent_bucket(task), hash)
+		if (t->task == task)
+			return t;
 	return NULL;
 }
 
 /**
- * own_level_to_lend() - what the caller lends of its own, without what it was lent itself
+ * lend_own_level() - what the caller lends of its own, without what it was lent itself
  * @sem: the semaphore
  *
  * Otherwise as level_to_lend().
  *
  * Return: the level.
  */
-struct lend_level own_level_to_lend(const struct unfair_rwsem *sem)
+struct lend_level lend_own_level(const struct unfair_rwsem *sem)
 {
-	struct sched_values v = values_of(current);
-	const struct borrower *b;
+	struct sched_values v = lent_priority_values(current);
+	const struct lent_task *t;
 	unsigned long irqflags;
 
 	raw_spin_lock_irqsave(&lend_lock, irqflags);
-	b = find_borrower(current);
-	/* known once what was lent has been set; its settler may be about to change these */
-	if (b && lends(b->is.now) && !data_race(b->is.left_alone))
+	t = find_lent_task(current);
+	/* known once what was lent has been set; the task in apply() may be about to change it */
+	if (t && lends(t->is.now) && !data_race(t->is.left_alone))
 		/* as of before or after a renice */
-		v = data_race(b->is.own);
+		v = data_race(t->is.own);
 	raw_spin_unlock_irqrestore(&lend_lock, irqflags);
-	return level_of(sem, &v);
+	return lent_priority_level(sem, &v);
 }
 
-static struct borrower *new_borrower(struct task_struct *task)
+/*
+ * A holder that sleeps cannot use the CPU yet, and the watcher looks again: half of the
+ * entries are for those that want to run.
+ */
+static struct lent_task *new_lent_task(struct task_struct *task)
 {
-	unsigned int i;
+	unsigned int i = find_first_zero_bit(lent_used, MAX_LENT_TASKS);
 
-	for (i = 0; i < MAX_BORROWERS && borrowers[i].task; i++)
-		;
-	if (i == MAX_BORROWERS)
+	lockdep_assert_held(&lend_lock);
+	if (i == MAX_LENT_TASKS || (nr_lent >= MAX_LENT_TASKS / 2 && !task_is_running(task)))
 		return NULL;
-	nr_borrowers = max(nr_borrowers, i + 1);
-	borrowers[i] = (struct borrower) {
+	__set_bit(i, lent_used);
+	nr_lent++;
+	lent_tasks[i] = (struct lent_task) {
 		.task = get_task_struct(task),
 		.is.now = LEND_NOTHING,
 	};
-	return &borrowers[i];
+	hlist_add_head(&lent_tasks[i].hash, lent_bucket(task));
+	return &lent_tasks[i];
 }
 
-static struct loan *find_loan(struct borrower *b, const struct unfair_rwsem *sem)
+static struct loan *find_loan(struct lent_task *t, const struct unfair_rwsem *sem)
 {
 	unsigned int i;
 
 	for (i = 0; i < MAX_LOANS; i++)
-		if (b->loan[i].sem == sem)
-			return &b->loan[i];
+		if (t->loan[i].sem == sem)
+			return &t->loan[i];
 	return NULL;
 }
 
-static void end_if_empty(struct loan *loan)
+static void drop_if_empty(struct loan *loan)
 {
 	if (lends(loan->level) || lends(loan->section))
 		return;
@@ -306,16 +373,15 @@ static void end_if_empty(struct loan *loan)
 	*loan = (struct loan){ };
 }
 
-static void settle_later(struct borrower *b, struct settlement *todo)
+static void apply_later(struct lent_task *t, struct lend_work *work)
 {
-	todo->who[todo->nr++] = b;
+	work->task[work->nr++] = t;
 }
 
 /* A preempted holder on another CPU gets that as soon as it is lent to. */
-static void expect_to_run(const struct task_struct *task, struct settlement *todo)
+static bool runs_soon(const struct task_struct *task)
 {
-	if (todo->nr && task_is_running(task) && task_cpu(task) != raw_smp_processor_id())
-		todo->soon = true;
+	return task_is_running(task) && task_cpu(task) != raw_smp_processor_id();
 }
 
 static bool would_help(const struct task_struct *task, struct lend_level level)
@@ -330,25 +396,25 @@ static bool would_help(const struct task_struct *task, struct lend_level level)
 }
 
 static void note_loan(struct unfair_rwsem *sem, struct task_struct *task,
-		      struct lend_level level, bool of_section, struct settlement *todo)
+		      struct lend_level level, bool of_section, struct lend_work *work)
 {
-	struct borrower *b;
+	u64 now = ktime_get_ns();
+	struct lent_task *t;
 	struct loan *loan;
 
 	lockdep_assert_held(&sem->wait_lock);
-	/* it is asleep, and the lender looks again */
+	/* the task is asleep, and the watcher looks again */
 	if (level.rt && !is_rt_policy(READ_ONCE(task->policy)) && compat_class_upsets_psi(task))
 		return;
 	raw_spin_lock(&lend_lock);
-	b = find_borrower(task);
-	if (!b) {
-		if (!would_help(task, level))
-			goto out;
-		b = new_borrower(task);
-	}
-	loan = b ? find_loan(b, sem) : NULL;
+	t = find_lent_task(task);
+	if (!t && would_help(task, level))
+		t = new_lent_task(task);
+	else if (!t)
+		goto out;
+	loan = t ? find_loan(t, sem) : NULL;
 	if (!loan) {
-		loan = b ? find_loan(b, NULL) : NULL;
+		loan = t ? find_loan(t, NULL) : NULL;
 		if (!loan) {
 			count_event(sem, EV_LEND_FAILED);
 			goto out;
@@ -360,31 +426,20 @@ static void note_loan(struct unfair_rwsem *sem, struct task_struct *task,
 		loan->section = level;
 	else
 		loan->level = higher_level(loan->level, level);
-	if (!same_level(level_of_loans(b), b->is.now)) {
-		settle_later(b, todo);
-		expect_to_run(task, todo);
+	/* SCHED_FIFO ends with a full bucket, and comes back with one that is half empty */
+	if (!t->has_fifo)
+		t->fifo_spent = over_budget(task, now, t->fifo_spent ? BUDGET_WINDOW / 2 :
+								      BUDGET_WINDOW);
+	if (!same_level(level_of_loans(t), t->is.now)) {
+		apply_later(t, work);
+		work->soon |= runs_soon(task);
 	}
 out:
 	raw_spin_unlock(&lend_lock);
 }
 
-struct lending {
-	struct unfair_rwsem	*sem;
-	struct lend_level	level;
-	struct settlement	*todo;
-};
-
-static bool lend_to_reader(struct task_struct *task, u32 since, void *arg)
-{
-	struct lending *l = arg;
-
-	if (!compat_on_cpu(task))
-		note_loan(l->sem, task, l->level, false, l->todo);
-	return l->todo->nr < MAX_LENT_AT_ONCE;
-}
-
-/* From here on, who releases comes to wait_lock and gives back. */
-void expect_returns(struct unfair_rwsem *sem)
+/* From here on, a task that releases @sem takes wait_lock and ends its loan. */
+void lend_announce(struct unfair_rwsem *sem)
 {
 	atomic_long_or(UNFAIR_RWSEM_LENT, &sem->word);
 	/* E: then look at slots; pairs with the release of a reader, slot before word */
@@ -392,22 +447,38 @@ void expect_returns(struct unfair_rwsem *sem)
 }
 
 /**
- * lend_to_readers() - lend to those that hold it for reading and are off their CPU
- * @sem: the semaphore; its bias is revoked, and it is held for reading or expedited
+ * lend_to_readers() - lend to readers that are off their CPU
+ * @sem: the semaphore; lend_announce() was called for it, and its bias is revoked
  * @level: what to lend
- * @todo: to be settled by the caller
+ * @look: which step it is, and what it has seen
+ * @work: to be applied by the caller
  *
  * Context: under wait_lock.
+ * Return: false if @work is full; then apply it and call again for the same step.
  */
-void lend_to_readers(struct unfair_rwsem *sem, struct lend_level level,
-		     struct settlement *todo)
+bool lend_to_readers(struct unfair_rwsem *sem, struct lend_level level, struct look *look,
+		     struct lend_work *work)
 {
-	struct lending l = { sem, level, todo };
+	unsigned int before = work->nr, i;
+	struct task_struct *task;
+	unsigned long nr = 0;
 
-	if (!lends(level))
-		return;
-	expect_returns(sem);
-	for_each_reader(sem, lend_to_reader, &l);
+	rcu_read_lock();
+	for_each_visible_reader(sem, look->step, i, task) {
+		nr++;
+		if (compat_on_cpu(task))
+			look->active = true;
+		else
+			note_loan(sem, task, level, false, work);
+		if (work->nr == LEND_WORK_MAX)
+			break;
+	}
+	rcu_read_unlock();
+	look->active |= work->nr > before;
+	if (work->nr == LEND_WORK_MAX)
+		return false;
+	look->seen += nr;
+	return true;
 }
 
 /**
@@ -415,174 +486,153 @@ void lend_to_readers(struct unfair_rwsem *sem, struct lend_level level,
  * @sem: the semaphore that it expedites
  * @task: that task
  * @level: what it lends
- * @todo: to be settled by the caller
+ * @work: to be applied by the caller
  *
  * Context: under wait_lock.
  */
 void lend_to_expediter(struct unfair_rwsem *sem, struct task_struct *task,
-		       struct lend_level level, struct settlement *todo)
+		       struct lend_level level, struct lend_work *work)
 {
 	if (lends(level) && (task == current || !compat_on_cpu(task)))
-		note_loan(sem, task, level, true, todo);
+		note_loan(sem, task, level, true, work);
 }
 
 /**
- * lend_to_owner() - lend to the writer that holds it, if that is off its CPU
- * @sem: the semaphore, with somebody queued
+ * lend_to_owner() - lend to the writer that holds the lock, if that is off its CPU
+ * @sem: the semaphore, with a task queued
  * @owner: the writer that holds it
  * @level: what to lend
- * @todo: to be settled by the caller
+ * @work: to be applied by the caller
  *
  * Context: under wait_lock.
  */
 void lend_to_owner(struct unfair_rwsem *sem, struct task_struct *owner,
-		   struct lend_level level, struct settlement *todo)
+		   struct lend_level level, struct lend_work *work)
 {
 	if (!lends(level) || compat_on_cpu(owner))
 		return;
-	expect_returns(sem);
-	note_loan(sem, owner, level, false, todo);
+	lend_announce(sem);
+	note_loan(sem, owner, level, false, work);
 }
 
 /**
- * give_back() - the loan for @sem ends, as @task releases it, or its expedited section ends
+ * lend_end() - end the loan of a task for a semaphore
  * @sem: the semaphore
- * @task: who has it
- * @section: false; true: it goes on holding it or not, but expedites it no more
- * @todo: to be settled by the caller, after the release
+ * @task: the task
+ * @section: false: it releases @sem; true: it expedites @sem no longer
+ * @work: to be applied by the caller, after the release
  *
  * Context: under wait_lock.
  */
-void give_back(struct unfair_rwsem *sem, struct task_struct *task, bool section,
-	       struct settlement *todo)
+void lend_end(struct unfair_rwsem *sem, struct task_struct *task, bool section,
+	      struct lend_work *work)
 {
-	struct borrower *b;
+	struct lent_task *t;
 	struct loan *loan;
 
+	/* a loan for @sem was noted under this wait_lock: then the list is not empty */
+	if (hlist_empty(lent_bucket(task)))
+		return;
 	raw_spin_lock(&lend_lock);
-	b = find_borrower(task);
-	loan = b ? find_loan(b, sem) : NULL;
+	t = find_lent_task(task);
+	loan = t ? find_loan(t, sem) : NULL;
 	if (loan && section)
 		loan->section = LEND_NOTHING;
 	else if (loan)
 		loan->level = LEND_NOTHING;
 	if (loan) {
-		end_if_empty(loan);
-		settle_later(b, todo);
+		drop_if_empty(loan);
+		apply_later(t, work);
 	}
 	raw_spin_unlock(&lend_lock);
 }
 
 /**
- * relevel_loans() - lenders have gone: the loans for @sem are worth less now
+ * lend_adjust() - lower the loans for a semaphore, after a lender has gone
  * @sem: the semaphore
- * @level: the highest of those that are left; LEND_NOTHING if none is
- * @todo: to be settled by the caller
+ * @level: the highest level that is left; LEND_NOTHING if none is
+ * @from: where to go on; 0 at first
+ * @work: to be applied by the caller
  *
  * Context: under wait_lock.
- * Return: true if there are more than @todo takes; then call it again.
+ * Return: true if there are more; apply @work, then call it again.
  */
-bool relevel_loans(struct unfair_rwsem *sem, struct lend_level level, struct settlement *todo)
+bool lend_adjust(struct unfair_rwsem *sem, struct lend_level level, unsigned int *from,
+		 struct lend_work *work)
 {
-	bool more = false;
-	unsigned int i;
+	unsigned int end = min(*from + LEND_CHUNK, MAX_LENT_TASKS), i;
 
 	raw_spin_lock(&lend_lock);
-	for (i = 0; i < nr_borrowers; i++) {
-		struct borrower *b = &borrowers[i];
-		struct loan *loan = b->task ? find_loan(b, sem) : NULL;
+	for (i = find_next_bit(lent_used, end, *from);
+	     i < end && work->nr < LEND_WORK_MAX; i = find_next_bit(lent_used, end, i + 1)) {
+		struct lent_task *t = &lent_tasks[i];
+		struct loan *loan = find_loan(t, sem);
 
-		/* not of one that only expedites it */
+		/* not of a task that only expedites it */
 		if (!loan || !lends(loan->level) || same_level(loan->level, level))
 			continue;
-		if (todo->nr == MAX_LENT_AT_ONCE) {
-			more = true;
-			break;
-		}
-		loan->level = level;
-		end_if_empty(loan);
-		settle_later(b, todo);
+		/* to raise a loan is for a look at the task */
+		loan->level = lower_level(loan->level, level);
+		drop_if_empty(loan);
+		apply_later(t, work);
 	}
+	*from = min(i, end);
 	raw_spin_unlock(&lend_lock);
-	return more;
+	return *from < MAX_LENT_TASKS;
 }
 
-/* --- the watcher --------------------------------------------------------- */
-
-/* Ends SCHED_FIFO where it has lasted long enough. */
-static void end_fifo(void)
+/**
+ * lend_account() - charge what was used of lent SCHED_FIFO, and end it beyond the budget
+ *
+ * Tries again, too, where a task could not get its own priority back.
+ *
+ * Context: the watcher.
+ * Return: true if it must be called again after a period.
+ */
+bool lend_account(void)
 {
-	struct settlement todo = { };
-	unsigned int i;
-	u64 now;
+	struct lend_work work = { };
+	unsigned int i = 0, end;
+	bool again;
 
-	raw_spin_lock_irq(&lend_lock);
-	now = ktime_get_ns();
-	for (i = 0; i < nr_borrowers && todo.nr < MAX_LENT_AT_ONCE; i++) {
-		struct borrower *b = &borrowers[i];
-		u64 left;
-
-		if (!b->task || !b->has_fifo || b->fifo_spent || b->fifo_until > now)
-			continue;
-		/* asleep, or behind others, it uses none of its time, and needs it later */
-		left = b->fifo_from + fifo_ns() - cpu_time(b->task);
-		if ((s64)left > 0) {
-			b->fifo_until = now + max(left, fifo_ns() / 8);
-			continue;
-		}
-		b->fifo_spent = true;
-		count_event(NULL, EV_FIFO_ENDED);
-		settle_later(b, &todo);
-	}
-	raw_spin_unlock_irq(&lend_lock);
-	settle_loans(&todo);
-}
-
-/* There are expedited sections from now on. */
-void wake_watcher(void)
-{
-	wake_up_process(watcher);
-}
-
-static int watch(void *unused)
-{
-	while (!kthread_should_stop()) {
-		bool expedited = watch_expedites();
-		ktime_t period = ns_to_ktime(lend_period_ns());
-
-		end_fifo();
-		set_current_state(TASK_IDLE);
+	do {
 		raw_spin_lock_irq(&lend_lock);
-		if (fifo_timed)
-			start_fifo_timer(next_end());
+		end = min(i + LEND_CHUNK, MAX_LENT_TASKS);
+		for (i = find_next_bit(lent_used, end, i);
+		     i < end && work.nr < LEND_WORK_MAX; i = find_next_bit(lent_used, end, i + 1)) {
+			struct lent_task *t = &lent_tasks[i];
+			u64 now = ktime_get_ns();
+
+			if (t->has_fifo && !t->fifo_spent) {
+				charge_fifo(t, now);
+				t->fifo_spent = over_budget(t->task, now, BUDGET_WINDOW);
+				if (t->fifo_spent)
+					count_event(NULL, EV_FIFO_ENDED);
+			}
+			if (t->failed || (t->has_fifo && t->fifo_spent))
+				apply_later(t, &work);
+		}
+		i = min(i, end);
 		raw_spin_unlock_irq(&lend_lock);
-		if (expedited && !kthread_should_stop())
-			schedule_hrtimeout_range(&period, 0, HRTIMER_MODE_REL);
-		/* one that begins after this look wakes us */
-		else if (!any_expedites() && !kthread_should_stop())
-			schedule();
-		__set_current_state(TASK_RUNNING);
+		lend_apply(&work);
+	} while (i < MAX_LENT_TASKS);
+	raw_spin_lock_irq(&lend_lock);
+	again = nr_fifo || nr_failed;
+	raw_spin_unlock_irq(&lend_lock);
+	return again;
+}
+
+/* No lock is in use any more. Only tasks whose own priority was refused may be left. */
+void lend_exit(void)
+{
+	unsigned int i;
+
+	lend_account();
+	for_each_set_bit(i, lent_used, MAX_LENT_TASKS) {
+		struct task_struct *task = lent_tasks[i].task;
+
+		pr_warn("fscommit: %s[%d] keeps a lent priority: the scheduler refuses its own\n",
+			task->comm, task_pid_nr(task));
+		put_task_struct(task);
 	}
-	return 0;
-}
-
-int __init init_lending(void)
-{
-	/* above all that is lent, or it could not take that back */
-	static const struct sched_values top = { SCHED_FIFO, MAX_RT_PRIO - 1 };
-
-	compat_hrtimer_setup(&fifo_timer, fifo_timeout, CLOCK_MONOTONIC,
-			     HRTIMER_MODE_ABS_HARD);
-	watcher = kthread_run(watch, NULL, "fscommit_lend");
-	if (IS_ERR(watcher))
-		return PTR_ERR(watcher);
-	set_values(watcher, &top);
-	return 0;
-}
-
-void exit_lending(void)
-{
-	/* nobody borrows any more, so it is not armed again */
-	hrtimer_cancel(&fifo_timer);
-	kthread_stop(watcher);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Lent priority. For the lock's own files alone.
+ * Lent priority. For the lock's own files only.
  */
 #ifndef _FSCOMMIT_LEND_H
 #define _FSCOMMIT_LEND_H
@@ -15,9 +15,17 @@ struct lend_level {
 
 #define LEND_NOTHING	((struct lend_level){ .nice = MAX_NICE + 1 })
 
+/* The watcher, at MAX_RT_PRIO - 1, must be able to take back what was lent. */
+#define MAX_LENT_RT	(MAX_RT_PRIO - 2)
+
 static inline bool lends(struct lend_level level)
 {
 	return level.rt || level.nice <= MAX_NICE;
+}
+
+static inline bool same_level(struct lend_level a, struct lend_level b)
+{
+	return a.rt == b.rt && a.nice == b.nice;
 }
 
 static inline struct lend_level higher_level(struct lend_level a, struct lend_level b)
@@ -25,49 +33,54 @@ static inline struct lend_level higher_level(struct lend_level a, struct lend_le
 	return (struct lend_level){ .rt = max(a.rt, b.rt), .nice = min(a.nice, b.nice) };
 }
 
-/* Whose priority changes at once; the others come at the next look. */
-#define MAX_LENT_AT_ONCE	16
+static inline struct lend_level lower_level(struct lend_level a, struct lend_level b)
+{
+	return (struct lend_level){ .rt = min(a.rt, b.rt), .nice = max(a.nice, b.nice) };
+}
 
-struct borrower;
+/* Tasks whose priority is set in one go. */
+#define LEND_WORK_MAX	16
 
-/* Borrowers to see to, once no lock is held. */
-struct settlement {
-	unsigned int	nr;
-	bool		soon;		/* one of them can run, on another CPU */
-	struct borrower	*who[MAX_LENT_AT_ONCE];
+struct lent_task;
+
+/* How far a look at the holders of a lock has come. */
+struct look {
+	unsigned int		step;		/* see visible_readers.h */
+	unsigned long		seen;		/* readers so far */
+	bool			active;		/* one of them runs, or was lent to just now */
+	bool			sections_seen;	/* by the watcher, see __unfair_rwsem_watch() */
+	bool			reported;
 };
 
-struct lend_level level_to_lend(const struct unfair_rwsem *sem);
-struct lend_level own_level_to_lend(const struct unfair_rwsem *sem);
+/* Tasks whose priority must be set as soon as no lock is held. */
+struct lend_work {
+	unsigned int		nr;
+	bool			soon;	/* one of them can run, on another CPU */
+	struct lent_task	*task[LEND_WORK_MAX];
+};
+
+struct lend_level level_to_lend(const struct unfair_rwsem *sem, struct task_struct *task);
+struct lend_level lend_own_level(const struct unfair_rwsem *sem);
 
 /* All of these under the wait_lock of @sem. */
-void expect_returns(struct unfair_rwsem *sem);
-void lend_to_readers(struct unfair_rwsem *sem, struct lend_level level,
-		     struct settlement *todo);
-void lend_to_expediter(struct unfair_rwsem *sem, struct task_struct *task,
-		       struct lend_level level, struct settlement *todo);
+void lend_announce(struct unfair_rwsem *sem);
+bool lend_to_readers(struct unfair_rwsem *sem, struct lend_level level, struct look *look,
+		     struct lend_work *work);
 void lend_to_owner(struct unfair_rwsem *sem, struct task_struct *owner,
-		   struct lend_level level, struct settlement *todo);
-void give_back(struct unfair_rwsem *sem, struct task_struct *task, bool section,
-	       struct settlement *todo);
-bool relevel_loans(struct unfair_rwsem *sem, struct lend_level level, struct settlement *todo);
+		   struct lend_level level, struct lend_work *work);
+void lend_to_expediter(struct unfair_rwsem *sem, struct task_struct *task,
+		       struct lend_level level, struct lend_work *work);
+void lend_end(struct unfair_rwsem *sem, struct task_struct *task, bool section,
+	      struct lend_work *work);
+bool lend_adjust(struct unfair_rwsem *sem, struct lend_level level, unsigned int *from,
+		 struct lend_work *work);
 
 /* Without a lock. */
-void settle_loans(struct settlement *todo);
+void lend_apply(struct lend_work *work);
 u64 lend_period_ns(void);
 
-/* In unfair_rwsem.c, which knows who waits. Without a lock. */
-void __unfair_rwsem_lenders_changed(struct unfair_rwsem *sem);
-
-/* Of those that expedite @sem; under its wait_lock. */
-struct lend_level expedited_level(const struct unfair_rwsem *sem);
-
-/* The watcher, and what it asks. */
-void wake_watcher(void);
-bool any_expedites(void);
-bool watch_expedites(void);
-
-int init_lending(void);
-void exit_lending(void);
+/* For the watcher. */
+bool lend_account(void);
+void lend_exit(void);
 
 #endif /* _FSCOMMIT_LEND_H */

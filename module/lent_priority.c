@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Lent priority: what a task is worth as a lender, and the setting of what it is lent. Who
- * has which loans is in lend.c.
+ * Lent priority: which priority a task lends, and how the priority of a task is set and
+ * restored. Which task has which loans is in lend.c.
  *
- * What was lent is told from what somebody else has set by policy, priority and the
- * reset-on-fork flag. What is not as we left it stays, now and when the loan ends; what
- * is still as we left it comes off. So does what anybody may have made of it: the kernel
- * lets a user lower the priority of a task, and a lent one goes a long way down.
+ * Policy, priority and the reset-on-fork flag tell a lent priority from one that somebody
+ * else has set. A value that is not as we left it stays, now and when the loan ends; a value
+ * that is still as we left it is restored. So is a value that any user may have made of it:
+ * the kernel lets a user lower the priority of a task, and a lent one can be lowered far.
  */
 #include <linux/cred.h>
 #include <linux/module.h>
@@ -29,7 +29,7 @@ module_param_cb(lend, &ranged_param_ops, &lend, 0644);
 MODULE_PARM_DESC(lend,
 		 "what a waiter lends to a holder that is not running, where its lock does not say: 1 nothing, 2 its nice value, 3 SCHED_FIFO for a time, then its nice value; default 3");
 
-struct sched_values values_of(struct task_struct *task)
+struct sched_values lent_priority_values(struct task_struct *task)
 {
 	return (struct sched_values) {
 		.policy = READ_ONCE(task->policy),
@@ -41,7 +41,7 @@ struct sched_values values_of(struct task_struct *task)
 	};
 }
 
-struct lend_level level_of(const struct unfair_rwsem *sem, const struct sched_values *v)
+struct lend_level lent_priority_level(const struct unfair_rwsem *sem, const struct sched_values *v)
 {
 	/* may be set meanwhile: a byte of a word that has other fields */
 	unsigned int mode = data_race(+sem->lend) ?: READ_ONCE(lend.value);
@@ -51,9 +51,9 @@ struct lend_level level_of(const struct unfair_rwsem *sem, const struct sched_va
 		return LEND_NOTHING;
 	if (mode == UNFAIR_LEND_FULL) {
 		if (v->policy == SCHED_DEADLINE)
-			level.rt = MAX_RT_PRIO - 1;
+			level.rt = MAX_LENT_RT;
 		else if (v->rt_priority)
-			level.rt = v->rt_priority;
+			level.rt = min(v->rt_priority, MAX_LENT_RT);
 		else if (level.nice <= 0)
 			level.rt = 1;
 	}
@@ -61,8 +61,9 @@ struct lend_level level_of(const struct unfair_rwsem *sem, const struct sched_va
 }
 
 /**
- * level_to_lend() - what the caller lends to the holders of @sem
+ * level_to_lend() - what a task lends to the holders of @sem
  * @sem: the semaphore
+ * @task: the task
  *
  * A real-time task lends its own priority at most. A task of nice 0 or better lends
  * the lowest one of SCHED_FIFO: nothing less reaches a task in another cgroup, whose
@@ -70,14 +71,20 @@ struct lend_level level_of(const struct unfair_rwsem *sem, const struct sched_va
  *
  * Return: the level, as far as the semaphore and the parameter `lend` allow it.
  */
-struct lend_level level_to_lend(const struct unfair_rwsem *sem)
+struct lend_level level_to_lend(const struct unfair_rwsem *sem, struct task_struct *task)
 {
-	struct sched_values v = values_of(current);
+	struct sched_values v = lent_priority_values(task);
+	int prio = READ_ONCE(task->prio);
 
-	return level_of(sem, &v);
+	/* inherited through an rt_mutex */
+	if (prio < MAX_RT_PRIO && v.policy != SCHED_DEADLINE && !is_rt_policy(v.policy)) {
+		v.policy = SCHED_FIFO;
+		v.rt_priority = MAX_RT_PRIO - 1 - prio;
+	}
+	return lent_priority_level(sem, &v);
 }
 
-int set_values(struct task_struct *task, const struct sched_values *v)
+int lent_priority_set_values(struct task_struct *task, const struct sched_values *v)
 {
 	struct sched_attr attr = {
 		.size = sizeof(attr),
@@ -97,12 +104,12 @@ int set_values(struct task_struct *task, const struct sched_values *v)
 
 /*
  * From @from back to what it had. A real-time policy has taken more than that: the slack of
- * its timers, since 6.12, and of RLIMIT_RTTIME, which is counted until a real-time task sleeps.
+ * its timers, and of RLIMIT_RTTIME, which is counted until a real-time task sleeps.
  */
 static int return_to(struct task_struct *task, const struct sched_values *from,
 		     const struct sched_values *own)
 {
-	int ret = set_values(task, own);
+	int ret = lent_priority_set_values(task, own);
 
 	if (!ret && is_rt_policy(from->policy) && !is_rt_policy(own->policy)) {
 		WRITE_ONCE(task->timer_slack_ns, own->timer_slack);
@@ -209,51 +216,63 @@ static int take_back_the_rest(struct task_struct *task, const struct lent_priori
 }
 
 /**
- * set_lent_priority() - make the priority of a task what it is lent
+ * lent_priority_set() - set the priority of a task to what it is lent
  * @task: the task
- * @p: what it was lent, and had before; its caller notes @level there afterwards
- * @level: LEND_NOTHING: its own again
+ * @p: what it was lent, and had before; the caller stores @level there afterwards
+ * @level: LEND_NOTHING: its own priority again
  *
- * Context: process context, one caller at a time for a task. On 6.1 it may sleep, for the
- * cpuset lock.
+ * Context: process context, one caller at a time for a task.
+ * Return: 0, or the error of the scheduler when @task could not get its own priority back.
  */
-void set_lent_priority(struct task_struct *task, struct lent_priority *p,
-		       struct lend_level level)
+int lent_priority_set(struct task_struct *task, struct lent_priority *p, struct lend_level level)
 {
-	struct sched_values was = values_of(task), v;
+	struct sched_values was = lent_priority_values(task), v;
+	int ret;
 
 	if (p->left_alone)
-		return;
+		return 0;
 	if (!lends(p->now)) {
-		/* it has become one since: not to be changed */
+		/* it has become SCHED_DEADLINE since: not to be changed */
 		p->left_alone = was.policy == SCHED_DEADLINE;
 		if (p->left_alone)
-			return;
+			return 0;
 		p->own = was;
 	} else if (!is_as_lent(p, &was)) {
+		ret = take_back_the_rest(task, p, &was);
+		if (ret) {
+			count_event(NULL, EV_LEND_FAILED);
+			return lends(level) ? 0 : ret;
+		}
 		p->left_alone = true;
 		count_event(NULL, EV_LEFT_ALONE);
-		if (take_back_the_rest(task, p, &was))
-			count_event(NULL, EV_LEND_FAILED);
-		return;
+		return 0;
 	} else if (was.nice != p->lent.nice && nice_may_stay(task, p, &was)) {
-		/* reniced under SCHED_FIFO: it shows when that ends */
+		/* reniced under SCHED_FIFO: it takes effect when that ends */
 		p->own.nice = was.nice;
 	}
 	if (!is_rt_policy(was.policy))
 		p->own.timer_slack = was.timer_slack;
 	v = lends(level) ? values_at(p, level) : p->own;
-	if (return_to(task, &was, &v)) {
+	ret = return_to(task, &was, &v);
+	if (ret) {
 		count_event(NULL, EV_LEND_FAILED);
-		p->left_alone = !lends(p->now);
-		return;
+		if (lends(level)) {
+			p->left_alone = !lends(p->now);
+			return 0;
+		}
+		/* a BPF scheduler may refuse the policy that the task had */
+		v.policy = SCHED_NORMAL;
+		v.rt_priority = 0;
+		if (p->own.policy == SCHED_NORMAL || return_to(task, &was, &v))
+			return ret;
 	}
 	p->lent = v;
-	/* which no real-time policy changes, not even if a nice value was lent before */
+	/* no real-time policy changes it, not even if a nice value was lent before */
 	if (is_rt_policy(v.policy))
 		p->lent.nice = was.nice;
 	if (lends(level))
 		trace_unfair_lend(task, v.policy, v.rt_priority, v.nice);
 	else
 		trace_unfair_give_back(task, v.policy, v.rt_priority, v.nice);
+	return 0;
 }

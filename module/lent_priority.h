@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What one task is lent, and how it is told from what others set. For lend.c alone.
+ * What one task is lent, and how that is told from what others set. For lend.c and the
+ * watcher only.
  */
 #ifndef _FSCOMMIT_LENT_PRIORITY_H
 #define _FSCOMMIT_LENT_PRIORITY_H
@@ -30,10 +31,11 @@ static inline bool is_rt_policy(int policy)
 	return policy == SCHED_FIFO || policy == SCHED_RR;
 }
 
-struct sched_values values_of(struct task_struct *task);
-int set_values(struct task_struct *task, const struct sched_values *v);
-struct lend_level level_of(const struct unfair_rwsem *sem, const struct sched_values *v);
-void set_lent_priority(struct task_struct *task, struct lent_priority *p,
-		       struct lend_level level);
+struct sched_values lent_priority_values(struct task_struct *task);
+int lent_priority_set_values(struct task_struct *task, const struct sched_values *v);
+struct lend_level lent_priority_level(const struct unfair_rwsem *sem,
+				      const struct sched_values *v);
+int lent_priority_set(struct task_struct *task, struct lent_priority *p,
+		      struct lend_level level);
 
 #endif /* _FSCOMMIT_LENT_PRIORITY_H */

@@ -8,26 +8,20 @@
 
 #include "commit_roots.h"
 #include "cow_diffs.h"
-#include "lend.h"
 #include "rcu_reuse_lists.h"
 #include "report.h"
 #include "share_gates.h"
 #include "stats.h"
-#include "visible_readers.h"
+#include "watcher.h"
 
 static struct dentry *debugfs_dir;
 
 static int __init fscommit_init(void)
 {
-	int ret = init_reader_slots();
+	int ret = watcher_init();
 
 	if (ret)
 		return ret;
-	ret = init_lending();
-	if (ret) {
-		exit_reader_slots();
-		return ret;
-	}
 	/* without debugfs it works as well */
 	debugfs_dir = debugfs_create_dir("fscommit", NULL);
 	ret = init_commit_roots(debugfs_dir);
@@ -45,8 +39,7 @@ static int __init fscommit_init(void)
 	return 0;
 fail:
 	debugfs_remove_recursive(debugfs_dir);
-	exit_lending();
-	exit_reader_slots();
+	watcher_exit();
 	return ret;
 }
 
@@ -55,10 +48,10 @@ static void __exit fscommit_exit(void)
 	debugfs_remove_recursive(debugfs_dir);
 	exit_rcu_reuse();
 	exit_commit_roots();
-	/* which may still count */
-	exit_lending();
+	/* the watcher may still count, and report */
+	watcher_exit();
+	exit_reports();
 	exit_stats();
-	exit_reader_slots();
 }
 
 /* in a kernel that has it built in, before the filesystems */

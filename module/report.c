@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Who holds up the writer: in the log and as a trace event when one has waited for
- * long, and at any time in debugfs.
+ * Reports of the tasks that hold up a writer: in the log and as a trace event when a writer
+ * has waited for long, and at any time in debugfs.
+ *
+ * The watcher finds a writer that has waited for long. It copies what there is to say while it
+ * holds wait_lock; a work item prints it, since a console may be slow.
  */
 #include <linux/cgroup.h>
 #include <linux/debugfs.h>
@@ -12,6 +15,7 @@
 #include <linux/sched/task.h>
 #include <linux/seq_file.h>
 #include <linux/slab.h>
+#include <linux/workqueue.h>
 
 #include "compat.h"
 #include "ranged_param.h"
@@ -19,34 +23,19 @@
 #include "stats.h"
 #include "trace.h"
 #include "visible_readers.h"
+#include "watcher.h"
 
 /* How many holders a report names. */
 #define MAX_NAMED	8
-/* How many lines debugfs shows. */
+/* How many lines debugfs shows, how many locks of a list, and waiters of a lock. */
 #define MAX_LISTED	256
+#define MAX_LOCKS	64
+#define MAX_WAITERS	64
 
 static struct ranged_param holdup_ms = { 1000, 0, 3600000 };
 module_param_cb(holdup_ms, &ranged_param_ops, &holdup_ms, 0644);
 MODULE_PARM_DESC(holdup_ms,
-		 "a writer that has waited longer names the holders, where its lock does not say; milliseconds, 0 (never) to 3600000, default 1000");
-
-/* Protects sleepers; within a wait_lock. */
-static DEFINE_RAW_SPINLOCK(sleepers_lock);
-static LIST_HEAD(sleepers);
-
-void add_sleeper(struct sleeper *s)
-{
-	raw_spin_lock(&sleepers_lock);
-	list_add_tail(&s->entry, &sleepers);
-	raw_spin_unlock(&sleepers_lock);
-}
-
-void remove_sleeper(struct sleeper *s)
-{
-	raw_spin_lock(&sleepers_lock);
-	list_del(&s->entry);
-	raw_spin_unlock(&sleepers_lock);
-}
+		 "the holders are reported when a writer has waited longer; milliseconds, 0 (never) to 3600000, default 1000");
 
 /* --- looking ------------------------------------------------------------- */
 
@@ -56,12 +45,14 @@ struct party {
 	struct task_struct		*task;
 	bool				write, waits;
 	u64				since;	/* ns; 0: not known */
-	u8				class;
+	u16				class;
 };
 
 struct parties {
-	unsigned int	nr, max;
-	struct party	*who;
+	unsigned int			nr, max;
+	struct party			*who;
+	const struct unfair_rwsem	*sem;	/* for add_waiter() */
+	bool				cut;	/* some waiters were left out */
 };
 
 /* R: on a CPU, r: wants one, S: asleep */
@@ -81,39 +72,29 @@ static bool add_party(struct parties *p, struct party party)
 	return p->nr < p->max;
 }
 
-struct adding {
-	struct parties			*parties;
-	const struct unfair_rwsem	*sem;
-};
-
-static bool add_reader(struct task_struct *task, u32 since, void *arg)
+/* The holders of a lock, under its wait_lock: so a writer that owns it stays, too. */
+static void add_holders(struct parties *p, struct unfair_rwsem *sem, unsigned int step)
 {
-	struct adding *a = arg;
-
-	return add_party(a->parties, (struct party) {
-		.sem = a->sem,
-		.task = task,
-		/* not jiffies_to_nsecs(), which has microseconds in 32 bits within */
-		.since = ktime_get_ns() - (u64)((u32)jiffies - since) * TICK_NSEC,
-		.class = a->sem->class,
-	});
-}
-
-/* Of a lock that stays; preemption is disabled, so that a writer that owns it does, too. */
-static void add_holders(struct parties *p, struct unfair_rwsem *sem)
-{
-	struct adding a = { p, sem };
 	long word = atomic_long_read(&sem->word);
+	struct task_struct *task;
+	unsigned int i;
 
-	if (!(word & UNFAIR_RWSEM_WRITER))
-		for_each_reader(sem, add_reader, &a);
-	else
-		add_party(p, (struct party) {
-			.sem = sem,
-			.task = (struct task_struct *)(word & ~UNFAIR_RWSEM_FLAGS),
-			.write = true,
-			.class = sem->class,
-		});
+	if (word & UNFAIR_RWSEM_WRITER) {
+		if (!step)
+			add_party(p, (struct party) {
+				.sem = sem,
+				.task = (struct task_struct *)(word & ~UNFAIR_RWSEM_FLAGS),
+				.write = true,
+				.class = sem->class,
+			});
+		return;
+	}
+	rcu_read_lock();
+	for_each_visible_reader(sem, step, i, task)
+		if (!add_party(p, (struct party) {
+			.sem = sem, .task = task, .class = sem->class }))
+			break;
+	rcu_read_unlock();
 }
 
 static void put_parties(struct parties *p)
@@ -123,61 +104,6 @@ static void put_parties(struct parties *p)
 }
 
 /* --- a writer's wait ----------------------------------------------------- */
-
-u64 holdup_after_ns(const struct unfair_rwsem *sem)
-{
-	/* may be set meanwhile */
-	unsigned int ms = READ_ONCE(sem->holdup);
-
-	if (ms == U16_MAX)
-		return 0;
-	return (u64)(ms ?: READ_ONCE(holdup_ms.value)) * NSEC_PER_MSEC;
-}
-
-/**
- * unfair_rwsem_set_holdup() - say after which wait of a writer the holders are named
- * @sem: the semaphore; may be in use
- * @ms: milliseconds, 1 to UNFAIR_HOLDUP_MAX_MS; 0: as the module parameter holdup_ms
- *	says; UNFAIR_HOLDUP_NEVER
- *
- * Context: any.
- * Return: 0; -EINVAL if @ms is out of range, and nothing has changed.
- */
-int unfair_rwsem_set_holdup(struct unfair_rwsem *sem, unsigned int ms)
-{
-	if (ms > UNFAIR_HOLDUP_MAX_MS && ms != UNFAIR_HOLDUP_NEVER) {
-		pr_err("fscommit: holdup threshold of %u ms: must be 0 to %u\n", ms,
-		       UNFAIR_HOLDUP_MAX_MS);
-		return -EINVAL;
-	}
-	WRITE_ONCE(sem->holdup, min(ms, (unsigned int)U16_MAX));
-	return 0;
-}
-EXPORT_SYMBOL_FSCOMMIT(unfair_rwsem_set_holdup);
-
-static bool worst_state(struct task_struct *task, u32 since, void *arg)
-{
-	char *worst = arg, state = state_of(task);
-
-	if (state == 'S' || *worst == 'R')
-		*worst = state;
-	return *worst != 'S';
-}
-
-/* The time since the last look goes to what is seen now. */
-void split_wait(const struct unfair_rwsem *sem, struct wait_split *split, u64 now)
-{
-	long word = atomic_long_read(&sem->word);
-	char worst = 'R';
-
-	if (word & UNFAIR_RWSEM_WRITER)
-		worst = state_of((struct task_struct *)(word & ~UNFAIR_RWSEM_FLAGS));
-	else
-		for_each_reader(sem, worst_state, &worst);
-	*(worst == 'S' ? &split->sleeping : worst == 'r' ? &split->runnable :
-	  &split->running) += now - split->looked;
-	split->looked = now;
-}
 
 static const char *policy_name(const struct task_struct *task)
 {
@@ -200,7 +126,7 @@ static void cgroup_of(struct task_struct *task, char *path, size_t size)
 #endif
 }
 
-static u64 held_ns(const struct party *p)
+static u64 waited_ns(const struct party *p)
 {
 	u64 now = ktime_get_ns();
 
@@ -212,77 +138,126 @@ static void name_holder(const struct party *p)
 	char cgroup[64], state = state_of(p->task);
 
 	cgroup_of(p->task, cgroup, sizeof(cgroup));
-	pr_warn("fscommit:   %s by %s[%d] policy %s nice %d, %s, cgroup %s, for %llu ms\n",
+	pr_warn("fscommit:   %s by %s[%d] policy %s nice %d, %s, cgroup %s\n",
 		p->write ? "write" : "read", p->task->comm, task_pid_nr(p->task),
 		policy_name(p->task), task_nice(p->task),
-		state == 'R' ? "on a CPU" : state == 'r' ? "wants a CPU" : "asleep", cgroup,
-		div_u64(held_ns(p), NSEC_PER_MSEC));
+		state == 'R' ? "on a CPU" : state == 'r' ? "wants a CPU" : "asleep", cgroup);
 	if (state == 'S')
 		compat_pr_stack(p->task);
 }
 
-/**
- * report_holdup() - say who holds up the caller
- * @sem: the semaphore, which the caller waits for
- * @split: what its wait was made of
- * @waited: for so long; nanoseconds
- *
- * Context: process context.
- */
-void report_holdup(struct unfair_rwsem *sem, const struct wait_split *split, u64 waited)
+/* The one report that waits to be printed. */
+static struct {
+	const struct unfair_rwsem	*sem;
+	struct task_struct		*writer;
+	u64				waited;
+	u16				class;
+	unsigned long			more;
+	struct party			who[MAX_NAMED];
+	struct parties			parties;
+} holdup;
+
+static void print_holdup(struct work_struct *work)
 {
 	static DEFINE_RATELIMIT_STATE(limit, 5 * HZ, 3);
-	struct party who[MAX_NAMED];
-	struct parties p = { .max = MAX_NAMED, .who = who };
-	unsigned long irqflags;
+	struct parties *p = &holdup.parties;
 	unsigned int i;
-	long word;
 
-	raw_spin_lock_irqsave(&sem->wait_lock, irqflags);
-	word = atomic_long_read(&sem->word);
-	add_holders(&p, sem);
-	raw_spin_unlock_irqrestore(&sem->wait_lock, irqflags);
-
-	for (i = 0; i < p.nr; i++)
-		trace_unfair_holdup(sem, waited, who[i].task, who[i].write,
-				    state_of(who[i].task), held_ns(&who[i]));
+	for (i = 0; i < p->nr; i++)
+		trace_unfair_holdup(holdup.sem, holdup.waited, p->who[i].task, p->who[i].write,
+				    state_of(p->who[i].task));
 	if (__ratelimit(&limit)) {
-		pr_warn("fscommit: %s[%d] has waited %llu ms to write %s; its holders ran for %llu, wanted a CPU for %llu, slept for %llu ms\n",
-			current->comm, task_pid_nr(current), div_u64(waited, NSEC_PER_MSEC),
-			lock_class_name(sem->class), div_u64(split->running, NSEC_PER_MSEC),
-			div_u64(split->runnable, NSEC_PER_MSEC),
-			div_u64(split->sleeping, NSEC_PER_MSEC));
-		for (i = 0; i < p.nr; i++)
-			name_holder(&who[i]);
-		if (!(word & UNFAIR_RWSEM_WRITER) && counted_readers(word) > p.nr)
-			pr_warn("fscommit:   and %lu more\n", counted_readers(word) - p.nr);
+		pr_warn("fscommit: %s[%d] has waited %llu ms to write %s, which is held\n",
+			holdup.writer->comm, task_pid_nr(holdup.writer),
+			div_u64(holdup.waited, NSEC_PER_MSEC), lock_class_name(holdup.class));
+		for (i = 0; i < p->nr; i++)
+			name_holder(&p->who[i]);
+		if (holdup.more)
+			pr_warn("fscommit:   and %lu more\n", holdup.more);
 	}
-	put_parties(&p);
+	put_parties(p);
+	put_task_struct(holdup.writer);
+	/* pairs with report_holdup(): the report is free for the next one */
+	smp_store_release(&holdup.writer, NULL);
+}
+
+static DECLARE_WORK(holdup_work, print_holdup);
+
+/* The wait after which a report is due; 0: never. */
+u64 report_holdup_after_ns(void)
+{
+	return (u64)READ_ONCE(holdup_ms.value) * NSEC_PER_MSEC;
+}
+
+/**
+ * report_holdup() - report the tasks that hold up a writer
+ * @sem: the semaphore
+ * @writer: the first writer in its queue
+ * @waited: how long it has waited; nanoseconds
+ *
+ * Context: under wait_lock, the watcher.
+ * Return: false if another report is still to be printed.
+ */
+bool report_holdup(struct unfair_rwsem *sem, struct task_struct *writer, u64 waited)
+{
+	long word = atomic_long_read(&sem->word);
+
+	/* pairs with print_holdup() */
+	if (smp_load_acquire(&holdup.writer))
+		return false;
+	holdup.sem = sem;
+	holdup.writer = get_task_struct(writer);
+	holdup.waited = waited;
+	holdup.class = sem->class;
+	holdup.parties = (struct parties){ .max = MAX_NAMED, .who = holdup.who };
+	add_holders(&holdup.parties, sem, 0);
+	holdup.more = 0;
+	if (!(word & UNFAIR_RWSEM_WRITER) && counted_readers(word) > holdup.parties.nr)
+		holdup.more = counted_readers(word) - holdup.parties.nr;
+	schedule_work(&holdup_work);
+	return true;
 }
 
 /* --- debugfs ------------------------------------------------------------- */
 
-/* A lock whose waiter is in the list stays, as the waiter has to take itself off. */
+static bool add_waiter(struct task_struct *task, bool write, u64 since, void *arg)
+{
+	struct parties *p = arg;
+
+	/* the semaphore is that of the holder or waiter before */
+	return add_party(p, (struct party) {
+		.sem = p->sem, .task = task, .write = write, .waits = true, .since = since,
+		.class = p->sem->class });
+}
+
+/*
+ * One lock after the other, each by itself, so that interrupts are off for a bounded number
+ * of holders and waiters.
+ */
 static void list_parties(struct parties *p)
 {
-	const struct unfair_rwsem *last = NULL;
-	struct sleeper *s;
+	unsigned int list, n, step;
+	struct unfair_rwsem *sem;
+	unsigned long irqflags;
 
-	raw_spin_lock_irq(&sleepers_lock);
-	list_for_each_entry(s, &sleepers, entry) {
-		if (s->sem != last)
-			add_holders(p, s->sem);
-		last = s->sem;
-		add_party(p, (struct party) {
-			.sem = s->sem,
-			.task = s->task,
-			.write = s->write,
-			.waits = true,
-			.since = s->since,
-			.class = s->sem->class,
-		});
+	for (list = 0; list < WATCH_LISTS; list++) {
+		for (n = 0; n < MAX_LOCKS && p->nr < p->max; n++) {
+			for (step = 0; step < 3; step++) {
+				sem = watch_nth(list, n, &irqflags);
+				if (!sem)
+					break;
+				p->sem = sem;
+				if (step < 2)
+					add_holders(p, sem, step);
+				else
+					p->cut |= !__unfair_rwsem_sleepers(sem, MAX_WAITERS,
+									   add_waiter, p);
+				raw_spin_unlock_irqrestore(&sem->wait_lock, irqflags);
+			}
+			if (!sem)
+				break;
+		}
 	}
-	raw_spin_unlock_irq(&sleepers_lock);
 }
 
 static int locks_show(struct seq_file *m, void *unused)
@@ -295,7 +270,7 @@ static int locks_show(struct seq_file *m, void *unused)
 	if (!p.who)
 		return -ENOMEM;
 	list_parties(&p);
-	seq_puts(m, "lock class what mode pid comm state policy nice us cgroup\n");
+	seq_puts(m, "lock class what mode pid comm state policy nice waited_us cgroup\n");
 	for (i = 0; i < p.nr; i++) {
 		struct party *who = &p.who[i];
 
@@ -304,9 +279,9 @@ static int locks_show(struct seq_file *m, void *unused)
 			   lock_class_name(who->class), who->waits ? "waits" : "holds",
 			   who->write ? "write" : "read", task_pid_nr(who->task),
 			   who->task->comm, state_of(who->task), policy_name(who->task),
-			   task_nice(who->task), div_u64(held_ns(who), NSEC_PER_USEC), cgroup);
+			   task_nice(who->task), div_u64(waited_ns(who), NSEC_PER_USEC), cgroup);
 	}
-	if (p.nr == p.max)
+	if (p.cut || p.nr == p.max)
 		seq_puts(m, "...\n");
 	put_parties(&p);
 	kfree(p.who);
@@ -317,4 +292,10 @@ DEFINE_SHOW_ATTRIBUTE(locks);
 void __init init_reports(struct dentry *dir)
 {
 	debugfs_create_file("locks", 0400, dir, NULL, &locks_fops);
+}
+
+/* The watcher has ended: nothing is reported any more. */
+void exit_reports(void)
+{
+	flush_work(&holdup_work);
 }

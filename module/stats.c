@@ -5,6 +5,7 @@
  * this CPU.
  */
 #include <linux/debugfs.h>
+#include <linux/hash.h>
 #include <linux/log2.h>
 #include <linux/math64.h>
 #include <linux/module.h>
@@ -58,44 +59,71 @@ static DEFINE_MUTEX(stats_mutex);
 
 static struct {
 	struct lock_class_key	*key;
-	char			name[56];
-} classes[NR_CLASSES] = { { NULL, "(static, or one too many)" } };
+	const char		*given;		/* the name as it was given: only to be compared */
+	char			name[48];
+} classes[NR_CLASSES] = { { .name = "(static, or one too many)" } };
+
+/* Numbers of classes by key, with linear probing; never full, and nothing is removed. */
+#define CLASS_HASH_BITS	9
+static u8 class_hash[1 << CLASS_HASH_BITS];
+static unsigned int nr_classes = 1;
+static DEFINE_RAW_SPINLOCK(class_lock);
+
+/* Where @key and @name are in class_hash, or the free place for them. */
+static u8 *find_class(const char *name, const struct lock_class_key *key)
+{
+	unsigned int h = hash_ptr(key, CLASS_HASH_BITS), c;
+
+	/* an address dependency: pairs with the release in add_class() */
+	while ((c = READ_ONCE(class_hash[h])) &&
+	       (classes[c].key != key ||
+		(classes[c].given != name &&
+		 strncmp(classes[c].name, name, sizeof(classes[c].name) - 1))))
+		h = (h + 1) % ARRAY_SIZE(class_hash);
+	return &class_hash[h];
+}
+
+static noinline u8 add_class(const char *name, struct lock_class_key *key)
+{
+	unsigned long irqflags;
+	u8 *place, c;
+
+	raw_spin_lock_irqsave(&class_lock, irqflags);
+	place = find_class(name, key);
+	c = *place;
+	if (!c && nr_classes < NR_CLASSES) {
+		c = nr_classes;
+		WRITE_ONCE(nr_classes, c + 1);
+		strscpy(classes[c].name, name, sizeof(classes[c].name));
+		classes[c].given = name;
+		classes[c].key = key;
+		/* pairs with the dependency in find_class() */
+		smp_store_release(place, c);
+	}
+	raw_spin_unlock_irqrestore(&class_lock, irqflags);
+	return c;
+}
 
 /**
  * lock_class_of() - the class of a lock that is initialised
  * @name: its name
  * @key: its key
- * @own_name: set to a copy of the name that is this class's alone
  *
  * Lockdep warns, once, where a key comes with two names, by their addresses. So a name
- * of our own for each key is enough for it to report a class that is used for a lock of
- * ours and for another, whichever came first. No allocation: a lock may be initialised
- * anywhere.
+ * of our own for each key, lock_class_name(), is enough for it to report a class that is used
+ * for a lock of ours and for another, whichever came first. No allocation: a lock may be
+ * initialised anywhere. A class stays after its key is unregistered.
  *
  * Context: any.
- * Return: a number from 1 on; 0 if there are too many classes: then *@own_name is @name.
+ * Return: a number from 1 on; 0 if there are too many classes.
  */
-u8 lock_class_of(const char *name, struct lock_class_key *key, const char **own_name)
+u8 lock_class_of(const char *name, struct lock_class_key *key)
 {
-	static DEFINE_RAW_SPINLOCK(lock);
-	unsigned long irqflags;
-	unsigned int i, found = 0;
+	u8 c = *find_class(name, key);
 
-	*own_name = name;
-	raw_spin_lock_irqsave(&lock, irqflags);
-	for (i = 1; i < NR_CLASSES && !found; i++) {
-		if (!classes[i].key) {
-			strscpy(classes[i].name, name, sizeof(classes[i].name));
-			classes[i].key = key;
-		}
-		if (classes[i].key == key &&
-		    !strncmp(classes[i].name, name, sizeof(classes[i].name) - 1)) {
-			*own_name = classes[i].name;
-			found = i;
-		}
-	}
-	raw_spin_unlock_irqrestore(&lock, irqflags);
-	return found;
+	if (!c && READ_ONCE(nr_classes) < NR_CLASSES)
+		c = add_class(name, key);
+	return c;
 }
 
 const char *lock_class_name(u8 class)

@@ -29,7 +29,7 @@ enum lock_event {
 	NR_LOCK_EVENTS,
 };
 
-u8 lock_class_of(const char *name, struct lock_class_key *key, const char **own_name);
+u8 lock_class_of(const char *name, struct lock_class_key *key);
 const char *lock_class_name(u8 class);
 void __count_event(const struct unfair_rwsem *sem, enum lock_event event);
 void __count_wait(const struct unfair_rwsem *sem, bool write, u64 ns);

@@ -47,8 +47,8 @@ DEFINE_EVENT(unfair_priority, unfair_give_back,
 /* One for each holder that is seen, when a writer has waited past the threshold. */
 TRACE_EVENT(unfair_holdup,
 	TP_PROTO(const void *lock, u64 waited_ns, struct task_struct *holder, bool write,
-		 char state, u64 held_ns),
-	TP_ARGS(lock, waited_ns, holder, write, state, held_ns),
+		 char state),
+	TP_ARGS(lock, waited_ns, holder, write, state),
 	TP_STRUCT__entry(
 		__field(const void *, lock)
 		__field(u64, waited_ns)
@@ -56,7 +56,6 @@ TRACE_EVENT(unfair_holdup,
 		__field(pid_t, pid)
 		__field(bool, write)
 		__field(char, state)
-		__field(u64, held_ns)
 	),
 	TP_fast_assign(
 		__entry->lock = lock;
@@ -65,11 +64,10 @@ TRACE_EVENT(unfair_holdup,
 		__entry->pid = holder->pid;
 		__entry->write = write;
 		__entry->state = state;
-		__entry->held_ns = held_ns;
 	),
-	TP_printk("lock=%p waited_ns=%llu holder=%s pid=%d mode=%s state=%c held_ns=%llu",
+	TP_printk("lock=%p waited_ns=%llu holder=%s pid=%d mode=%s state=%c",
 		  __entry->lock, __entry->waited_ns, __entry->comm, __entry->pid,
-		  __entry->write ? "write" : "read", __entry->state, __entry->held_ns)
+		  __entry->write ? "write" : "read", __entry->state)
 );
 
 /* A window opens for @due readers that waited too long. */

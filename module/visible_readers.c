@@ -1,156 +1,207 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Visible readers: a table, outside of the locks, of the tasks that hold one for
- * reading.
+ * Visible readers: two tables, outside of the locks, of the tasks that hold a lock for
+ * reading. Their size is fixed: nothing here grows with the number of CPUs.
  *
- * Each lock belongs to a region of the table, and each CPU has some slots in each
- * region. A reader takes a free slot of the CPU that it runs on, with preemption
- * disabled, so it needs no atomic operation for that: nobody else claims slots there.
- * It gives the slot up by itself, from whichever CPU it is on then.
+ * A reader holds a lock in one of two ways:
  *
- * A reader is held in one of two ways:
+ *  counted	The reader adds itself to the lock word, then stores its identity in a slot
+ *		of the first table. Exclusion depends on the word only. A slot tells a
+ *		waiter whom to lend to; it may be missing, so a waiter that has seen fewer
+ *		readers than are counted knows that there are more.
+ *  biased	The lock word has BIAS: no writer holds it or waits, and several readers
+ *		overlapped. The reader claims a biased slot by one compare and exchange and
+ *		looks at the word again (B). Readers on different CPUs write no common
+ *		cache line. Exclusion depends on these slots, so they are exact.
  *
- *  counted	It adds itself to the lock word, then fills a slot. Without a free slot
- *		it is unseen: in the count, but not in the table. So whoever has seen
- *		fewer than are counted knows that there are more.
- *  biased	The lock word has BIAS: no writer holds or waits, and the lock was read
- *		by several at once. It fills a slot with UNFAIR_SLOT_BIASED and looks
- *		at the word again (B). Readers share no cache line that they write.
+ * Slots of counted readers
+ *	A slot is one word: 0, or pid and lock of its reader. Stores are plain. Two tasks
+ *	that find the same slot empty both store; the first one of them is not visible
+ *	then, and nothing else is wrong. Its unlock finds another identity in the slot and
+ *	leaves it alone. A word cannot mix two readers, so a slot never names a task that
+ *	does not hold the lock, up to locks whose addresses agree in 42 bits (17 bits on
+ *	32-bit kernels).
  *
- * A writer, before it waits or takes, revokes: it takes BIAS off the word (C), then
- * turns each biased slot into a counted one. Either the reader sees the word without
- * BIAS and tries to take its slot back, or the writer sees the slot. For a slot that
- * both change, the compare and exchange decides.
+ *	A task looks for a slot in a line of the lock's own region, then in lines of the
+ *	regions that follow, all chosen by a hash of its pid. Claim and release visit
+ *	the same COUNTED_PROBES lines, so the release finds the slot from any CPU, and
+ *	visits at most 64 slots whatever the number of CPUs and readers.
  *
- * Two readers of a biased lock do not slow each other down; a writer pays for that by
- * looking at its region on each CPU. So BIAS is set only after many readers have found
- * others in, and after a revocation that takes BIAS_AGAIN of them: what they lose by
- * the shared count is then many times what the revocation has cost.
+ * Biased slots
+ *	A slot belongs to the task that claimed it until that task releases it. A writer,
+ *	before it waits for or acquires the lock, revokes: it clears BIAS (C), then counts
+ *	the reader of each biased slot in the word and converts the slot. Either the reader
+ *	sees the word without BIAS and tries to take its claim back, or the writer sees the
+ *	slot. Where both change a slot, the compare and exchange decides.
  *
- * The idea of a table of readers beside the lock, and of a bias that writers revoke,
- * is that of BRAVO (Dice and Kogan, USENIX ATC 2019). Its slots are chosen by a hash,
- * claimed by an atomic operation, and hold the lock alone; per-CPU slots as of the
- * trackers in FreeBSD's rmlock need none, and there is room for the task.
+ * A revocation visits 64 slots. BIAS is set only after many readers overlapped, and
+ * BIAS_AGAIN of them after a revocation: what the readers lose by the shared count is then
+ * many times what the revocation has cost.
+ *
+ * The idea of a table of readers beside the lock, and of a bias that writers revoke, is
+ * that of BRAVO (Dice and Kogan, USENIX ATC 2019).
  */
-#include <linux/log2.h>
-#include <linux/module.h>
+#include <linux/pid.h>
+#include <linux/pid_namespace.h>
 #include <linux/rcupdate.h>
+#include <linux/threads.h>
 
 #include "compat.h"
 #include "stats.h"
 #include "visible_readers.h"
 
-/* Per CPU; u16 slots in the lock is an offset into it. */
-#define TABLE_SIZE	16384U
-#define MIN_SLOTS	8U
-#define MAX_SLOTS	64U
-#define BIAS_AGAIN	255
+#ifndef BIAS_AGAIN
+# define BIAS_AGAIN	255
+#endif
 
-/* The table of readers, per CPU: for the fast paths in the header, and for nobody else. */
-struct unfair_reader_slot __percpu *unfair_reader_slots;
+/* Slots of counted readers, for the fast paths in the header. 64 KiB on 64 bits. */
+unsigned long unfair_reader_slots[UNFAIR_REGIONS * UNFAIR_REGION_SLOTS] ____cacheline_aligned;
 EXPORT_SYMBOL_FSCOMMIT(unfair_reader_slots);
 
-/* In a region on one CPU: many where there are few CPUs. */
-static unsigned int slots_per_cpu __ro_after_init;
+/* A cache line each: what one reader writes slows down no other. 64 KiB in all. */
+struct biased_slot {
+	unsigned long	sem;		/* 0: free; with SLOT_BIASED: not counted in the word */
+	pid_t		pid;		/* 0: not known yet, or not any more */
+} ____cacheline_aligned_in_smp;
 
-static unsigned long biased(const struct unfair_rwsem *sem)
+#define SLOT_BIASED		1UL
+#define COUNTED_PROBES		8U
+#define BIASED_REGIONS		16U
+#define BIASED_PROBES		4U
+
+static struct biased_slot biased_slots[BIASED_REGIONS][UNFAIR_REGION_SLOTS];
+
+static unsigned int region_of(const struct unfair_rwsem *sem)
 {
-	return (unsigned long)sem | UNFAIR_SLOT_BIASED;
+	return (sem->slots - unfair_reader_slots) / UNFAIR_REGION_SLOTS;
 }
 
-static bool is_of(unsigned long v, const struct unfair_rwsem *sem)
+/* --- counted readers ----------------------------------------------------- */
+
+/* The line in which @pid looks after @probe others: the first one is in the lock's region. */
+static unsigned long *line_of(const struct unfair_rwsem *sem, unsigned int probe,
+			      unsigned int pid)
 {
-	return (v & ~UNFAIR_SLOT_BIASED) == (unsigned long)sem;
+	unsigned int slot = __unfair_slot(sem, pid) - unfair_reader_slots;
+
+	if (probe)
+		slot += UNFAIR_REGION_SLOTS *
+			(1 + (pid * GOLDEN_RATIO_32 / 64 + probe - 1) %
+			 (VISIBLE_READERS_REGIONS - 1));
+	return unfair_reader_slots +
+	       round_down(slot % ARRAY_SIZE(unfair_reader_slots), UNFAIR_LINE_SLOTS);
 }
 
-static struct unfair_reader_slot *slots_on(const struct unfair_rwsem *sem, int cpu)
+/* The first slot on the way of @pid that has @value; NULL if there is none. */
+static unsigned long *find_slot(const struct unfair_rwsem *sem, unsigned int pid,
+				unsigned long value)
 {
-	return per_cpu_ptr(__unfair_slot(sem), cpu);
-}
+	unsigned int probe, i;
 
-/* Of the CPU we are on; preemption is disabled. */
-static struct unfair_reader_slot *free_slot(const struct unfair_rwsem *sem)
-{
-	struct unfair_reader_slot *s = raw_cpu_ptr(__unfair_slot(sem));
-	unsigned int i;
+	for (probe = 0; probe < COUNTED_PROBES; probe++) {
+		unsigned long *line = line_of(sem, probe, pid);
 
-	for (i = 0; i < slots_per_cpu; i++, s++)
-		if (!READ_ONCE(s->sem))
-			return s;
-	return NULL;
-}
-
-static struct unfair_reader_slot *own_slot_on(const struct unfair_rwsem *sem, int cpu)
-{
-	struct unfair_reader_slot *s = slots_on(sem, cpu);
-	unsigned int i;
-
-	for (i = 0; i < slots_per_cpu; i++, s++)
-		/* pairs with A: not the pid of who had the slot before */
-		if (is_of(smp_load_acquire(&s->sem), sem) && READ_ONCE(s->pid) == current->pid)
-			return s;
-	return NULL;
-}
-
-/* Where it filled it, which may be another CPU than this one. */
-static struct unfair_reader_slot *own_slot(const struct unfair_rwsem *sem)
-{
-	int cpu, here = raw_smp_processor_id();
-	struct unfair_reader_slot *s = own_slot_on(sem, here);
-
-	if (s)
-		return s;
-	for_each_possible_cpu(cpu) {
-		s = cpu == here ? NULL : own_slot_on(sem, cpu);
-		if (s)
-			return s;
+		for (i = 0; i < UNFAIR_LINE_SLOTS; i++)
+			if (READ_ONCE(line[i]) == value)
+				return &line[i];
 	}
 	return NULL;
 }
 
 /**
- * publish_reader() - show that the caller, counted in the word, holds @sem
+ * visible_readers_publish() - make the caller, counted in the word, visible
  * @sem: the semaphore
  *
  * Context: preemption disabled.
  */
-void publish_reader(struct unfair_rwsem *sem)
+void visible_readers_publish(struct unfair_rwsem *sem)
 {
-	struct unfair_reader_slot *s = free_slot(sem);
+	pid_t pid = current->pid;
+	unsigned long *slot = find_slot(sem, pid, 0);
 
-	if (!s) {
+	if (slot)
+		WRITE_ONCE(*slot, __unfair_reader_id(sem, pid));
+	else
 		count_event(sem, EV_UNSEEN);
-		return;
-	}
-	__unfair_fill_slot(s, sem);	/* A */
 }
 
-/* Returns whether the caller holds it now. If not, BIAS is gone, or no slot is free. */
+/* --- biased readers ------------------------------------------------------ */
+
+/* Slot @i of those of @sem. */
+static struct biased_slot *biased_slot(const struct unfair_rwsem *sem, unsigned int i)
+{
+	return &biased_slots[region_of(sem) % BIASED_REGIONS][i % UNFAIR_REGION_SLOTS];
+}
+
+static unsigned long biased_value(const struct unfair_rwsem *sem)
+{
+	return (unsigned long)sem | SLOT_BIASED;
+}
+
+static bool is_of(unsigned long v, const struct unfair_rwsem *sem)
+{
+	return (v & ~SLOT_BIASED) == (unsigned long)sem;
+}
+
+/* One of the slots that the caller may claim: pids that are neighbours get distinct ones. */
+static struct biased_slot *biased_probe(const struct unfair_rwsem *sem, unsigned int probe)
+{
+	return biased_slot(sem, current->pid + probe);
+}
+
+/* Claims a slot; NULL if those of the caller are taken. */
+static struct biased_slot *claim_biased_slot(const struct unfair_rwsem *sem)
+{
+	unsigned int i;
+
+	for (i = 0; i < BIASED_PROBES; i++) {
+		struct biased_slot *s = biased_probe(sem, i);
+
+		/* B: a full barrier between the claim and the look at the word */
+		if (!READ_ONCE(s->sem) && !cmpxchg(&s->sem, 0UL, biased_value(sem)))
+			return s;
+	}
+	return NULL;
+}
+
+/* The slot that the caller has claimed for @sem: a pid is stored by its own task only. */
+static struct biased_slot *own_biased_slot(const struct unfair_rwsem *sem)
+{
+	unsigned int i;
+
+	for (i = 0; i < BIASED_PROBES; i++) {
+		struct biased_slot *s = biased_probe(sem, i);
+
+		if (READ_ONCE(s->pid) == current->pid && is_of(READ_ONCE(s->sem), sem))
+			return s;
+	}
+	return NULL;
+}
+
+/* Returns whether the caller holds the lock. If not, BIAS is gone, or no slot is free. */
 static bool read_biased(struct unfair_rwsem *sem)
 {
-	struct unfair_reader_slot *s = free_slot(sem);
-	unsigned long v = biased(sem);
+	struct biased_slot *s = claim_biased_slot(sem);
+	unsigned long v = biased_value(sem);
 
 	if (!s)
 		return false;
-	__unfair_name_reader(s);
 	/*
-	 * A: pairs with slot_task(). B: pairs with C: either we see here that BIAS is
-	 * gone, or the writer that takes it off sees the slot. A full barrier with the
-	 * store in it is the cheapest one. What is seen here is also the lock's ACQUIRE:
-	 * since the first look a writer may have come and gone, and BIAS be set anew.
+	 * B: pairs with C: either the reader sees here that BIAS is gone, or the writer
+	 * that cleared it sees the slot. This read is also the lock's ACQUIRE: since the
+	 * first look a writer may have come and gone, and BIAS be set anew.
 	 */
-	xchg(&s->sem, v);
-	if (likely(is_biased(atomic_long_read_acquire(&sem->word))))
-		return true;
-	if (try_cmpxchg(&s->sem, &v, 0UL))
-		return false;
-	/* revoked, and the writer has counted us meanwhile: we do hold it; also of B */
-	smp_acquire__after_ctrl_dep();
+	if (unlikely(!is_biased(atomic_long_read_acquire(&sem->word)))) {
+		if (try_cmpxchg(&s->sem, &v, 0UL))
+			return false;
+		/* B: a writer has converted the slot: the caller is counted, and holds it */
+		smp_acquire__after_ctrl_dep();
+	}
+	WRITE_ONCE(s->pid, current->pid);
 	return true;
 }
 
-/* A reader that found others in. */
+/* A reader that overlapped with others. */
 static void consider_bias(struct unfair_rwsem *sem, long word)
 {
 	u8 wait = READ_ONCE(sem->bias_wait);
@@ -182,19 +233,45 @@ bool __unfair_read_contended(struct unfair_rwsem *sem)
 		word = atomic_long_read(&sem->word);
 	}
 	for (;;) {
-		if (word & (UNFAIR_RWSEM_WRITER | UNFAIR_RWSEM_WWAIT | UNFAIR_RWSEM_SPIN))
+		if (word & (UNFAIR_RWSEM_WRITER | UNFAIR_RWSEM_WWAIT))
 			return false;
 		/* with BIAS, too, where no slot is free */
 		if (atomic_long_try_cmpxchg_acquire(&sem->word, &word,
 						    word + UNFAIR_RWSEM_READER))
 			break;
 	}
-	publish_reader(sem);
+	visible_readers_publish(sem);
 	if (!is_biased(word) && counted_readers(word))
 		consider_bias(sem, word);
 	return true;
 }
 EXPORT_SYMBOL_FSCOMMIT(__unfair_read_contended);
+
+/*
+ * Releases the caller's biased slot. Returns true if that was the release of the lock;
+ * false if the caller is counted in the word.
+ */
+static bool release_biased(struct unfair_rwsem *sem)
+{
+	struct biased_slot *s = own_biased_slot(sem);
+	unsigned long v = biased_value(sem);
+
+	if (!s)
+		return false;
+	/* whoever claims the slot next must not find this pid */
+	WRITE_ONCE(s->pid, 0);
+	/* not only by the value: a revocation may come between the look and the exchange */
+	if (likely(READ_ONCE(s->sem) == v && try_cmpxchg_release(&s->sem, &v, 0UL)))
+		return true;
+	/*
+	 * H: the slot is converted, and the word counts the caller. Pairs with the order in
+	 * which a revocation counts, then converts: the word read after this has the count.
+	 */
+	smp_acquire__after_ctrl_dep();
+	/* A: after the pid */
+	smp_store_release(&s->sem, 0UL);
+	return false;
+}
 
 /**
  * __unfair_up_read_elsewhere() - read unlock where the first slot is not the caller's
@@ -204,193 +281,154 @@ EXPORT_SYMBOL_FSCOMMIT(__unfair_read_contended);
  */
 void __unfair_up_read_elsewhere(struct unfair_rwsem *sem)
 {
-	struct unfair_reader_slot *s = raw_cpu_ptr(__unfair_slot(sem));
-	unsigned long v = biased(sem);
+	pid_t pid = current->pid;
+	unsigned long *slot;
 
-	if (likely(READ_ONCE(s->sem) == v && READ_ONCE(s->pid) == current->pid &&
-		   try_cmpxchg_release(&s->sem, &v, 0UL))) {
+	if (likely(release_biased(sem))) {
 		preempt_enable();
 		return;
 	}
-	s = own_slot(sem);
-	v = biased(sem);
-	/* not the order of the two tests: a revocation may come in between */
-	if (s && READ_ONCE(s->sem) == v && try_cmpxchg_release(&s->sem, &v, 0UL)) {
-		preempt_enable();
-		return;
-	}
-	if (s)
-		WRITE_ONCE(s->sem, 0);
+	slot = find_slot(sem, pid, __unfair_reader_id(sem, pid));
+	if (slot)
+		WRITE_ONCE(*slot, 0);
 	__unfair_up_read_counted(sem);
 }
 EXPORT_SYMBOL_FSCOMMIT(__unfair_up_read_elsewhere);
 
 /**
- * revoke_bias() - count all readers in the word
+ * visible_readers_revoke_bias() - count all readers in the word
  * @sem: the semaphore
  *
  * Context: under wait_lock.
  */
-void revoke_bias(struct unfair_rwsem *sem)
+void visible_readers_revoke_bias(struct unfair_rwsem *sem)
 {
 	long word = atomic_long_read(&sem->word);
 	unsigned int i;
-	int cpu;
 
-	/* C: pairs with B. Counts one more, so that it is not free in between. */
+	if (!is_biased(word))
+		return;
+	/* before C: a reader that sees BIAS gone must not set it again at once */
+	WRITE_ONCE(sem->bias_wait, BIAS_AGAIN);
+	/* C: pairs with B. The word counts one more, so that it is not 0 during the scan. */
 	do {
 		if (!is_biased(word))
 			return;
 	} while (!atomic_long_try_cmpxchg(&sem->word, &word,
 					  (word & ~UNFAIR_RWSEM_BIAS) + UNFAIR_RWSEM_READER));
-	for_each_possible_cpu(cpu) {
-		struct unfair_reader_slot *s = slots_on(sem, cpu);
+	for (i = 0; i < UNFAIR_REGION_SLOTS; i++) {
+		struct biased_slot *s = biased_slot(sem, i);
+		unsigned long v = biased_value(sem);
 
-		for (i = 0; i < slots_per_cpu; i++, s++) {
-			unsigned long v = biased(sem);
-
-			if (READ_ONCE(s->sem) != v)
-				continue;
-			/* counted first: it may leave as soon as its slot says so */
-			atomic_long_add(UNFAIR_RWSEM_READER, &sem->word);
-			if (!try_cmpxchg(&s->sem, &v, (unsigned long)sem))
-				atomic_long_sub(UNFAIR_RWSEM_READER, &sem->word);
-		}
+		if (READ_ONCE(s->sem) != v)
+			continue;
+		/* count, then convert: the reader may leave as soon as the slot says so (H) */
+		atomic_long_add(UNFAIR_RWSEM_READER, &sem->word);
+		if (!try_cmpxchg(&s->sem, &v, (unsigned long)sem))
+			atomic_long_sub(UNFAIR_RWSEM_READER, &sem->word);
 	}
 	/* D: after the slots that were found empty; pairs with their release */
 	smp_mb();
 	atomic_long_sub(UNFAIR_RWSEM_READER, &sem->word);
-	WRITE_ONCE(sem->bias_wait, BIAS_AGAIN);
 	count_event(sem, EV_REVOKED);
 }
 
-/*
- * NULL: it is not in use for @sem, or its task is no more. RCU is held. The slot may be
- * given up and claimed meanwhile: the pid is that of a reader of @sem if both were the
- * same before and after. A biased one may not hold it yet, and never do so.
- */
-static struct task_struct *slot_task(const struct unfair_reader_slot *s,
-				     const struct unfair_rwsem *sem)
-{
-	/* pairs with A */
-	unsigned long v = smp_load_acquire(&s->sem);
-	pid_t pid = READ_ONCE(s->pid);
+/* --- looking at readers -------------------------------------------------- */
 
-	if (v != (unsigned long)sem)
-		return NULL;
-	smp_rmb();	/* the pid first, then once more the semaphore, then the pid */
-	if (READ_ONCE(s->sem) != v)
-		return NULL;
-	smp_rmb();	/* see above */
-	if (READ_ONCE(s->pid) != pid)
-		return NULL;
-	return pid_task(find_pid_ns(pid, &init_pid_ns), PIDTYPE_PID);
+/* The pid in slot @i of @step if that is a counted reader of @sem, else 0. */
+static pid_t counted_pid(const struct unfair_rwsem *sem, unsigned int step, unsigned int i)
+{
+	unsigned int region = (region_of(sem) + step) % UNFAIR_REGIONS;
+	unsigned long v = READ_ONCE(unfair_reader_slots[region * UNFAIR_REGION_SLOTS + i]);
+	pid_t pid = v & (BIT(UNFAIR_PID_BITS) - 1);
+
+	return v && v == __unfair_reader_id(sem, pid) ? pid : 0;
+}
+
+/* The pid in biased slot @i if that was converted for @sem, else 0. */
+static pid_t converted_pid(const struct unfair_rwsem *sem, unsigned int i)
+{
+	const struct biased_slot *s = biased_slot(sem, i);
+	pid_t pid;
+
+	/*
+	 * A: pairs with the release of a slot, which clears the pid first. Slots of @sem are
+	 * converted under its wait_lock only, so an unchanged value means an unchanged slot.
+	 */
+	if (smp_load_acquire(&s->sem) != (unsigned long)sem)
+		return 0;
+	pid = READ_ONCE(s->pid);
+	smp_rmb();	/* A: the pid, then once more the semaphore */
+	return READ_ONCE(s->sem) == (unsigned long)sem ? pid : 0;
 }
 
 /**
- * for_each_reader() - look at those that hold @sem for reading
- * @sem: the semaphore; readers of a biased one are not seen
- * @fn: called for each of them, with RCU held, until it returns false
- * @arg: for @fn
+ * visible_reader() - look at one slot for a reader of a semaphore
+ * @sem: the semaphore; readers of a biased one are not found
+ * @step: below VISIBLE_READERS_STEPS
+ * @i: below UNFAIR_REGION_SLOTS
+ *
+ * Whether the task still holds @sem when this returns is for the caller to know.
+ *
+ * Context: RCU is held; any but hard interrupts.
+ * Return: the task; NULL if the slot is not of a reader of @sem, or the task has exited.
+ */
+struct task_struct *visible_reader(const struct unfair_rwsem *sem, unsigned int step,
+				   unsigned int i)
+{
+	pid_t pid = step == 1 ? converted_pid(sem, i) : counted_pid(sem, step - !!step, i);
+
+	return pid ? pid_task(find_pid_ns(pid, &init_pid_ns), PIDTYPE_PID) : NULL;
+}
+
+/**
+ * visible_readers_state() - do all readers run?
+ * @sem: the semaphore
+ * @counted: how many readers there are
+ *
+ * Looks where few readers are: for a waiter that spins.
  *
  * Context: any but hard interrupts.
+ * Return: whether one of them is off its CPU, else whether all of @counted were seen.
  */
-void for_each_reader(const struct unfair_rwsem *sem,
-		     bool (*fn)(struct task_struct *task, u32 since, void *arg), void *arg)
+enum holders_seen visible_readers_state(const struct unfair_rwsem *sem, unsigned long counted)
 {
+	enum holders_seen state = HOLDERS_RUN;
 	struct task_struct *task;
-	unsigned int i;
-	int cpu;
+	unsigned long seen = 0;
+	unsigned int step, i;
 
 	rcu_read_lock();
-	for_each_possible_cpu(cpu) {
-		struct unfair_reader_slot *s = slots_on(sem, cpu);
-
-		for (i = 0; i < slots_per_cpu; i++, s++) {
-			task = slot_task(s, sem);
-			if (task && !fn(task, READ_ONCE(s->since), arg))
+	for (step = 0; step < 2 && seen < counted && !need_resched(); step++) {
+		for_each_visible_reader(sem, step, i, task) {
+			if (!compat_on_cpu(task)) {
+				state = HOLDERS_OFF_CPU;
 				goto out;
+			}
+			seen++;
 		}
 	}
+	if (seen < counted)
+		state = HOLDERS_UNSEEN;
 out:
 	rcu_read_unlock();
-}
-
-struct seen {
-	unsigned long	nr;
-	bool		all_run;
-};
-
-static bool see_reader(struct task_struct *task, u32 since, void *arg)
-{
-	struct seen *seen = arg;
-
-	seen->nr++;
-	seen->all_run = compat_on_cpu(task);
-	return seen->all_run;
+	return state;
 }
 
 /**
- * see_readers() - do all of them run?
- * @sem: the semaphore
- * @counted: how many there are
- *
- * Context: any but hard interrupts.
- * Return: that one is off its CPU, else that not all of @counted were seen, else that all run.
- */
-enum holders_seen see_readers(const struct unfair_rwsem *sem, unsigned long counted)
-{
-	struct seen seen = { .all_run = true };
-
-	for_each_reader(sem, see_reader, &seen);
-	if (!seen.all_run)
-		return HOLDERS_OFF_CPU;
-	return seen.nr < counted ? HOLDERS_UNSEEN : HOLDERS_RUN;
-}
-
-/**
- * __unfair_has_readers() - is a biased semaphore held for reading?
+ * __unfair_biased_readers() - count the readers of a semaphore that have a biased slot
  * @sem: the semaphore
  *
  * Context: any.
- * Return: true if it is; the answer may be old when it arrives.
+ * Return: how many; the answer may be old when it arrives.
  */
-bool __unfair_has_readers(const struct unfair_rwsem *sem)
+unsigned int __unfair_biased_readers(const struct unfair_rwsem *sem)
 {
-	unsigned int i;
-	int cpu;
+	unsigned int i, nr = 0;
 
-	for_each_possible_cpu(cpu) {
-		struct unfair_reader_slot *s = slots_on(sem, cpu);
-
-		for (i = 0; i < slots_per_cpu; i++, s++)
-			if (is_of(READ_ONCE(s->sem), sem))
-				return true;
-	}
-	return false;
+	BUILD_BUG_ON(BIT(UNFAIR_PID_BITS) < PID_MAX_LIMIT);
+	for (i = 0; i < UNFAIR_REGION_SLOTS; i++)
+		nr += is_of(READ_ONCE(biased_slot(sem, i)->sem), sem);
+	return nr;
 }
-EXPORT_SYMBOL_FSCOMMIT(__unfair_has_readers);
-
-/* For a new lock: the regions in turn. Locks of different regions share no slots. */
-u16 next_reader_slots(void)
-{
-	static atomic_t next;
-	unsigned int region = slots_per_cpu * sizeof(struct unfair_reader_slot);
-
-	return (unsigned int)atomic_inc_return(&next) * region % TABLE_SIZE;
-}
-
-int __init init_reader_slots(void)
-{
-	/* a power of two of them: else the last region goes past the end of the table */
-	BUILD_BUG_ON(TABLE_SIZE % (MAX_SLOTS * sizeof(struct unfair_reader_slot)));
-	slots_per_cpu = clamp(256U / roundup_pow_of_two(num_possible_cpus()), MIN_SLOTS,
-			      MAX_SLOTS);
-	unfair_reader_slots = __alloc_percpu(TABLE_SIZE, L1_CACHE_BYTES);
-	return unfair_reader_slots ? 0 : -ENOMEM;
-}
-
-void exit_reader_slots(void)
-{
-	free_percpu(unfair_reader_slots);
-}
+EXPORT_SYMBOL_FSCOMMIT(__unfair_biased_readers);

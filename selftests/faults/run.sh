@@ -6,6 +6,7 @@
 #   run.sh all [KERNEL]    all of it: allocations and kmemleak on KERNEL (uml-fault), 1,000
 #                          cycles on uml
 #   run.sh allocations [KERNEL]
+#   run.sh give_back [KERNEL]
 #
 # Prints lines `KERNEL TEST VERDICT SECONDS PASSED FAILED SKIPPED`; the exit status is 0 if
 # nothing failed.
@@ -36,7 +37,7 @@ tasks()
 	local tree
 	tree=$("$HARNESS/stage.sh" "$1") || { result "$1" faults-build FAIL 0; return; }
 	guest tasks "$1" "$4" "$tree" < <(cat <<-EOF
-		load fscommit recheck_ms=0 lend=1 holdup_ms=0
+		load fscommit lend_period_us=60000000 lend=1 holdup_ms=0
 		load fscommit_test
 		test freezer $4 FSCOMMIT_SCALE=$2 freezer
 		test oom $4 FSCOMMIT_SCALE=$2 oom
@@ -46,6 +47,21 @@ tasks()
 		test load_cycles 3000 cd /fscommit && FSCOMMIT_CYCLES=$3 load_cycles
 	EOF
 	[ "$1" = uml ] || echo "test kmemleak 300 kmemleak_check")
+}
+
+# give_back KERNEL: of a module whose calls to take a loan back say that they failed
+give_back()
+{
+	local tree
+	tree=$("$HARNESS/stage.sh" "$1" "$FAULTS/give_back.sed") ||
+		{ result "$1" faults-build FAIL 0; return; }
+	guest give_back "$1" 20 "$tree" <<-EOF
+		load fscommit lend=3 holdup_ms=0
+		load fscommit_test
+		test give_back_fails 120 give_back_fails
+		unload fscommit_test
+		unload fscommit
+	EOF
 }
 
 # allocations KERNEL: of a module whose calls of allocators say that they failed
@@ -71,12 +87,16 @@ allocations()
 programs=$("$HARNESS/programs.sh") || die "cannot build the test programs"
 case ${1:-} in
 quick)
-	tasks uml 16 20 60 ;;
+	tasks uml 16 20 60
+	give_back uml ;;
+give_back)
+	give_back "${2:-uml}" ;;
 allocations)
 	allocations "${2:-uml-fault}" ;;
 all)
 	allocations "${2:-uml-fault}"
 	tasks "${2:-uml-fault}" 8 20 240
+	give_back "${2:-uml}"
 	[ -n "${2:-}" ] || tasks uml 1 1000 200 ;;
 *)	sed -n '3,/^$/s/^# \{0,1\}//p' "$0"
 	exit 2 ;;

@@ -59,7 +59,6 @@ static const struct device devices[] = {
 		{ FCT_STATE, { } },
 		{ FCT_SET_BOUND, { } },
 		{ FCT_SET_LEND, { } },
-		{ FCT_SET_HOLDUP, { } },
 		{ FCT_LOOP, { AT(struct fct_loop, hold_ns, 50000),
 			      AT(struct fct_loop, pause_us, 100),
 			      AT(struct fct_loop, duration_ms, 3) } },

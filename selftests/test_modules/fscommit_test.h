@@ -40,6 +40,8 @@ enum fct_hold {
 	FCT_BUSY,		/* on the CPU for hold_us, preemptible */
 	FCT_SLEEP,		/* asleep for hold_us, or until killed */
 	FCT_UNTIL_GO,		/* until FCT_GO with this id, or until killed */
+	FCT_BUSY_GO,		/* on the CPU until FCT_GO with this id, at most 10 s, then for */
+				/* hold_us more; time off the CPU counts for neither */
 	FCT_NR_HOLDS,
 };
 
@@ -50,8 +52,12 @@ enum fct_hold {
 #define FCT_OUTER_NESTED 0x8	/* ... with a section of that section's own before */
 #define FCT_EXPEDITE	0x10	/* with FCT_OUTER_READ: after FCT_GO with id 0 there, with this */
 				/* lock expedited */
+#define FCT_STAY	0x20	/* with FCT_OUTER_EXPEDITE: after the release, stay in it */
+				/* until FCT_GO with id + 2 */
+#define FCT_INNER_SECTION 0x40	/* with FCT_OUTER_EXPEDITE: take and release the lock in one more */
+				/* section, which ends before FCT_STAY */
 #define FCT_FLAGS	(FCT_DOWNGRADE | FCT_OUTER_READ | FCT_OUTER_EXPEDITE | FCT_OUTER_NESTED | \
-			 FCT_EXPEDITE)
+			 FCT_EXPEDITE | FCT_STAY | FCT_INNER_SECTION)
 
 #define FCT_MAX_HOLD_US		10000000U
 #define FCT_MAX_TIMEOUT_MS	60000U
@@ -129,6 +135,5 @@ struct fct_misuse {
 
 #define FCT_MISUSE	_IOW('F', 8, struct fct_misuse)
 #define FCT_SET_LEND	_IOW('F', 9, __u32)
-#define FCT_SET_HOLDUP	_IOW('F', 10, __u32)
 
 #endif /* FSCOMMIT_TEST_H */

@@ -69,6 +69,26 @@ static void sleep_us(u32 us)
 	__set_current_state(TASK_RUNNING);
 }
 
+/* A gap between two looks at the clock is time in which the task was preempted. */
+#define FCT_GAP_NS	(50 * NSEC_PER_USEC)
+
+/*
+ * Stay on the CPU for @ns of the task's own time, or until FCT_GO with @id if @f is not NULL.
+ * Preemptible, also on kernels that preempt only where the code allows it.
+ */
+static void stay_busy(u64 ns, struct fct_file *f, u32 id)
+{
+	u64 last = ktime_get_ns(), now, spent = 0;
+
+	while (spent < ns && !is_killed() && !(f && test_and_clear_bit(id, f->go))) {
+		test_hold_busy(0, is_killed);
+		cond_resched();
+		now = ktime_get_ns();
+		spent += min_t(u64, now - last, FCT_GAP_NS);
+		last = now;
+	}
+}
+
 static void hold(struct fct_file *f, const struct fct_op *op, u32 id)
 {
 	switch (op->hold) {
@@ -82,6 +102,10 @@ static void hold(struct fct_file *f, const struct fct_op *op, u32 id)
 		/* killed: release at once, whatever the return value */
 		if (wait_event_killable(f->go_queue, test_and_clear_bit(id, f->go)))
 			break;
+		break;
+	case FCT_BUSY_GO:
+		stay_busy((u64)FCT_MAX_HOLD_US * NSEC_PER_USEC, f, id);
+		stay_busy((u64)op->hold_us * NSEC_PER_USEC, NULL, 0);
 		break;
 	}
 }
@@ -101,6 +125,9 @@ static int check_op(const struct fct_file *f, const struct fct_op *op)
 	if (op->flags & FCT_OUTER_READ && op->flags & FCT_OUTER_EXPEDITE)
 		return -EINVAL;
 	if (op->flags & FCT_EXPEDITE && (f->type != FCT_UNFAIR || !(op->flags & FCT_OUTER_READ)))
+		return -EINVAL;
+	if (op->flags & (FCT_STAY | FCT_INNER_SECTION) &&
+	    (!(op->flags & FCT_OUTER_EXPEDITE) || op->id + 2 >= FCT_MAX_IDS))
 		return -EINVAL;
 	if (op->how == FCT_GUARD || op->how == FCT_GUARD_TRY)
 		return f->type == FCT_UNFAIR && !op->flags ? 0 : -EOPNOTSUPP;
@@ -192,6 +219,25 @@ static int do_lock_expedited(struct fct_file *f, struct fct_op *op, struct fct_f
 	return ret;
 }
 
+static int do_lock_in_section(struct fct_file *f, struct fct_op *op, struct unfair_rwsem *expedited)
+{
+	const struct fct_op until_go = { .hold = FCT_UNTIL_GO };
+	int ret;
+
+	if (op->flags & FCT_OUTER_NESTED) {
+		unfair_rwsem_expedite(expedited);
+		unfair_rwsem_unexpedite(expedited);
+	}
+	if (op->flags & FCT_INNER_SECTION)
+		unfair_rwsem_expedite(expedited);
+	ret = do_lock(f, op);
+	if (op->flags & FCT_INNER_SECTION)
+		unfair_rwsem_unexpedite(expedited);
+	if (!ret && op->flags & FCT_STAY)
+		hold(f, &until_go, op->id + 2);
+	return ret;
+}
+
 /* With another lock held, or expedited. */
 static int do_lock_within(struct fct_file *f, struct fct_op *op)
 {
@@ -211,13 +257,8 @@ static int do_lock_within(struct fct_file *f, struct fct_op *op)
 	    (outer->nr >= f->nr && !itself) || op->subclass == FCT_OUTER_SUBCLASS)
 		goto out;
 	if (op->flags & FCT_OUTER_EXPEDITE) {
-		scoped_guard(unfair_rwsem_expedite, &outer->lock.unfair) {
-			if (op->flags & FCT_OUTER_NESTED) {
-				unfair_rwsem_expedite(&outer->lock.unfair);
-				unfair_rwsem_unexpedite(&outer->lock.unfair);
-			}
-			ret = do_lock(f, op);
-		}
+		scoped_guard(unfair_rwsem_expedite, &outer->lock.unfair)
+			ret = do_lock_in_section(f, op, &outer->lock.unfair);
 		goto out;
 	}
 	unfair_down_read_nested(&outer->lock.unfair, FCT_OUTER_SUBCLASS);
@@ -261,72 +302,67 @@ static int do_loop(struct fct_file *f, struct fct_loop *l)
 	return 0;
 }
 
-#define PAIRS(lock, unlock)						\
-do {									\
-	u64 _i;								\
+/* A function for each: what the compiler does in one loop does not depend on the others. */
+#define DEFINE_PAIRS(name, lock, unlock)				\
+static noinline void pairs_##name(union test_lock *l, u64 n)		\
+{									\
+	u64 i;								\
 									\
-	for (_i = 0; _i < n; _i++) {					\
+	for (i = 0; i < n; i++) {					\
 		lock;							\
 		unlock;							\
-		if (!(_i & 0xffff)) {					\
+		if (!(i & 0xffff)) {					\
 			if (fatal_signal_pending(current))		\
 				break;					\
 			cond_resched();					\
 		}							\
 	}								\
-} while (0)
+}
+
+DEFINE_PAIRS(rwsem_read, down_read(&l->rwsem), up_read(&l->rwsem))
+DEFINE_PAIRS(rwsem_write, down_write(&l->rwsem), up_write(&l->rwsem))
+DEFINE_PAIRS(f2fs_read, f2fs_style_down_read(&l->f2fs), f2fs_style_up_read(&l->f2fs))
+DEFINE_PAIRS(f2fs_write, f2fs_style_down_write(&l->f2fs), f2fs_style_up_write(&l->f2fs))
+DEFINE_PAIRS(percpu_read, percpu_down_read(&l->percpu), percpu_up_read(&l->percpu))
+DEFINE_PAIRS(unfair_read, unfair_down_read(&l->unfair), unfair_up_read(&l->unfair))
+DEFINE_PAIRS(unfair_write, unfair_down_write(&l->unfair), unfair_up_write(&l->unfair))
+/* the empty loop, to be taken off */
+DEFINE_PAIRS(nothing, barrier(), barrier())
 
 static int do_pairs(struct fct_file *f, struct fct_pairs *p)
 {
-	u64 start, n = p->pairs;
+	static void (*const pairs[FCT_NR_TYPES * 2])(union test_lock *l, u64 n) = {
+		[FCT_RWSEM * 2 + FCT_READ] = pairs_rwsem_read,
+		[FCT_RWSEM * 2 + FCT_WRITE] = pairs_rwsem_write,
+		[FCT_F2FS * 2 + FCT_READ] = pairs_f2fs_read,
+		[FCT_F2FS * 2 + FCT_WRITE] = pairs_f2fs_write,
+		[FCT_PERCPU * 2 + FCT_READ] = pairs_percpu_read,
+		[FCT_UNFAIR * 2 + FCT_READ] = pairs_unfair_read,
+		[FCT_UNFAIR * 2 + FCT_WRITE] = pairs_unfair_write,
+		[FCT_BUSTED * 2 + FCT_READ] = pairs_nothing,
+		[FCT_BUSTED * 2 + FCT_WRITE] = pairs_nothing,
+	};
+	u64 start;
 
-	if (p->mode >= FCT_NR_MODES || n > FCT_MAX_PAIRS)
+	if (p->mode >= FCT_NR_MODES || p->pairs > FCT_MAX_PAIRS)
 		return -EINVAL;
-	start = ktime_get_ns();
-	switch (f->type * 2 + p->mode) {
-	case FCT_RWSEM * 2 + FCT_READ:
-		PAIRS(down_read(&f->lock.rwsem), up_read(&f->lock.rwsem));
-		break;
-	case FCT_RWSEM * 2 + FCT_WRITE:
-		PAIRS(down_write(&f->lock.rwsem), up_write(&f->lock.rwsem));
-		break;
-	case FCT_F2FS * 2 + FCT_READ:
-		PAIRS(f2fs_style_down_read(&f->lock.f2fs), f2fs_style_up_read(&f->lock.f2fs));
-		break;
-	case FCT_F2FS * 2 + FCT_WRITE:
-		PAIRS(f2fs_style_down_write(&f->lock.f2fs), f2fs_style_up_write(&f->lock.f2fs));
-		break;
-	case FCT_PERCPU * 2 + FCT_READ:
-		PAIRS(percpu_down_read(&f->lock.percpu), percpu_up_read(&f->lock.percpu));
-		break;
-	case FCT_UNFAIR * 2 + FCT_READ:
-		PAIRS(unfair_down_read(&f->lock.unfair), unfair_up_read(&f->lock.unfair));
-		break;
-	case FCT_UNFAIR * 2 + FCT_WRITE:
-		PAIRS(unfair_down_write(&f->lock.unfair), unfair_up_write(&f->lock.unfair));
-		break;
-	case FCT_BUSTED * 2 + FCT_READ:
-	case FCT_BUSTED * 2 + FCT_WRITE:
-		/* the empty loop, to be taken off */
-		PAIRS(barrier(), barrier());
-		break;
-	default:
+	if (!pairs[f->type * 2 + p->mode])
 		return -EOPNOTSUPP;
-	}
+	start = ktime_get_ns();
+	pairs[f->type * 2 + p->mode](&f->lock, p->pairs);
 	p->ns = ktime_get_ns() - start;
 	return 0;
 }
 
 static unsigned int count_slots(const struct unfair_rwsem *sem)
 {
-	unsigned int i, nr = 0;
-	int cpu;
+	unsigned int i, nr = __unfair_biased_readers(sem);
 
-	/* those of other locks of its region count for nothing */
-	for_each_possible_cpu(cpu)
-		for (i = 0; i < 8; i++)
-			nr += (per_cpu_ptr(__unfair_slot(sem), cpu)[i].sem & ~UNFAIR_SLOT_BIASED) ==
-			      (unsigned long)sem;
+	for (i = 0; i < ARRAY_SIZE(unfair_reader_slots); i++) {
+		unsigned long v = READ_ONCE(unfair_reader_slots[i]);
+
+		nr += v && v == __unfair_reader_id(sem, v & (BIT(UNFAIR_PID_BITS) - 1));
+	}
 	return nr;
 }
 
@@ -470,9 +506,6 @@ static long fct_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 	case FCT_SET_LEND:
 		return f->type == FCT_UNFAIR ?
 			unfair_rwsem_set_lend(&f->lock.unfair, u.v) : -EOPNOTSUPP;
-	case FCT_SET_HOLDUP:
-		return f->type == FCT_UNFAIR ?
-			unfair_rwsem_set_holdup(&f->lock.unfair, u.v) : -EOPNOTSUPP;
 	case FCT_PAIRS:
 		ret = do_pairs(f, &u.pairs);
 		break;

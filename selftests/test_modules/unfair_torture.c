@@ -12,15 +12,21 @@
  *  stuck	a thread that should go on and does not: a lost wakeup, a livelock
  *  unclean	a lock that nobody holds or wants, and that does not look like it (G7)
  *  idle	a class of threads that never got the lock at all
+ *  hidden	readers that can hide from the task that expedites the lock (G9)
+ *  priority	a thread at rest that is not at the priority that it was given
+ *
+ * For races of a few instructions, mixed=1: each thread reads and writes, mostly in sections
+ * and pauses of no length, so that one CPU gets from one operation to the next without a
+ * context switch.
  *
  * There are so many releases that one makes up for the lost wakeup of another. So
  * all threads come to rest now and then, the last of them without a further release,
  * a signal, or anything else that wakes. What the lock does to help itself hides such
- * a bug, too: load fscommit with recheck_ms=0 to look for one.
+ * a bug, too: load fscommit with lend_period_us=60000000 to look for one.
  *
  * Seen failing, each within seconds: torture_type=busted (exclusion, data); a lock
  * whose unlock_and_wake() wakes one task only, or whose last reader does not call
- * choose_next() (stuck, with recheck_ms=0); whose wait_over() lets any signal end a
+ * choose_next() (stuck, with lend_period_us=60000000); whose wait_over() lets any signal end a
  * killable wait (return); which is free for a moment in unfair_downgrade_write()
  * (data).
  */
@@ -39,7 +45,8 @@
 #include "test_locks.h"
 
 #define MAX_THREADS	128	/* of each class */
-#define STUCK_S		10	/* seconds without progress that are a failure */
+#define EXPEDITE_DEPTH	2	/* sections in each other */
+#define RESTORE_S	3	/* seconds for the watcher to restore a priority */
 #define TICK		(HZ / 10)
 
 /* --- parameters ---------------------------------------------------------- */
@@ -80,6 +87,10 @@ RANGED(shuffle_interval, 3, 0, 3600, "seconds between moves of threads among CPU
 RANGED(onoff_interval, 0, 0, 3600, "seconds between unplugging and plugging a CPU, 0: never");
 RANGED(long_hold, 100, 0, 5000, "length of a long hold now and then, milliseconds, 0: none");
 RANGED(stat_interval, 60, 0, 3600, "seconds between printed statistics, 0: at the end only");
+RANGED(mixed, 0, 0, 1, "1: each thread reads and writes, in short sections");
+RANGED(expedite, 0, 0, 100, "how many of 100 rounds are in an expedited section");
+RANGED(stuck, 10, 1, 60, "seconds without progress that are a failure");
+RANGED(fatal, 0, 0, 1, "1: a failure is a warning of the kernel");
 RANGED(verbose, 1, 0, 1, "1: print each CPU that is unplugged");
 
 static const char * const type_names[FCT_NR_TYPES] = {
@@ -124,11 +135,14 @@ static const char * const doing_names[] = { "is parked", "pauses", "waits", "hol
 struct torturer {
 	struct task_struct	*task;
 	struct rnd_state	rnd;
-	bool			write;
+	bool			write;		/* in this round, with mixed=1 */
+	unsigned int		whim;		/* its policy and priority */
+	/* with mixed=1: one in so many rounds */
+	unsigned int		writes_one_in, sleeps_one_in, pauses_one_in;
 	unsigned int		how;		/* enum fct_how of the last round */
 	enum doing		doing;
 	/* written by the thread itself, read by anyone */
-	unsigned long		rounds, taken, downgraded;
+	unsigned long		rounds, taken, written, downgraded;
 	unsigned long		eintr, etime, eagain;
 	u64			max_wait_ns;
 	/* of the watchdog */
@@ -136,10 +150,11 @@ struct torturer {
 	unsigned int		stuck_s;
 };
 
-enum failure { EXCLUSION, DATA, RETURN, STUCK, UNCLEAN, IDLE, NR_FAILURES };
+enum failure { EXCLUSION, DATA, RETURN, STUCK, UNCLEAN, IDLE, HIDDEN, PRIORITY, NR_FAILURES };
 
 static const char * const failure_names[NR_FAILURES] = {
-	"exclusion", "data", "return", "stuck", "unclean", "idle",
+	"exclusion", "data", "return", "stuck", "unclean", "idle", "hidden",
+	"priority",
 };
 
 /* Not allocated: the parameter files, which look at it, go after the exit function. */
@@ -161,6 +176,7 @@ static atomic_t long_holds;		/* in progress */
 static atomic_long_t next_long_hold;	/* jiffies */
 static bool paused = true;
 static DECLARE_WAIT_QUEUE_HEAD(resumed);
+static unsigned int active = 2 * MAX_THREADS;	/* so many threads do not rest */
 static unsigned int rests, windows_left, cpus_unplugged, cpus_failed;
 
 static u32 rnd(struct rnd_state *state, u32 below)
@@ -174,6 +190,7 @@ static void fail(enum failure f, const char *what, long value)
 	if (atomic64_inc_return(&failures[f]) <= 3)
 		pr_err("%s: %s %s (%ld), lock word %#lx\n", failure_names[f], current->comm, what,
 		       value, type == FCT_UNFAIR ? atomic_long_read(&lock.unfair.word) : 0L);
+	WARN_ONCE(fatal.value, "%s: %s\n", failure_names[f], what);
 }
 
 /* --- the sections -------------------------------------------------------- */
@@ -181,6 +198,20 @@ static void fail(enum failure f, const char *what, long value)
 static void busy(u64 ns)
 {
 	test_hold_busy(ns, kthread_should_stop);
+}
+
+/*
+ * Off the CPU for a while, mostly without a sleep: a CPU that is idle in a guest takes long to
+ * come back where the host is busy.
+ */
+static void give_way(struct torturer *t)
+{
+	u32 r = rnd(&t->rnd, 256);
+
+	if (!r)
+		usleep_range(20, 500);
+	for (r %= 8; r; r--)
+		yield();
 }
 
 static void hold(struct torturer *t)
@@ -199,6 +230,10 @@ static void hold(struct torturer *t)
 		else
 			msleep(long_hold.value);
 		atomic_dec(&long_holds);
+	} else if (mixed.value && !rnd(&t->rnd, t->sleeps_one_in)) {
+		give_way(t);
+	} else if (mixed.value && r < 60) {
+		busy(r < 50 ? 0 : rnd(&t->rnd, 2 * NSEC_PER_USEC));
 	} else if (r < 60) {
 		busy(rnd(&t->rnd, 20 * NSEC_PER_USEC));
 	} else {
@@ -265,12 +300,21 @@ static void one_round(struct torturer *t)
 	unsigned long begun = jiffies, value;
 	u64 start = ktime_get_ns();
 	bool write = t->write;
+	u32 tries = 0;
 	int ret;
 
 	/* as often plainly as in all other ways: those that cannot give up find most */
+	if (mixed.value) {
+		write = !rnd(&t->rnd, t->writes_one_in);
+		t->write = write;
+		/* for the moment in which the lock seems to be free */
+		tries = write && !rnd(&t->rnd, 4) ? rnd(&t->rnd, 256) : 0;
+	}
 	t->how = rnd(&t->rnd, 2) ? FCT_PLAIN : rnd(&t->rnd, FCT_GUARD);
 	WRITE_ONCE(t->doing, WAITS);
-	ret = ops->lock(&lock, write, t->how, timeout, subclass);
+	do {
+		ret = ops->lock(&lock, write, t->how, timeout, subclass);
+	} while (ret == -EAGAIN && tries--);
 	if (ret == -EOPNOTSUPP) {
 		t->how = FCT_PLAIN;
 		ret = ops->lock(&lock, write, t->how, timeout, subclass);
@@ -280,6 +324,7 @@ static void one_round(struct torturer *t)
 		check_error(t, ret, jiffies - begun, timeout);
 	} else {
 		t->taken++;
+		t->written += write;
 		value = section(t, write);
 		if (write && ops->downgrade && !rnd(&t->rnd, 8)) {
 			write = false;
@@ -294,9 +339,37 @@ static void one_round(struct torturer *t)
 	WRITE_ONCE(t->rounds, t->rounds + 1);
 }
 
+/* The readers of a lock that is expedited have no BIAS, whatever others do to the lock. */
+static void check_expedited(void)
+{
+	long word = atomic_long_read(&lock.unfair.word);
+
+	if (word & UNFAIR_RWSEM_BIAS && !(word & UNFAIR_RWSEM_WRITER))
+		fail(HIDDEN, "finds a bias in its expedited section", word);
+}
+
+static void one_expedited_round(struct torturer *t)
+{
+	unsigned int i, depth = 1 + rnd(&t->rnd, EXPEDITE_DEPTH);
+
+	for (i = 0; i < depth; i++)
+		unfair_rwsem_expedite(&lock.unfair);
+	check_expedited();
+	one_round(t);
+	check_expedited();
+	while (depth--)
+		unfair_rwsem_unexpedite(&lock.unfair);
+}
+
 static void pause(struct torturer *t)
 {
 	u32 r = rnd(&t->rnd, 256);
+
+	if (mixed.value) {
+		if (!rnd(&t->rnd, t->pauses_one_in))
+			give_way(t);
+		r = 255;
+	}
 
 	/* the readers of this one starve for good if its writers never pause */
 	if (type == FCT_F2FS && t->write)
@@ -317,13 +390,20 @@ static int torture(void *arg)
 	allow_signal(SIGKILL);
 	allow_signal(SIGTERM);
 	while (!kthread_should_stop()) {
-		if (READ_ONCE(paused)) {
+		if (READ_ONCE(paused) || t - torturers >= READ_ONCE(active)) {
 			/* whoever finds it parked finds all that it wrote: all_parked() */
 			smp_store_release(&t->doing, PARKED);
-			wait_event_idle(resumed, !READ_ONCE(paused) || kthread_should_stop());
+			wait_event_idle(resumed, (!READ_ONCE(paused) &&
+						  t - torturers < READ_ONCE(active)) ||
+					kthread_should_stop());
+			/* then look again: either it is seen to be up, or it parks again */
+			smp_store_mb(t->doing, PAUSES);
 			continue;
 		}
-		one_round(t);
+		if (type == FCT_UNFAIR && rnd(&t->rnd, 100) < expedite.value)
+			one_expedited_round(t);
+		else
+			one_round(t);
 		flush_signals(current);
 		pause(t);
 	}
@@ -409,15 +489,16 @@ static bool watch(void)
 	for (t = torturers; t < torturers + nr_torturers; t++) {
 		unsigned long rounds = READ_ONCE(t->rounds);
 
-		if (rounds != t->seen || (paused && READ_ONCE(t->doing) == PARKED)) {
+		if (rounds != t->seen ||
+		    ((paused || t - torturers >= active) && READ_ONCE(t->doing) == PARKED)) {
 			t->seen = rounds;
 			t->stuck_s = 0;
 			continue;
 		}
-		any |= ++t->stuck_s >= STUCK_S;
-		if (t->stuck_s != STUCK_S)
+		any |= ++t->stuck_s >= stuck.value;
+		if (t->stuck_s != stuck.value)
 			continue;
-		fail(STUCK, "sees no progress for so many seconds, lost wakeup?", STUCK_S);
+		fail(STUCK, "sees no progress for so many seconds, lost wakeup?", stuck.value);
 		pr_err("%s %s, enum fct_how %u\n", t->task->comm,
 		       doing_names[READ_ONCE(t->doing)], READ_ONCE(t->how));
 		sched_show_task(t->task);
@@ -445,8 +526,7 @@ static void check_at_rest(void)
 	int ret;
 
 	for (i = 0; i < nr_torturers; i++) {
-		if (torturers[i].write)
-			written += torturers[i].taken;
+		written += torturers[i].written;
 	}
 	if (pair.a != written || pair.b != written)
 		fail(DATA, "misses writes", written - pair.a);
@@ -455,7 +535,7 @@ static void check_at_rest(void)
 
 		if (word & ~(UNFAIR_RWSEM_WINDOW | UNFAIR_RWSEM_BIAS) ||
 		    unfair_rwsem_is_locked(&lock.unfair) || lock.unfair.writers.rb_root.rb_node ||
-		    lock.unfair.readers.rb_node || lock.unfair.reader_ages.rb_node)
+		    lock.unfair.readers.rb_node)
 			fail(UNCLEAN, "sees waiters or their bits in a lock at rest", word);
 		windows_left += !!(word & UNFAIR_RWSEM_WINDOW);
 	}
@@ -464,26 +544,6 @@ static void check_at_rest(void)
 		fail(UNCLEAN, "cannot take a lock at rest by trylock", ret);
 	else if (!ret)
 		ops->unlock(&lock, true);
-}
-
-static void come_to_rest(void)
-{
-	unsigned long watch_at = jiffies + HZ;
-
-	WRITE_ONCE(paused, true);
-	while (!all_parked()) {
-		schedule_timeout_idle(1);
-		if (is_due(&watch_at, 1000) && watch())
-			return;
-	}
-	check_at_rest();
-	rests++;
-}
-
-static void resume(void)
-{
-	WRITE_ONCE(paused, false);
-	wake_up_all(&resumed);
 }
 
 /* What a thread may become for a while; the first is what it then is again. */
@@ -495,9 +555,81 @@ static const struct sched_attr whims[] = {
 	{ .sched_policy = SCHED_FIFO, .sched_priority = 1 },
 };
 
+static bool has_its_priority(const struct torturer *t)
+{
+	const struct sched_attr *attr = &whims[t->whim];
+
+	return t->task->policy == attr->sched_policy &&
+	       t->task->rt_priority == attr->sched_priority &&
+	       (attr->sched_policy != SCHED_NORMAL || task_nice(t->task) == attr->sched_nice);
+}
+
+/* It holds no lock, so it has none of a waiter's priority; but the watcher may be late. */
+static void check_priorities(void)
+{
+	unsigned long end = jiffies + RESTORE_S * HZ;
+	struct torturer *t;
+
+	for (t = torturers; t < torturers + nr_torturers; t++) {
+		while (!has_its_priority(t) && time_before(jiffies, end))
+			schedule_timeout_idle(1);
+		if (has_its_priority(t))
+			continue;
+		pr_err("%s: policy %u, real-time priority %u, nice %d; given: %u, %u, %d\n",
+		       t->task->comm, t->task->policy, t->task->rt_priority, task_nice(t->task),
+		       whims[t->whim].sched_policy, whims[t->whim].sched_priority,
+		       whims[t->whim].sched_nice);
+		fail(PRIORITY, "finds a thread that keeps what it was lent", t->task->prio);
+		return;
+	}
+}
+
+static void come_to_rest(void)
+{
+	unsigned long watch_at = jiffies + HZ;
+
+	/* then look at the threads: pairs with torture() */
+	smp_store_mb(paused, true);
+	while (!all_parked()) {
+		schedule_timeout_idle(1);
+		if (is_due(&watch_at, 1000) && watch())
+			return;
+	}
+	check_at_rest();
+	check_priorities();
+	rests++;
+}
+
+static void resume(void)
+{
+	WRITE_ONCE(paused, false);
+	wake_up_all(&resumed);
+}
+
+static void have_whim(struct torturer *t, unsigned int whim)
+{
+	if (!sched_setattr_nocheck(t->task, &whims[whim]))
+		t->whim = whim;
+}
+
+/* Each thread does something else than before; sometimes two of them are alone. */
+static void mix(struct rnd_state *state)
+{
+	/* a bias lasts only where all threads write little */
+	u32 few = rnd(state, 8);
+	struct torturer *t;
+
+	for (t = torturers; t < torturers + nr_torturers; t++) {
+		t->writes_one_in = 1 << (few + rnd(state, 3));
+		t->sleeps_one_in = 1 << rnd(state, 9);
+		t->pauses_one_in = 1 << rnd(state, 9);
+	}
+	WRITE_ONCE(active, 2 + rnd(state, max(nr_torturers, 3U) - 1));
+}
+
 /*
  * Another reader bound, and two threads with other priorities. Returns for how many
- * milliseconds. That is well below STUCK_S: a thread of low priority may not get to
+ * milliseconds. That is well below "stuck": a thread of low priority may not get to
  * run in that time, nor a reader get the lock when there is no bound.
  */
 static unsigned int have_whims(struct rnd_state *state)
@@ -508,13 +640,17 @@ static unsigned int have_whims(struct rnd_state *state)
 
 	for (i = 0; i < ARRAY_SIZE(victims); i++) {
 		if (victims[i])
-			sched_setattr_nocheck(victims[i]->task, &whims[0]);
+			have_whim(victims[i], 0);
 		victims[i] = &torturers[rnd(state, nr_torturers)];
 	}
 	for (i = 0; i < ARRAY_SIZE(victims); i++)
-		sched_setattr_nocheck(victims[i]->task, &whims[rnd(state, ARRAY_SIZE(whims))]);
+		have_whim(victims[i], rnd(state, ARRAY_SIZE(whims)));
 	if (type == FCT_UNFAIR)
 		unfair_rwsem_set_reader_bound(&lock.unfair, bound);
+	if (mixed.value) {
+		mix(state);
+		bound = 0;
+	}
 	return 50 + rnd(state, bound ? 1000 : 150);
 }
 
@@ -537,16 +673,18 @@ static unsigned long print_class(bool write)
 	unsigned long most = 0, least = ULONG_MAX;
 
 	for (t = torturers; t < torturers + nr_torturers; t++) {
-		if (t->write != write)
+		unsigned long taken = write ? t->written : t->taken - t->written;
+
+		if (!mixed.value && t->write != write)
 			continue;
-		sum.taken += t->taken;
+		sum.taken += taken;
 		sum.downgraded += t->downgraded;
 		sum.eintr += t->eintr;
 		sum.etime += t->etime;
 		sum.eagain += t->eagain;
 		sum.max_wait_ns = max(sum.max_wait_ns, t->max_wait_ns);
-		most = max(most, t->taken);
-		least = min(least, t->taken);
+		most = max(most, taken);
+		least = min(least, taken);
 	}
 	if (least == ULONG_MAX)
 		return ULONG_MAX;
@@ -637,10 +775,11 @@ MODULE_PARM_DESC(progress, "read only: how often the lock was taken so far");
 
 static void print_banner(const char *what)
 {
-	pr_info("--- %s: torture_type=%s nwriters_stress=%d nreaders_stress=%d stutter=%d shuffle_interval=%d onoff_interval=%d long_hold=%d stat_interval=%d verbose=%d\n",
+	pr_info("--- %s: torture_type=%s nwriters_stress=%d nreaders_stress=%d stutter=%d shuffle_interval=%d onoff_interval=%d long_hold=%d stat_interval=%d mixed=%d expedite=%d stuck=%d fatal=%d verbose=%d\n",
 		what, type_names[type], nwriters_stress.value, nreaders_stress.value,
 		stutter.value, shuffle_interval.value, onoff_interval.value, long_hold.value,
-		stat_interval.value, verbose.value);
+		stat_interval.value, mixed.value, expedite.value, stuck.value, fatal.value,
+		verbose.value);
 }
 
 static int start(struct task_struct **task, int (*fn)(void *), void *arg, const char *name, int nr)
@@ -663,6 +802,7 @@ static int start_torturers(bool write, int nr)
 		struct torturer *t = &torturers[nr_torturers];
 
 		t->write = write;
+		t->writes_one_in = t->sleeps_one_in = t->pauses_one_in = 8;
 		prandom_seed_state(&t->rnd, get_random_u64());
 		ret = start(&t->task, torture, t, write ? "torture_w" : "torture_r", i);
 		nr_torturers += !ret;

@@ -23,10 +23,13 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+
+#include <linux/sched.h>
 
 #include "kselftest_harness.h"
 
@@ -167,9 +170,30 @@ static inline void unpin(void)
 	sched_setaffinity(0, sizeof(set), &set);
 }
 
+/* As SYS_sched_setattr takes it; not every C library declares it. */
+struct deadline_attr {
+	__u32 size, policy;
+	__u64 flags;
+	__s32 nice;
+	__u32 priority;
+	__u64 runtime, deadline, period;
+};
+
+static inline int set_policy(int policy, int prio)
+{
+	struct deadline_attr deadline = {
+		.size = sizeof(deadline), .policy = SCHED_DEADLINE,
+		.runtime = 10000000, .deadline = 100000000, .period = 100000000,
+	};
+	struct sched_param p = { .sched_priority = prio };
+
+	if (policy == SCHED_DEADLINE)
+		return syscall(SYS_sched_setattr, 0, &deadline, 0);
+	return sched_setscheduler(0, policy, &p);
+}
+
 static inline void prepare(const struct job *j)
 {
-	struct sched_param p = { .sched_priority = j->prio };
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (j->cgroup)
@@ -178,7 +202,7 @@ static inline void prepare(const struct job *j)
 		pin(j->cpu - 1);
 	if (j->nice && setpriority(PRIO_PROCESS, 0, j->nice))
 		_exit(1);
-	if (j->policy && sched_setscheduler(0, j->policy, &p))
+	if (j->policy && set_policy(j->policy, j->prio))
 		_exit(1);
 	if (j->uid) {
 		if (setuid(j->uid))
@@ -263,6 +287,17 @@ static inline char task_state(pid_t pid)
 	return p && p[1] ? p[2] : '?';
 }
 
+/* The time that a task has had on CPUs, in nanoseconds. */
+static inline __u64 cpu_time(pid_t pid)
+{
+	struct timespec t = { };
+	clockid_t clock;
+
+	if (!clock_getcpuclockid(pid, &clock))
+		clock_gettime(clock, &t);
+	return t.tv_sec * 1000000000ULL + t.tv_nsec;
+}
+
 static inline bool is_asleep(struct task *t)
 {
 	char c = task_state(t->pid);
@@ -333,43 +368,81 @@ static inline void throttle_real_time(bool on)
 struct hog {
 	pid_t pid;
 	atomic_int *up, *stop;
+	int wake;		/* from hog_ready(): it sleeps until this is written to */
 };
+
+static inline pid_t hog_fork(struct hog *h, int cpu, int wait)
+{
+	pid_t pid;
+
+	/* no pause for the others every second */
+	throttle_real_time(false);
+	fflush(NULL);
+	pid = fork();
+	if (!pid) {
+		struct job j = { .policy = SCHED_FIFO, .prio = 50, .cpu = cpu + 1 };
+		double end;
+		char c;
+
+		prepare(&j);
+		atomic_store(h->up, 1);
+		if (wait >= 0 && read(wait, &c, 1) != 1)
+			_exit(1);
+		end = seconds() + 20;
+		while (!atomic_load(h->stop) && seconds() < end)
+			;
+		_exit(0);
+	}
+	while (!atomic_load(h->up))
+		sleep_ms(1);
+	return pid;
+}
 
 static inline struct hog hog_start(int cpu)
 {
-	struct hog h = { .up = share(4096) };
+	struct hog h = { .up = share(4096), .wake = -1 };
 
 	h.stop = h.up + 16;
 	/* what is started from now on must not begin on that CPU */
 	pin(!cpu);
-	/* no pause for the others every second */
-	throttle_real_time(false);
-	fflush(NULL);
-	h.pid = fork();
-	if (!h.pid) {
-		struct job j = { .policy = SCHED_FIFO, .prio = 50, .cpu = cpu + 1 };
-		double end = seconds() + 20;
-
-		prepare(&j);
-		atomic_store(h.up, 1);
-		while (!atomic_load(h.stop) && seconds() < end)
-			;
-		_exit(0);
-	}
-	while (!atomic_load(h.up))
-		sleep_ms(1);
+	h.pid = hog_fork(&h, cpu, -1);
 	timers_may_fail = true;
 	return h;
+}
+
+/* One that sleeps until hog_go(): that takes the CPU without a step of the test on another. */
+static inline struct hog hog_ready(int cpu)
+{
+	struct hog h = { .up = share(4096), .wake = -1 };
+	int fds[2];
+
+	h.stop = h.up + 16;
+	if (pipe(fds))
+		return h;
+	h.pid = hog_fork(&h, cpu, fds[0]);
+	close(fds[0]);
+	h.wake = fds[1];
+	while (task_state(h.pid) != 'S')
+		sleep_ms(1);
+	return h;
+}
+
+static inline void hog_go(struct hog *h)
+{
+	if (write(h->wake, "", 1) != 1)
+		abort();
 }
 
 #define AGAIN	(-1000000)
 
 /* 0, or minus the line that was not as it should be. */
-#define CONCLUSIVE(test)					\
+#define CONCLUSIVE(test)	CONCLUSIVE_OF(10, test)
+
+#define CONCLUSIVE_OF(tries, test)				\
 ({								\
 	int _ret = AGAIN, _try;					\
 								\
-	for (_try = 0; _try < 10 && _ret == AGAIN; _try++)	\
+	for (_try = 0; _try < (tries) && _ret == AGAIN; _try++)	\
 		_ret = (test);					\
 	_ret;							\
 })
@@ -379,6 +452,10 @@ static inline struct hog hog_start(int cpu)
 static inline void hog_stop(struct hog *h)
 {
 	atomic_store(h->stop, 1);
+	if (h->wake >= 0) {
+		kill(h->pid, SIGKILL);
+		close(h->wake);
+	}
 	waitpid(h->pid, NULL, 0);
 	timers_may_fail = false;
 	throttle_real_time(true);
@@ -391,19 +468,36 @@ static inline void set_window(const char *us)
 	set_param("window_us", us);
 }
 
-static char lend_before[16];
+static char lend_before[16], period_before[16];
+
+/* The watcher is kept from looking where it would make good what a test is about. */
+static inline void watch_every(const char *us)
+{
+	get_line("/sys/module/fscommit/parameters/lend_period_us", period_before,
+		 sizeof(period_before));
+	set_param("lend_period_us", us);
+}
+
+static inline void watch_as_before(void)
+{
+	set_param("lend_period_us", period_before);
+}
 
 /* @value: for the parameter lend while a test runs, or NULL. */
 static inline void setup_lending(const char *value)
 {
 	get_line("/sys/module/fscommit/parameters/lend", lend_before, sizeof(lend_before));
-	if (value)
-		set_param("lend", value);
+	if (!value)
+		return;
+	set_param("lend", value);
+	watch_every("300");
 }
 
 static inline void restore_lending(void)
 {
 	set_param("lend", lend_before);
+	if (period_before[0])
+		watch_as_before();
 }
 
 /* Every test starts with a lock of ours, and leaves it as it was made. */

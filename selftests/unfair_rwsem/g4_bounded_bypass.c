@@ -4,12 +4,9 @@
  * release: writers stand back until it is in, or the window has passed.
  *
  * Seen failing: the mutants g4-no-window, g4-window-never-ends,
- * g4-window-for-everybody, g4-absent-writer-keeps-readers-out, g4-no-turn.
+ * g4-window-for-everybody, g4-absent-writer-keeps-readers-out.
  */
 #include "common.h"
-#include "counters.h"
-
-#define RECHECK "/sys/module/fscommit/parameters/recheck_ms"
 
 LOCK_FIXTURE(g4_bounded_bypass)
 
@@ -174,16 +171,13 @@ TEST_F_TIMEOUT(g4_bounded_bypass, every_write_section_may_have_its_window, 60)
 /* Nobody releases, as the writer that was called is absent: readers help themselves. */
 static int absent_writer(int fd)
 {
-	char recheck[16];
 	struct task *holder, *w, *r[4];
 	struct hog hog;
 	bool ran;
 	int i;
 
 	set_bound(fd, 2000);
-	/* the only test in which they look by themselves */
-	get_line(RECHECK, recheck, sizeof(recheck));
-	put(RECHECK, "1");
+	watch_every("1000");
 	holder = start(fd, (struct job){ .mode = FCT_WRITE, .hold = FCT_UNTIL_GO, .cpu = 1 });
 	CHECK(reached(state(fd).writers == 1));
 	w = start(fd, (struct job){ .mode = FCT_WRITE, .cpu = 2 });
@@ -196,7 +190,7 @@ static int absent_writer(int fd)
 	for (i = 0; i < 4; i++)
 		CHECK(reached(atomic_load(&r[i]->done) == 3));
 	ran = !state(fd).acquiring_writers;
-	put(RECHECK, recheck);
+	watch_as_before();
 	hog_stop(&hog);
 	CHECK(!finish(w));
 	for (i = 0; i < 4; i++)
@@ -230,88 +224,6 @@ TEST_F_TIMEOUT(g4_bounded_bypass, running_reader_among_back_to_back_writers, 60)
 		kill(w[i]->pid, SIGKILL);
 		finish(w[i]);
 	}
-}
-
-/* A task that writes again and again, in the kernel, on CPU 0. */
-static pid_t start_loop(int fd, __u32 hold_us, __u32 ms)
-{
-	struct fct_loop l = { .mode = FCT_WRITE, .hold_ns = hold_us * 1000, .duration_ms = ms };
-	struct job j = { .cpu = 1 };
-	pid_t pid = fork();
-
-	if (pid)
-		return pid;
-	prepare(&j);
-	_exit(ioctl(fd, FCT_LOOP, &l) ? 1 : 0);
-}
-
-struct turns {
-	int seen, late, given;
-};
-
-/* Returns false if the writers failed. */
-static bool count_turns(int fd, struct turns *turns)
-{
-	struct fct_op op = { .mode = FCT_READ };
-	int status[2] = { 1, 1 };
-	struct rusage before, after;
-	double end;
-	pid_t w[2];
-	__u64 taken;
-	long used;
-
-	put(DEBUGFS "/stats", "on");
-	put(DEBUGFS "/stats", "reset");
-	fflush(NULL);
-	w[0] = start_loop(fd, 100, 3000);
-	w[1] = start_loop(fd, 100, 3000);
-	end = seconds() + 2.5;
-	if (!reached(state(fd).taken > 10))
-		end = 0;
-	pin(1);
-	while (seconds() < end) {
-		getrusage(RUSAGE_THREAD, &before);
-		taken = state(fd).taken;
-		if (ioctl(fd, FCT_LOCK, &op))
-			break;
-		getrusage(RUSAGE_THREAD, &after);
-		if (before.ru_nvcsw != after.ru_nvcsw || before.ru_nivcsw != after.ru_nivcsw)
-			continue;
-		turns->seen++;
-		/* one that it came too late for, and itself */
-		turns->late += op.order - taken > 16 + 2;
-	}
-	unpin();
-	waitpid(w[0], &status[0], 0);
-	waitpid(w[1], &status[1], 0);
-	used = counter("windows_used");
-	turns->given += used > 0 ? used : 0;
-	put(DEBUGFS "/stats", "off");
-	return end && seconds() >= end && !status[0] && !status[1];
-}
-
-/*
- * Writers that take the lock in turn leave it to a reader that runs after sixteen
- * sections, whatever the bound is: without one, every window is such a turn. For how many
- * sections it was late is told, and not judged: a virtual CPU may itself be off its CPU, and
- * on a busy machine that makes more of them late than turns that come after 160 sections.
- */
-TEST_F_TIMEOUT(g4_bounded_bypass, running_reader_has_its_turn, 60)
-{
-	struct turns turns = { };
-	int i;
-
-	if (cpus() < 2 || kernel_is_rt())
-		SKIP(return, "needs two CPUs, and spinning");
-	if (!has_debugfs())
-		SKIP(return, "no debugfs, where turns are counted");
-	set_bound(self->fd, 0);
-	for (i = 0; i < 4 && !turns.given; i++) {
-		ASSERT_TRUE(count_turns(self->fd, &turns));
-		TH_LOG("%d times, %d times late, %d turns", turns.seen, turns.late, turns.given);
-	}
-	EXPECT_LT(0, turns.seen);
-	EXPECT_LT(0, turns.given);
 }
 
 /* Many overdue readers: each of them comes in, nobody is forgotten. */

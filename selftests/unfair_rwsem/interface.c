@@ -263,7 +263,8 @@ TEST_F(interface, parameters_are_range_checked)
 	static const struct { const char *name, *min, *max, *below, *above; } params[] = {
 		{ "reader_bound_us", "0", "10000000", "-1", "10000001" },
 		{ "window_us", "1", "10000", "0", "10001" },
-		{ "recheck_ms", "0", "10000", "-1", "10001" },
+		{ "lend_period_us", "50", "60000000", "49", "60000001" },
+		{ "lend_cpu_us", "100", "1000000", "99", "1000001" },
 	};
 	static const char *const no_number[] = {
 		"x", "1x", "1 2", "-", "--1", "0x", "1.5", "\n", "4294967296", "4294967297",

@@ -36,13 +36,13 @@ TEST_F(observability, statistics)
 }
 
 /* One wait, and what is said of it. */
-static int held_up(int fd, int holdup_ms, char *log, int size)
+static int held_up(int fd, const char *holdup_ms, char *log, int size)
 {
 	struct task *r, *w;
 	char line[128];
 	int from;
 
-	ioctl(fd, FCT_SET_HOLDUP, &holdup_ms);
+	set_param("holdup_ms", holdup_ms);
 	from = log_now();
 	put(DEBUGFS "/stats", "on");
 	put(DEBUGFS "/stats", "reset");
@@ -63,6 +63,7 @@ static int held_up(int fd, int holdup_ms, char *log, int size)
 	CHECK(counter("lent") == 1);
 	CHECK(counter("returned") == 1);
 	put(DEBUGFS "/stats", "off");
+	set_param("holdup_ms", "0");
 	log_since(from, log, size);
 	snprintf(line, sizeof(line), "read by %.8s", "observab");
 	return strstr(log, "has waited") && strstr(log, line) && strstr(log, "asleep") ? 1 : 0;
@@ -75,9 +76,9 @@ TEST_F(observability, who_holds_up_the_writer)
 	if (!has_debugfs())
 		SKIP(return, "no debugfs");
 	/* the log's limit is three in five seconds */
-	EXPECT_EQ(1, held_up(self->fd, 50, log, sizeof(log)));
-	EXPECT_EQ(0, held_up(self->fd, 5000, log, sizeof(log)));
-	EXPECT_EQ(0, held_up(self->fd, -1, log, sizeof(log)));
+	EXPECT_EQ(1, held_up(self->fd, "50", log, sizeof(log)));
+	EXPECT_EQ(0, held_up(self->fd, "5000", log, sizeof(log)));
+	EXPECT_EQ(0, held_up(self->fd, "0", log, sizeof(log)));
 }
 
 /* Lets a writer wait for those that hold it, until each got its go. Returns what is logged. */
@@ -85,15 +86,16 @@ static const char *waited_for(int fd, const char *in_locks)
 {
 	static char log[65536];
 	struct task *w;
-	int from, ms = 50;
+	int from;
 	bool listed;
 
-	ioctl(fd, FCT_SET_HOLDUP, &ms);
+	set_param("holdup_ms", "50");
 	from = log_now();
 	w = start(fd, (struct job){ .mode = FCT_WRITE, .nice = -20 });
 	listed = reached(state(fd).queued_writers == 1) &&
 		 reached(file_has(DEBUGFS "/locks", in_locks));
 	sleep_ms(200);
+	set_param("holdup_ms", "0");
 	/* a go is for one of them, and two at once are one */
 	if (!reached((go(fd, 0), atomic_load(&w->done))))
 		return "the holders stay";
@@ -186,12 +188,8 @@ TEST_F_TIMEOUT(observability, a_long_list_has_an_end, 60)
 
 TEST_F(observability, threshold_out_of_range)
 {
-	__u32 ms = 65535;
+	__u32 ms;
 
-	EXPECT_EQ(-1, ioctl(self->fd, FCT_SET_HOLDUP, &ms));
-	EXPECT_EQ(EINVAL, errno);
-	ms = 65534;
-	EXPECT_EQ(0, ioctl(self->fd, FCT_SET_HOLDUP, &ms));
 	EXPECT_FALSE(set_param("holdup_ms", "3600001"));
 	EXPECT_FALSE(set_param("lend", "4"));
 	EXPECT_FALSE(set_param("lend", "0"));

@@ -164,7 +164,7 @@ echo um >"$BUILD/kernel/arch"
 {
 	# built in, it takes its parameters by /sys; see run.sh of the harness for these
 	p=/sys/module/fscommit/parameters
-	echo "test parameters 5 echo 0 >$p/recheck_ms && echo 1 >$p/lend && echo 0 >$p/holdup_ms"
+	echo "test parameters 5 echo 60000000 >$p/lend_period_us && echo 1 >$p/lend && echo 0 >$p/holdup_ms"
 	echo "load fscommit_test"
 	for t in g1_exclusion g2_no_grant g3_writer_first g4_bounded_bypass g6_spin_on_owner \
 		g7_clean_retreat g8_lockdep clone_bugs interface contention_events; do

@@ -11,12 +11,12 @@
 #include <linux/cleanup.h>
 #include <linux/compiler.h>
 #include <linux/fscommit_context.h>
+#include <linux/hash.h>
 #include <linux/kernel.h>
 #include <linux/jiffies.h>
 #include <linux/jump_label.h>
 #include <linux/limits.h>
 #include <linux/lockdep.h>
-#include <linux/percpu.h>
 #include <linux/preempt.h>
 #include <linux/rbtree.h>
 #include <linux/sched.h>
@@ -71,38 +71,33 @@
  *			a task_struct, which is aligned well enough for that
  *  bit 1	WWAIT	writers are queued
  *  bit 2	RWAIT	readers are queued
- *  bit 3	WINDOW	the lock is kept for those that waited too long
- *  bit 4	SPIN	a writer outside of the queue spins for the one that owns it
- *  bit 5	LENT	holders may have a lent priority, which they give back
- *  from bit 6	READER	if not WRITER: how many readers are counted here
- *  top bit	BIAS	if not WRITER: readers come in by their slots alone
+ *  bit 3	WINDOW	the lock is kept for readers that waited too long
+ *  bit 4	LENT	holders may have a lent priority, which ends at their release
+ *  from bit 5	READER	if not WRITER: how many readers are counted here
+ *  top bit	BIAS	if not WRITER: readers may register in a biased slot only
  *
- * Who may change what: 0 <-> WRITER and +/- READER anyone, by one compare and
- * exchange; BIAS is set by a reader when no flag is, and taken off under wait_lock;
- * SPIN belongs to the writer that spins, while it cannot be preempted; WWAIT, RWAIT,
- * WINDOW and LENT change only under wait_lock. WINDOW and BIAS are never set together
- * with WRITER.
+ * Any task changes 0 <-> WRITER and +/- READER by one compare and exchange. A reader
+ * sets BIAS when no flag is set; BIAS is cleared under wait_lock. WWAIT, RWAIT, WINDOW
+ * and LENT change only under wait_lock. WINDOW and BIAS are never set together with
+ * WRITER.
  */
 #define UNFAIR_RWSEM_WRITER	0x1L
 #define UNFAIR_RWSEM_WWAIT	0x2L
 #define UNFAIR_RWSEM_RWAIT	0x4L
 #define UNFAIR_RWSEM_WINDOW	0x8L
-#define UNFAIR_RWSEM_SPIN	0x10L
-#define UNFAIR_RWSEM_LENT	0x20L
-#define UNFAIR_RWSEM_READER	0x40L
+#define UNFAIR_RWSEM_LENT	0x10L
+#define UNFAIR_RWSEM_READER	0x20L
 #define UNFAIR_RWSEM_FLAGS	(UNFAIR_RWSEM_READER - 1)
 #define UNFAIR_RWSEM_BIAS	LONG_MIN
 
-/* So many readers find others in before it is a lock that is worth a BIAS. */
-#define UNFAIR_RWSEM_BIAS_FIRST	16
+/* Overlapping readers before BIAS is set for the first time. */
+#ifndef UNFAIR_RWSEM_BIAS_FIRST
+# define UNFAIR_RWSEM_BIAS_FIRST	16
+#endif
 
 /* Bounds for unfair_rwsem_set_reader_bound(), in microseconds. */
 #define UNFAIR_RWSEM_BOUND_MAX_US	10000000U
 #define UNFAIR_RWSEM_BOUND_DEFAULT	(~0U)
-
-/* For unfair_rwsem_set_holdup(). */
-#define UNFAIR_HOLDUP_MAX_MS		65534U
-#define UNFAIR_HOLDUP_NEVER		(~0U)
 
 /**
  * enum unfair_rwsem_lend - what a waiter lends to a holder that is not running
@@ -118,6 +113,22 @@ enum unfair_rwsem_lend {
 	UNFAIR_LEND_FULL,
 };
 
+/*
+ * The table of counted readers: one word each, 0 or the identity of a reader. A lock
+ * starts in the region of its address; in a region a task uses the line of its pid's hash.
+ * See visible_readers.c.
+ */
+#define UNFAIR_LINE_SLOTS	8U		/* one cache line on 64 bits */
+#define UNFAIR_REGION_LINES	8U
+#define UNFAIR_REGION_SLOTS	(UNFAIR_REGION_LINES * UNFAIR_LINE_SLOTS)
+#define UNFAIR_REGIONS		128U
+#define __UNFAIR_REGION(n)	((n) * 37U % UNFAIR_REGIONS * UNFAIR_REGION_SLOTS)
+
+/* PID_MAX_LIMIT is 2^22 with 64 bits, 2^15 with 32. */
+#define UNFAIR_PID_BITS		(BITS_PER_LONG == 64 ? 22 : 15)
+
+extern unsigned long unfair_reader_slots[UNFAIR_REGIONS * UNFAIR_REGION_SLOTS];
+
 /* A declaration; the struct itself is as kernel-doc reads it. */
 fscommit_lock_struct(unfair_rwsem);
 
@@ -130,24 +141,23 @@ fscommit_lock_struct(unfair_rwsem);
 struct unfair_rwsem {
 	/* private: */
 	atomic_long_t		word;
+	unsigned long		*slots;		/* its first region of unfair_reader_slots; fixed */
 	raw_spinlock_t		wait_lock;	/* protects all below */
 	u8			steals;		/* how often the first writer was passed */
-	u8			spin_prio;	/* of the one that spins; 0: nobody passes it */
-	u8			window_due:5;	/* readers that the window waits for */
-	u8			window_used:1;	/* one already since the last writer */
+	u8			window_due:5;	/* readers that the open window waits for */
+	u8			window_used:1;	/* a window was opened since the last writer */
 	u8			expedited:1;	/* between expedite and unexpedite */
-	u8			writes;		/* sections since a queued reader came in */
-	u16			window_seq;	/* which window is or was open */
-	u16			slots;		/* of its readers, in unfair_reader_slots; fixed */
-	u16			holdup;		/* ms, 0: the default, U16_MAX: never */
-	u8			bias_wait;	/* overlapping readers until BIAS; not protected */
-	u8			class;		/* in the statistics; fixed */
+	u8			watched:1;	/* in the watcher's list */
+	u16			window_seq;	/* number of the last window */
 	struct rb_root_cached	writers;	/* by priority, then arrival */
-	struct rb_root		readers;	/* by priority, then arrival */
-	struct rb_root		reader_ages;	/* the same, by arrival */
+	struct rb_root		readers;	/* by real-time priority, then arrival */
 	u32			window_end;	/* in 1,024 ns, wraps */
 	u32			reader_bound:24; /* microseconds, 0: off, all ones: the default */
 	u32			lend:8;		/* enum unfair_rwsem_lend */
+	u16			class;		/* in the statistics; fixed */
+	u8			bias_wait;	/* overlapping readers until BIAS; not protected */
+	u8			reader_rt;	/* the highest level of the queued readers */
+	s8			reader_nice;
 #ifdef CONFIG_DEBUG_LOCK_ALLOC
 	struct lockdep_map	dep_map;
 #endif
@@ -165,10 +175,10 @@ struct unfair_rwsem {
 
 #define __UNFAIR_RWSEM_INITIALIZER(_name) {				\
 	.word = ATOMIC_LONG_INIT(0),					\
+	.slots = unfair_reader_slots + __UNFAIR_REGION(__LINE__),	\
 	.wait_lock = __RAW_SPIN_LOCK_UNLOCKED((_name).wait_lock),	\
 	.writers = RB_ROOT_CACHED,					\
 	.readers = RB_ROOT,						\
-	.reader_ages = RB_ROOT,						\
 	.bias_wait = UNFAIR_RWSEM_BIAS_FIRST,				\
 	.reader_bound = UNFAIR_RWSEM_BOUND_DEFAULT & 0xffffff,		\
 	__UNFAIR_RWSEM_DEP_MAP(_name)					\
@@ -183,6 +193,8 @@ struct unfair_rwsem {
 
 void __init_unfair_rwsem(struct unfair_rwsem *sem, const char *name,
 			 struct lock_class_key *key);
+void __unfair_rwsem_init(struct unfair_rwsem *sem, const char *name, struct lock_class_key *key,
+			 u16 *class);
 
 /**
  * init_unfair_rwsem() - initialise a reader-unfair semaphore
@@ -199,27 +211,13 @@ void __init_unfair_rwsem(struct unfair_rwsem *sem, const char *name,
 #define init_unfair_rwsem(sem)					\
 do {								\
 	static struct lock_class_key __key;			\
+	static u16 __class;					\
 								\
-	__init_unfair_rwsem((sem), #sem, &__key);		\
+	__unfair_rwsem_init((sem), #sem, &__key, &__class);	\
 } while (0)
 
 int unfair_rwsem_set_reader_bound(struct unfair_rwsem *sem, unsigned int us);
 int unfair_rwsem_set_lend(struct unfair_rwsem *sem, enum unfair_rwsem_lend lend);
-int unfair_rwsem_set_holdup(struct unfair_rwsem *sem, unsigned int ms);
-
-/*
- * Where a reader is seen. A task claims a slot of the CPU it runs on, with preemption
- * disabled; it alone gives it up, from wherever it is then.
- */
-struct unfair_reader_slot {
-	unsigned long		sem;	/* 0: free; with bit 0: not counted in the word */
-	pid_t			pid;	/* in the initial namespace */
-	u32			since;	/* jiffies */
-} __aligned(16);			/* everywhere: a region of them divides the table */
-
-#define UNFAIR_SLOT_BIASED	1UL
-
-extern struct unfair_reader_slot __percpu *unfair_reader_slots;
 
 /* debugfs: fscommit/stats */
 DECLARE_STATIC_KEY_FALSE(unfair_rwsem_stats);
@@ -238,7 +236,7 @@ bool __unfair_down_write_trylock_slow(struct unfair_rwsem *sem);
 bool __unfair_read_contended(struct unfair_rwsem *sem);
 void __unfair_up_read_counted(struct unfair_rwsem *sem);
 void __unfair_up_read_elsewhere(struct unfair_rwsem *sem);
-bool __unfair_has_readers(const struct unfair_rwsem *sem);
+unsigned int __unfair_biased_readers(const struct unfair_rwsem *sem);
 void __unfair_up_write_slow(struct unfair_rwsem *sem);
 
 #ifdef CONFIG_DEBUG_LOCK_ALLOC
@@ -252,46 +250,41 @@ void __unfair_up_write_slow(struct unfair_rwsem *sem);
 # define __unfair_release(sem)				do { } while (0)
 #endif
 
-/* The first one of this lock on this CPU. */
-static __always_inline struct unfair_reader_slot __percpu *
-__unfair_slot(const struct unfair_rwsem *sem)
+/* Where the reader @pid looks for a slot first: by the upper bits of a hash. */
+static __always_inline unsigned long *__unfair_slot(const struct unfair_rwsem *sem,
+						    unsigned int pid)
 {
-	return (void __percpu *)((char __percpu *)unfair_reader_slots + sem->slots);
+	return sem->slots + pid * GOLDEN_RATIO_32 / (BIT_ULL(32) / UNFAIR_REGION_SLOTS);
 }
 
 /*
- * A: pairs with slot_task(). The slot was found empty, and preemption is disabled since.
- * Both are a release, for who gave up the slot a moment ago, maybe on another CPU: who sees
- * this pid sees that the slot was given up; and who sees this lock, what a biased reader of
- * another one did before (D).
+ * The identity of a reader: its pid, and as many bits of the lock's address as one word
+ * holds beside it. One word, so that two readers that race for a slot cannot mix theirs.
  */
-static __always_inline void __unfair_name_reader(struct unfair_reader_slot *s)
+static __always_inline unsigned long __unfair_reader_id(const struct unfair_rwsem *sem,
+							unsigned int pid)
 {
-	WRITE_ONCE(s->since, (u32)jiffies);
-	smp_store_release(&s->pid, current->pid);	/* A */
-}
-
-static __always_inline void __unfair_fill_slot(struct unfair_reader_slot *s,
-					       const struct unfair_rwsem *sem)
-{
-	__unfair_name_reader(s);
-	smp_store_release(&s->sem, (unsigned long)sem);	/* A */
+	return (unsigned long)sem << (UNFAIR_PID_BITS - (BITS_PER_LONG == 64 ? 3 : 2)) | pid;
 }
 
 /*
- * Nobody holds or waits, and the slot is free: count in, and be seen. All else is out
- * of line. Preemption is disabled so that no holder is preempted before it is seen.
+ * The lock is free and the slot is empty: count the caller in the word, then fill the
+ * slot. Everything else is in the slow path. Preemption is disabled so that a reader is
+ * visible before it can be preempted. The slot is read only to be compared, once: a plain
+ * read, which needs no register.
  */
 static __always_inline bool __unfair_read_fast(struct unfair_rwsem *sem)
 {
-	struct unfair_reader_slot __percpu *slot = __unfair_slot(sem);
+	unsigned int pid = current->pid;
+	unsigned long *slot = __unfair_slot(sem, pid);
 	long word = atomic_long_read(&sem->word);
 	bool taken = true;
 
 	preempt_disable();
-	if (likely(!word && !raw_cpu_read(slot->sem) &&
+	/* data_race: see above */
+	if (likely(!word && !data_race(*slot) &&
 		   atomic_long_try_cmpxchg_acquire(&sem->word, &word, UNFAIR_RWSEM_READER)))
-		__unfair_fill_slot(raw_cpu_ptr(slot), sem);
+		WRITE_ONCE(*slot, __unfair_reader_id(sem, pid));
 	else
 		taken = __unfair_read_contended(sem);
 	preempt_enable();
@@ -439,26 +432,27 @@ static inline bool __must_check unfair_down_read_trylock(struct unfair_rwsem *se
  * unfair_up_read() - release a semaphore that is held for reading
  * @sem: the semaphore
  *
- * Called when nobody holds it for reading, it warns once and does nothing. A priority
- * that was lent to the caller for the sake of @sem is given back here.
+ * If no task holds it for reading, the function warns once and does nothing. A priority
+ * that was lent to the caller because it held @sem ends here.
  *
- * Context: process context; does not sleep, but on 6.1 where it gives back.
+ * Context: process context; does not sleep.
  */
 static inline void unfair_up_read(struct unfair_rwsem *sem)
 	__fsc_releases_shared(sem)
 	__fsc_unchecked
 {
-	struct unfair_reader_slot __percpu *slot = __unfair_slot(sem);
+	unsigned int pid = current->pid;
+	unsigned long *slot = __unfair_slot(sem, pid);
 	long word = UNFAIR_RWSEM_READER;
 
 	__unfair_release(sem);
 	preempt_disable();
-	if (unlikely(raw_cpu_read(slot->sem) != (unsigned long)sem ||
-		     raw_cpu_read(slot->pid) != current->pid)) {
+	/* data_race: see __unfair_read_fast() */
+	if (unlikely(data_race(*slot) != __unfair_reader_id(sem, pid))) {
 		__unfair_up_read_elsewhere(sem);	/* enables preemption */
 		return;
 	}
-	raw_cpu_write(slot->sem, 0);
+	WRITE_ONCE(*slot, 0);
 	if (unlikely(!atomic_long_try_cmpxchg_release(&sem->word, &word, 0))) {
 		__unfair_up_read_counted(sem);		/* enables preemption */
 		return;
@@ -622,7 +616,7 @@ static inline bool unfair_rwsem_is_locked(const struct unfair_rwsem *sem)
 
 	if (word & UNFAIR_RWSEM_WRITER || word & ~(UNFAIR_RWSEM_FLAGS | UNFAIR_RWSEM_BIAS))
 		return true;
-	return word & UNFAIR_RWSEM_BIAS && __unfair_has_readers(sem);
+	return word & UNFAIR_RWSEM_BIAS && __unfair_biased_readers(sem);
 }
 
 /**
@@ -650,11 +644,20 @@ static inline bool unfair_rwsem_is_contended(const struct unfair_rwsem *sem)
 	return atomic_long_read(&sem->word) & (UNFAIR_RWSEM_WWAIT | UNFAIR_RWSEM_RWAIT);
 }
 
+/* False if the lock is free; true if it is held, or if BIAS hides whether it is. */
+static inline bool __unfair_may_be_held(const struct unfair_rwsem *sem)
+{
+	long word = atomic_long_read(&sem->word);
+
+	return word & UNFAIR_RWSEM_WRITER || word & ~UNFAIR_RWSEM_FLAGS;
+}
+
 /**
  * unfair_rwsem_assert_held() - warn unless it is held
  * @sem: the semaphore
  *
- * With lockdep: held by the caller. Without: held by anyone.
+ * With lockdep: held by the caller. Without it: warns if no task can hold the lock; it
+ * does not search for the readers of a biased lock.
  *
  * Context: any.
  */
@@ -665,14 +668,15 @@ static inline void unfair_rwsem_assert_held(const struct unfair_rwsem *sem)
 	if (IS_ENABLED(CONFIG_LOCKDEP))
 		lockdep_assert_held(sem);
 	else
-		WARN_ON_ONCE(!unfair_rwsem_is_locked(sem));
+		WARN_ON_ONCE(!__unfair_may_be_held(sem));
 }
 
 /**
  * unfair_rwsem_assert_held_read() - warn unless it is held for reading
  * @sem: the semaphore
  *
- * With lockdep: by the caller. Without: by anyone.
+ * With lockdep: held by the caller. Without it: as unfair_rwsem_assert_held(), and warns
+ * if a writer holds the lock.
  *
  * Context: any.
  */
@@ -683,7 +687,7 @@ static inline void unfair_rwsem_assert_held_read(const struct unfair_rwsem *sem)
 	if (IS_ENABLED(CONFIG_LOCKDEP))
 		lockdep_assert_held_read(sem);
 	else
-		WARN_ON_ONCE(!unfair_rwsem_is_locked(sem) || unfair_rwsem_is_write_locked(sem));
+		WARN_ON_ONCE(!__unfair_may_be_held(sem) || unfair_rwsem_is_write_locked(sem));
 }
 
 /**
