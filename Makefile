@@ -44,9 +44,13 @@ help:
 	@echo '  make test-debug       all tests, and DURATION=600 s of torture, on x86-64 kernels with KASAN,'
 	@echo '                        lockdep, kmemleak; with KCSAN; with PREEMPT_RT and lockdep (KERNEL=)'
 	@echo '  make test-faults      allocations that fail, signals, freezer, OOM, load and unload'
+	@echo '  make test-scale       2, 16 and 64 CPUs, 1,000 readers, 100,000 locks, against rw_semaphore;'
+	@echo '                        40 min; GUEST=uml or GUEST=6.12:16 is one guest, in 2 to 4'
 	@echo '  make bench            the figures of the lock, the parts and f2fs, with plots and a report'
 	@echo '  make bench-PART       of these: locks, csum, diff, share, reuse, f2fs, btrfs (see bench.sh)'
 	@echo '  make test-meta        every mutant of the product must fail its test'
+	@echo '  make test-points      the lock with random delays: torture, its tests, and mutants of one'
+	@echo '                        line; named, or those of FUNCTION=, or FUNCTION=all (3 h)'
 	@echo '  make verify           models of the module, and litmus tests of its barriers; 15 min'
 	@echo '  make verify-quick     those that make test runs; under a minute'
 	@echo '  make test-package     the packages, installed, upgraded and removed in a Debian chroot;'
@@ -119,6 +123,9 @@ test-debug:
 test-faults:
 	@selftests/faults/run.sh all $(KERNEL)
 
+test-scale:
+	@selftests/scale/run.sh $(GUEST)
+
 bench:
 	@selftests/bench/bench.sh
 
@@ -139,6 +146,11 @@ test-package:
 
 test-meta:
 	@selftests/meta/run.sh all
+
+test-points:
+	@selftests/meta/one_line.sh torture $(or $(DURATION),120)
+	@selftests/meta/one_line.sh tests
+	@selftests/meta/one_line.sh $(or $(FUNCTION),named)
 
 verify:
 	@selftests/models/run.sh all
@@ -176,6 +188,6 @@ clean:
 
 .PHONY: all help module check-kdir install modules_install install-headers uninstall deb \
 	test-package demo test torture bench bench-btrfs test-meta verify verify-quick lint docs \
-	kernels clean test-arch $(PORTS) coverage fuzz test-debug test-faults test-clang upstream \
-	test-upstream
+	kernels clean test-arch $(PORTS) coverage fuzz test-debug test-points test-faults test-clang upstream \
+	test-upstream test-scale
 endif

@@ -245,6 +245,6 @@ lint_house()
 	c_files | grep -vE '(^|/)(compat|import_fscommit)\.h$|/shim/' |
 		in_tree grep -nHE 'KERNEL_VERSION|LINUX_VERSION_CODE' | sed 's/$/: a version outside of compat.h/'
 	tree_files | grep -E '\.([ch]|sh|py|pml)$' | (cd "$TREE" && xargs -r -d '\n' wc -l) |
-		awk '$2 != "total" && $1 > 900 { print $2 ":1: " $1 " lines: two jobs" }'
+		awk '$2 != "total" && $1 > 1300 { print $2 ":1: " $1 " lines: two jobs" }'
 	return 0
 }

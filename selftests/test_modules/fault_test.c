@@ -8,6 +8,7 @@
 
 #include <linux/commit_root.h>
 #include <linux/rcu_reuse.h>
+#include <linux/unfair_rwsem.h>
 
 #include "import_fscommit.h"
 
@@ -95,19 +96,35 @@ static int use_queue(void)
 	return ret;
 }
 
+/* Without memory a section has no effect, and ends all the same; so does one within it. */
+static int use_section(void)
+{
+	static DEFINE_UNFAIR_RWSEM(sem);
+
+	unfair_rwsem_expedite(&sem);
+	unfair_rwsem_expedite(&sem);
+	unfair_down_read(&sem);
+	unfair_up_read(&sem);
+	unfair_rwsem_unexpedite(&sem);
+	unfair_rwsem_unexpedite(&sem);
+	return 0;
+}
+
 static int run(const char *name, const struct kernel_param *kp)
 {
 	if (sysfs_streq(name, "roots"))
 		return use_roots();
 	if (sysfs_streq(name, "queue"))
 		return use_queue();
+	if (sysfs_streq(name, "section"))
+		return use_section();
 	return -EINVAL;
 }
 
 static const struct kernel_param_ops run_ops = { .set = run };
 
 module_param_cb(run, &run_ops, NULL, 0200);
-MODULE_PARM_DESC(run, "roots or queue: uses that part of fscommit once");
+MODULE_PARM_DESC(run, "roots, queue or section: uses that part of fscommit once");
 
 MODULE_DESCRIPTION("Allocations of fscommit that may fail");
 MODULE_LICENSE("GPL");

@@ -1,0 +1,739 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * How the lock grows with CPUs, readers and locks. The tests assert counts, and ratios to an
+ * rw_semaphore in the same run; lines `# figure NAME VALUE UNIT` show the rest, and run.sh
+ * compares those of one guest with those of another.
+ *
+ * What runs where: -f scale everywhere, -f native on User-Mode Linux, -f hotplug on many
+ * CPUs, -f instructions where the clock counts instructions.
+ */
+#include <pthread.h>
+#include <stdarg.h>
+#include <sys/syscall.h>
+
+#include "../test_modules/scale_test.h"
+#include "../unfair_rwsem/common.h"
+#include "../unfair_rwsem/counters.h"
+
+/* Means of context switches: one to sleep, a few for the CPU. */
+#define MAX_SWITCHES	10
+#define MAX_UNLOCK	4
+#define MAX_INIT	3
+#define MAX_LATE_NS	100000
+
+static const char *const type_names[] = {
+	[FCT_RWSEM] = "rwsem",
+	[FCT_UNFAIR] = "unfair_rwsem",
+};
+
+static void figure(const char *format, ...)
+{
+	va_list args;
+
+	printf("# figure ");
+	va_start(args, format);
+	vprintf(format, args);
+	va_end(args);
+	printf("\n");
+	fflush(stdout);
+}
+
+/* Where a virtual CPU is a thread of this machine, and code runs at its speed. */
+static bool is_native(void)
+{
+	return file_has("/proc/cpuinfo", "User Mode Linux");
+}
+
+static int by_size(const void *a, const void *b)
+{
+	__u64 x = *(const __u64 *)a, y = *(const __u64 *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static __u64 median(__u64 *values, int nr)
+{
+	qsort(values, nr, sizeof(*values), by_size);
+	return values[nr / 2];
+}
+
+static int scale_open(__u32 type)
+{
+	int fd = open("/dev/scale_test", O_RDWR | O_CLOEXEC);
+
+	if (fd >= 0 && ioctl(fd, SCALE_CREATE, &type)) {
+		close(fd);
+		fd = -1;
+	}
+	return fd;
+}
+
+/* Like reached(), for what takes minutes where 64 CPUs are emulated by two. */
+#define reached_in(limit, cond)					\
+({								\
+	double _end = seconds() + (limit);			\
+	bool _met;						\
+								\
+	while (!(_met = (cond)) && seconds() < _end)		\
+		sleep_ms(5);					\
+	_met;							\
+})
+
+#define ASSERT_REACHED_IN(limit, cond)				\
+	ASSERT_TRUE(reached_in(limit, cond)) { TH_LOG("never: " #cond); }
+
+/* --- threads: cheaper than processes, by a thousand --------------------- */
+
+struct thread {
+	pthread_t id;
+	int fd;
+	struct fct_op op;
+	struct scale_read read;
+	long switches;		/* of its CPU, in the ioctl */
+	int error;
+};
+
+static long own_switches(void)
+{
+	struct rusage u;
+
+	getrusage(RUSAGE_THREAD, &u);
+	return u.ru_nvcsw + u.ru_nivcsw;
+}
+
+static void *do_op(void *data)
+{
+	struct thread *t = data;
+	long before = own_switches();
+
+	t->error = ioctl(t->fd, FCT_LOCK, &t->op) ? errno : 0;
+	t->switches = own_switches() - before;
+	return NULL;
+}
+
+static void *do_read(void *data)
+{
+	struct thread *t = data;
+
+	t->error = ioctl(t->fd, SCALE_READ, &t->read) ? errno : 0;
+	return NULL;
+}
+
+static bool start_thread(struct thread *t, void *(*run)(void *))
+{
+	pthread_attr_t attr;
+	int ret;
+
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, 64 << 10);
+	ret = pthread_create(&t->id, &attr, run, t);
+	pthread_attr_destroy(&attr);
+	return !ret;
+}
+
+static struct thread *new_threads(int nr, int fd, struct fct_op op)
+{
+	struct thread *t = calloc(nr, sizeof(*t));
+	int i;
+
+	for (i = 0; t && i < nr; i++) {
+		t[i].fd = fd;
+		t[i].op = op;
+	}
+	return t;
+}
+
+/* A process with readers asleep in the lock, until it is killed. */
+static pid_t start_readers(int fd, int nr)
+{
+	struct thread *t;
+	pid_t pid;
+	int i;
+
+	fflush(NULL);
+	pid = fork();
+	if (pid)
+		return pid;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	t = new_threads(nr, fd, (struct fct_op){ .mode = FCT_READ, .hold = FCT_UNTIL_GO });
+	for (i = 0; i < nr; i++)
+		if (!t || !start_thread(&t[i], do_op))
+			_exit(1);
+	for (;;)
+		pause();
+}
+
+static void end_readers(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+#define NEEDS_DEVICES()							\
+do {									\
+	if (access("/dev/fscommit_test", F_OK) || access("/dev/scale_test", F_OK)) \
+		SKIP(return, "needs fscommit_test.ko and scale_test.ko");	\
+	if (geteuid())							\
+		SKIP(return, "needs root");				\
+} while (0)
+
+FIXTURE(scale) { int fd; };
+
+FIXTURE_SETUP(scale)
+{
+	NEEDS_DEVICES();
+	self->fd = lock_open(FCT_UNFAIR);
+	ASSERT_GE(self->fd, 0);
+}
+
+FIXTURE_TEARDOWN(scale)
+{
+	struct fct_state s = state(self->fd);
+
+	EXPECT_EQ(0, s.violations);
+	EXPECT_EQ(0, s.is_locked);
+	EXPECT_EQ(0, s.seen);
+	close(self->fd);
+}
+
+/* --- waiting ------------------------------------------------------------- */
+
+/* Sets the mean of switches per reader; -1: the readers did not queue. */
+static double switches_of_waiters(__u32 type, int nr)
+{
+	struct thread writer = { .op = { .mode = FCT_WRITE, .hold = FCT_UNTIL_GO } }, *t;
+	long sum = 0, most = 0;
+	double start = seconds();
+	int i, fd = lock_open(type);
+	bool queued;
+
+	t = new_threads(nr, fd, (struct fct_op){ .mode = FCT_READ });
+	writer.fd = fd;
+	if (fd < 0 || !t || !start_thread(&writer, do_op) || !reached(state(fd).writers == 1))
+		return -1;
+	for (i = 0; i < nr; i++)
+		if (!start_thread(&t[i], do_op))
+			return -1;
+	queued = reached_in(120, state(fd).acquiring_readers == nr);
+	figure("queueing.%s %.1f s", type_names[type], seconds() - start);
+	sleep_ms(1500);
+	go(fd, 0);
+	pthread_join(writer.id, NULL);
+	for (i = 0; i < nr; i++) {
+		pthread_join(t[i].id, NULL);
+		sum += t[i].switches;
+		if (most < t[i].switches)
+			most = t[i].switches;
+	}
+	figure("switches.%s.mean %.1f per reader", type_names[type], (double)sum / nr);
+	figure("switches.%s.max %ld of one reader", type_names[type], most);
+	free(t);
+	close(fd);
+	return queued ? (double)sum / nr : -1;
+}
+
+/* Readers queue behind a writer that sleeps: they sleep, too, and do not poll. */
+TEST_F_TIMEOUT(scale, queued_readers_sleep, 600)
+{
+	int nr = is_native() ? 1000 : 400;
+	double rwsem, unfair;
+
+	figure("switches.readers %d readers", nr);
+	rwsem = switches_of_waiters(FCT_RWSEM, nr);
+	unfair = switches_of_waiters(FCT_UNFAIR, nr);
+	ASSERT_GE(rwsem, 0);
+	ASSERT_GE(unfair, 0);
+	EXPECT_LE(unfair, MAX_SWITCHES);
+}
+
+/* --- the release after a sleep ------------------------------------------- */
+
+static __u64 unlock_after_sleep(__u32 type, int nr)
+{
+	struct thread *t = calloc(nr, sizeof(*t));
+	__u64 *ns = calloc(nr, sizeof(*ns)), *clock = calloc(nr, sizeof(*clock)), ret;
+	struct scale_state s = { };
+	int i, fd = scale_open(type), errors = 0, n = cpus();
+
+	if (fd < 0 || !t || !ns || !clock)
+		return ~0ULL;
+	for (i = 0; i < nr; i++) {
+		t[i].fd = fd;
+		t[i].read.from_cpu = i % n;
+		t[i].read.to_cpu = (i + 1) % n;
+		if (!start_thread(&t[i], do_read))
+			return ~0ULL;
+	}
+	if (!reached_in(120, (ioctl(fd, SCALE_STATE, &s), s.readers == nr)))
+		printf("# %u of %d readers hold the lock\n", s.readers, nr);
+	ioctl(fd, SCALE_GO);
+	for (i = 0; i < nr; i++) {
+		pthread_join(t[i].id, NULL);
+		errors += !!t[i].error;
+		ns[i] = t[i].read.unlock_ns;
+		clock[i] = t[i].read.clock_ns;
+	}
+	ret = errors ? ~0ULL : median(ns, nr);
+	figure("unlock.%s.p50 %llu ns", type_names[type], (unsigned long long)ret);
+	figure("unlock.%s.p99 %llu ns", type_names[type], (unsigned long long)ns[nr * 99 / 100]);
+	figure("unlock.clock.p50 %llu ns", (unsigned long long)median(clock, nr));
+	free(t);
+	free(ns);
+	free(clock);
+	close(fd);
+	return ret;
+}
+
+/* 500 readers hold it, sleep, wake on another CPU and release. */
+TEST_F_TIMEOUT(scale, unlock_after_sleep_is_cheap, 600)
+{
+	__u64 rwsem[3], unfair[3];
+	int i;
+
+	if (cpus() < 2)
+		SKIP(return, "needs two CPUs");
+	for (i = 0; i < 3; i++) {
+		rwsem[i] = unlock_after_sleep(FCT_RWSEM, 500);
+		unfair[i] = unlock_after_sleep(FCT_UNFAIR, 500);
+		ASSERT_NE(~0ULL, rwsem[i]);
+		ASSERT_NE(~0ULL, unfair[i]);
+	}
+	figure("unlock.ratio %.1f times rw_semaphore's",
+	       (double)median(unfair, 3) / median(rwsem, 3));
+	/* an emulated instruction has no fixed time */
+	if (is_native())
+		EXPECT_LE(median(unfair, 3), MAX_UNLOCK * median(rwsem, 3));
+}
+
+/* --- initialisation ------------------------------------------------------ */
+
+static __u64 init_ns(int fd, __u32 type)
+{
+	struct scale_init in = { .type = type, .locks = 200000 };
+	__u64 least = ~0ULL;
+	int i;
+
+	for (i = 0; i < 5; i++) {
+		if (ioctl(fd, SCALE_INIT, &in))
+			return 0;
+		if (in.ns < least)
+			least = in.ns;
+	}
+	return least;
+}
+
+TEST_F_TIMEOUT(scale, init_is_cheap, 120)
+{
+	int fd = open("/dev/scale_test", O_RDWR);
+	__u64 rwsem, unfair;
+
+	ASSERT_GE(fd, 0);
+	rwsem = init_ns(fd, FCT_RWSEM);
+	unfair = init_ns(fd, FCT_UNFAIR);
+	ASSERT_NE(0, rwsem);
+	ASSERT_NE(0, unfair);
+	figure("init.rwsem %.1f ns per lock", rwsem / 200e3);
+	figure("init.unfair_rwsem %.1f ns per lock", unfair / 200e3);
+	figure("init.ratio %.1f times rw_semaphore's", (double)unfair / rwsem);
+	EXPECT_LE(unfair, MAX_INIT * rwsem);
+	close(fd);
+}
+
+/* --- visible readers ----------------------------------------------------- */
+
+#define SLEEPERS	1000
+
+FIXTURE(visible) { int fd, other[20]; pid_t pid[20]; };
+
+FIXTURE_VARIANT(visible) { const char *name; bool biased; int others; };
+FIXTURE_VARIANT_ADD(visible, fresh_lock) { .name = "fresh" };
+FIXTURE_VARIANT_ADD(visible, biased_before) { .name = "biased_before", .biased = true };
+FIXTURE_VARIANT_ADD(visible, beside_20_locks) { .name = "beside_20_locks", .others = 20 };
+
+FIXTURE_SETUP(visible)
+{
+	int i;
+
+	NEEDS_DEVICES();
+	self->fd = lock_open(FCT_UNFAIR);
+	ASSERT_GE(self->fd, 0);
+	for (i = 0; i < variant->others; i++) {
+		self->other[i] = lock_open(FCT_UNFAIR);
+		ASSERT_GE(self->other[i], 0);
+		self->pid[i] = start_readers(self->other[i], 5);
+		ASSERT_REACHED_IN(60, state(self->other[i]).readers == 5);
+	}
+}
+
+FIXTURE_TEARDOWN(visible)
+{
+	int i;
+
+	EXPECT_EQ(0, state(self->fd).violations);
+	EXPECT_EQ(0, state(self->fd).is_locked);
+	EXPECT_EQ(0, state(self->fd).seen);
+	for (i = 0; i < variant->others; i++) {
+		end_readers(self->pid[i]);
+		EXPECT_EQ(0, state(self->other[i]).is_locked);
+		close(self->other[i]);
+	}
+	close(self->fd);
+}
+
+/* Many reads while another reader holds it. Later locks may know no such mode. */
+static void make_biased(int fd)
+{
+	struct task *r = start(fd, (struct job){ .mode = FCT_READ, .hold = FCT_UNTIL_GO,
+						 .id = 63 });
+	int i;
+
+	reached(state(fd).readers == 1);
+	for (i = 0; i < 600 && !state(fd).biased; i++)
+		lock(fd, FCT_READ, FCT_PLAIN);
+	go(fd, 63);
+	finish(r);
+	figure("seen.was_biased %d", state(fd).biased);
+}
+
+TEST_F_TIMEOUT(visible, sleeping_readers_are_seen, 600)
+{
+	double start = seconds();
+	pid_t pid;
+	int seen;
+
+	if (variant->biased)
+		make_biased(self->fd);
+	pid = start_readers(self->fd, SLEEPERS);
+	ASSERT_REACHED_IN(300, state(self->fd).readers == SLEEPERS);
+	seen = state(self->fd).seen;
+	figure("seen.%s %d of %d readers", variant->name, seen, SLEEPERS);
+	EXPECT_GE(seen, SLEEPERS * 99 / 100);
+	EXPECT_EQ(EAGAIN, lock(self->fd, FCT_WRITE, FCT_TRYLOCK));
+	end_readers(pid);
+	EXPECT_EQ(0, lock(self->fd, FCT_WRITE, FCT_PLAIN));
+	figure("seen.%s.time %.1f s", variant->name, seconds() - start);
+}
+
+/* --- locks --------------------------------------------------------------- */
+
+/* Like counter(), which is for the locks of fscommit_test. */
+static long counter_of_all(const char *name)
+{
+	FILE *f = fopen(DEBUGFS "/stats", "r");
+	char line[512], key[64];
+	long sum = 0, v;
+
+	while (f && fgets(line, sizeof(line), f))
+		if (sscanf(line, " %63s %ld", key, &v) == 2 && !strcmp(key, name))
+			sum += v;
+	if (f)
+		fclose(f);
+	return sum;
+}
+
+TEST_F_TIMEOUT(scale, many_locks_are_correct, 900)
+{
+	struct scale_many few = { .locks = 1000, .reads = 300 };
+	struct scale_many m = { .locks = 100000, .reads = 300 };
+	int fd = open("/dev/scale_test", O_RDWR);
+
+	ASSERT_GE(fd, 0);
+	put(DEBUGFS "/stats", "on");
+	put(DEBUGFS "/stats", "reset");
+	ASSERT_EQ(0, ioctl(fd, SCALE_MANY, &few));
+	figure("many.bias_set %ld times by 1000 locks", counter_of_all("bias_set"));
+	/* which takes time */
+	put(DEBUGFS "/stats", "off");
+	ASSERT_EQ(0, ioctl(fd, SCALE_MANY, &m));
+	figure("many.read %.0f ns per lock", (double)m.read_ns / (m.locks / 2));
+	figure("many.write %.0f ns per lock", (double)m.write_ns / m.locks);
+	figure("many.total %.1f s", (m.read_ns + m.write_ns) / 1e9);
+	figure("many.concurrent_reads %llu", (unsigned long long)m.concurrent_reads);
+	EXPECT_EQ(0, few.violations + m.violations);
+	EXPECT_EQ(0, few.locked + m.locked);
+	close(fd);
+}
+
+/* --- CPUs that come and go ----------------------------------------------- */
+
+FIXTURE(hotplug) { int fd; };
+
+FIXTURE_VARIANT(hotplug) { __u32 type; };
+
+/* The kernel's own lock shows what the kernel bears. */
+FIXTURE_VARIANT_ADD(hotplug, rw_semaphore) { .type = FCT_RWSEM };
+
+FIXTURE_VARIANT_ADD(hotplug, unfair_rwsem) { .type = FCT_UNFAIR };
+
+FIXTURE_SETUP(hotplug)
+{
+	NEEDS_DEVICES();
+	self->fd = lock_open(variant->type);
+	ASSERT_GE(self->fd, 0);
+}
+
+FIXTURE_TEARDOWN(hotplug)
+{
+	int i;
+	char path[64];
+
+	for (i = 1; i < sysconf(_SC_NPROCESSORS_CONF); i++) {
+		snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%d/online", i);
+		put(path, "1");
+	}
+	close(self->fd);
+}
+
+#define HOTPLUG_READERS	24
+
+/* Takes CPUs down and up again while @seconds pass. Returns how many went down. */
+static int cycle_cpus(double length)
+{
+	int n = sysconf(_SC_NPROCESSORS_CONF), i, down = 0;
+	double end = seconds() + length;
+	char path[64];
+
+	while (seconds() < end) {
+		for (i = 1; i < n && seconds() < end; i++) {
+			snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%d/online", i);
+			down += put(path, "0");
+			/* every other one stays down for a while */
+			if (i % 2)
+				put(path, "1");
+		}
+		for (i = 2; i < n; i += 2) {
+			snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%d/online", i);
+			put(path, "1");
+		}
+	}
+	return down;
+}
+
+TEST_F_TIMEOUT(hotplug, exclusion_holds_while_cpus_come_and_go, 300)
+{
+	struct task *r[HOTPLUG_READERS], *w;
+	struct fct_state s;
+	long reads = 0;
+	int i, down;
+
+	if (access("/sys/devices/system/cpu/cpu1/online", F_OK))
+		SKIP(return, "no CPU that can be taken down");
+	for (i = 0; i < HOTPLUG_READERS; i++)
+		r[i] = start(self->fd, (struct job){
+			.mode = FCT_READ, .hold = i % 2 ? FCT_SLEEP : FCT_BUSY,
+			.hold_us = i % 2 ? 3000 : 50, .repeat = 100000000 });
+	w = start(self->fd, (struct job){ .mode = FCT_WRITE, .hold_us = 50,
+					  .repeat = 100000000 });
+	down = cycle_cpus(30);
+	for (i = 0; i < HOTPLUG_READERS; i++) {
+		kill(r[i]->pid, SIGKILL);
+		waitpid(r[i]->pid, NULL, 0);
+		EXPECT_GT(atomic_load(&r[i]->done), 0);
+		reads += atomic_load(&r[i]->done);
+	}
+	kill(w->pid, SIGKILL);
+	waitpid(w->pid, NULL, 0);
+	figure("hotplug.%s.down %d CPUs", type_names[variant->type], down);
+	figure("hotplug.%s.reads %ld", type_names[variant->type], reads);
+	figure("hotplug.%s.writes %d", type_names[variant->type], atomic_load(&w->done));
+	EXPECT_GT(down, 0);
+	EXPECT_GT(atomic_load(&w->done), 0);
+	s = state(self->fd);
+	EXPECT_EQ(0, s.violations);
+	EXPECT_EQ(0, s.is_locked);
+	EXPECT_EQ(0, s.is_contended);
+	EXPECT_EQ(0, s.seen);
+	EXPECT_EQ(0, lock(self->fd, FCT_WRITE, FCT_TRYLOCK));
+}
+
+/* --- who waits, in debugfs ----------------------------------------------- */
+
+#define WAITERS		10000
+#define LATE_ROUNDS	5
+#define LATE_READS	10
+
+FIXTURE(native) { int fd; };
+
+FIXTURE_SETUP(native)
+{
+	NEEDS_DEVICES();
+	if (!has_debugfs())
+		SKIP(return, "no debugfs");
+	self->fd = open("/dev/scale_test", O_RDWR);
+	ASSERT_GE(self->fd, 0);
+}
+
+FIXTURE_TEARDOWN(native)
+{
+	close(self->fd);
+}
+
+static double read_locks(void)
+{
+	static char buf[65536];
+	double start = seconds();
+	int fd = open(DEBUGFS "/locks", O_RDONLY);
+
+	while (read(fd, buf, sizeof(buf)) > 0)
+		;
+	close(fd);
+	return seconds() - start;
+}
+
+/* The slowest interrupt while the file was read, or while as much time passed. */
+static struct scale_late slowest(int fd, bool by_reading, double *length)
+{
+	struct scale_late late;
+	double end;
+
+	ioctl(fd, SCALE_LATE_TAKE, &late);
+	if (by_reading) {
+		*length = read_locks();
+	} else {
+		end = seconds() + *length;
+		while (seconds() < end)
+			getppid();
+	}
+	ioctl(fd, SCALE_LATE_TAKE, &late);
+	return late;
+}
+
+/*
+ * The best of a few reads: interrupts are off for as long in each, and what else delays them
+ * comes on top.
+ */
+static long long median_added_lateness(int fd)
+{
+	__u64 added[LATE_ROUNDS], with, without;
+	struct scale_late late = { .cpu = 1 };
+	double length, total;
+	int i, j, good, sent;
+
+	pin(1);
+	if (ioctl(fd, SCALE_LATE_BEGIN, &late))
+		return -1;
+	for (i = 0; i < LATE_ROUNDS; i++) {
+		with = ~0ULL;
+		without = ~0ULL;
+		total = 0;
+		sent = 0;
+		/* now and then the sender has no CPU */
+		for (j = 0, good = 0; good < LATE_READS && total < 5; j++) {
+			late = slowest(fd, true, &length);
+			sent += late.interrupts;
+			total += length;
+			good += late.interrupts > 1;
+			if (late.interrupts > 1 && late.max_ns < with)
+				with = late.max_ns;
+			late = slowest(fd, false, &length);
+			if (late.interrupts > 1 && late.max_ns < without)
+				without = late.max_ns;
+		}
+		if (with == ~0ULL || without == ~0ULL) {
+			ioctl(fd, SCALE_LATE_END);
+			return -1;
+		}
+		added[i] = with > without ? with - without : 0;
+		figure("locks.late.round_%d %.0f us; %.0f us without; mean of %d reads %.1f ms, %d interrupts",
+		       i, with / 1e3, without / 1e3, j, total / j * 1e3, sent);
+	}
+	ioctl(fd, SCALE_LATE_END);
+	unpin();
+	return median(added, LATE_ROUNDS);
+}
+
+static int list_of_waiters(int fd, __u32 locks)
+{
+	struct scale_waiters w = { .locks = locks, .waiters = WAITERS };
+	const struct sched_param first = { .sched_priority = 1 };
+	struct scale_state s = { };
+	long long added;
+
+	/* waiters that poll leave it no CPU */
+	CHECK(!sched_setscheduler(0, SCHED_FIFO, &first));
+	CHECK(!ioctl(fd, SCALE_WAITERS, &w));
+	CHECK(reached_in(240, (ioctl(fd, SCALE_STATE, &s), s.waiting == WAITERS)));
+	/* until the last one sleeps */
+	sleep_ms(500);
+	figure("locks.locks %u locks, %u waiters", locks, s.waiting);
+	added = median_added_lateness(fd);
+	figure("locks.late.added %.0f us", added / 1e3);
+	CHECK(!ioctl(fd, SCALE_WAITERS_END));
+	CHECK(added >= 0 && added <= MAX_LATE_NS);
+	return 0;
+}
+
+/* fscommit/locks is read while 10,000 tasks wait: interrupts are not off for long. */
+TEST_F_TIMEOUT(native, list_of_waiters_of_one_lock, 600)
+{
+	EXPECT_EQ(0, list_of_waiters(self->fd, 1));
+}
+
+TEST_F_TIMEOUT(native, list_of_waiters_of_100_locks, 600)
+{
+	EXPECT_EQ(0, list_of_waiters(self->fd, 100));
+}
+
+/* --- instructions -------------------------------------------------------- */
+
+FIXTURE(instructions) { int fd; };
+
+FIXTURE_SETUP(instructions)
+{
+	NEEDS_DEVICES();
+}
+
+FIXTURE_TEARDOWN(instructions)
+{
+}
+
+/* The fewest instructions on that way; 0: failed. */
+static __u64 fewest(int fd, __u32 path, int from_cpu, int to_cpu)
+{
+	struct scale_count c = {
+		.path = path, .from_cpu = from_cpu, .to_cpu = to_cpu, .rounds = 100,
+	};
+
+	return ioctl(fd, SCALE_COUNT, &c) ? 0 : c.min_ns;
+}
+
+/* Only prints: run.sh compares guests. */
+static int count_paths(__u32 type)
+{
+	int fd = scale_open(type), n = cpus(), i;
+	const int way[][2] = { { 0, n - 1 }, { n - 1, 0 }, { 0, n / 2 }, { n / 2, n - 1 },
+			       { n / 4, 3 * n / 4 } };
+	__u64 count, most = 0;
+
+	CHECK(fd >= 0);
+	count = fewest(fd, SCALE_READ_PAIR, 0, 0);
+	CHECK(count);
+	figure("instructions.%s.read_pair %llu", type_names[type], (unsigned long long)count);
+	count = fewest(fd, SCALE_WRITE_PAIR, 0, 0);
+	CHECK(count);
+	figure("instructions.%s.write_pair %llu", type_names[type], (unsigned long long)count);
+	for (i = 0; i < (int)(sizeof(way) / sizeof(*way)); i++) {
+		if (way[i][0] == way[i][1])
+			continue;
+		count = fewest(fd, SCALE_MIGRATED_UNLOCK, way[i][0], way[i][1]);
+		CHECK(count);
+		printf("# released by CPU %d, acquired by CPU %d: %llu instructions\n", way[i][1],
+		       way[i][0], (unsigned long long)count);
+		if (most < count)
+			most = count;
+	}
+	/* the longest way */
+	figure("instructions.%s.migrated_unlock %llu", type_names[type],
+	       (unsigned long long)most);
+	close(fd);
+	return 0;
+}
+
+TEST_F_TIMEOUT(instructions, are_counted, 600)
+{
+	pin(0);
+	EXPECT_EQ(0, count_paths(FCT_RWSEM));
+	EXPECT_EQ(0, count_paths(FCT_UNFAIR));
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,689 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * /dev/scale_test: see scale_test.h. It uses the public interface of the lock alone.
+ */
+#include <linux/completion.h>
+#include <linux/cpumask.h>
+#include <linux/delay.h>
+#include <linux/kthread.h>
+#include <linux/math64.h>
+#include <linux/mm.h>
+#include <linux/sched/signal.h>
+#include <linux/smp.h>
+
+#include "scale_test.h"
+#include "test_locks.h"
+#include "test_device.h"
+
+/* Readers of one object in SCALE_MANY, beside the holder. */
+#define MAX_SWEEPERS	3
+/* Pairs between two readings of the clock. */
+#define PAIRS_PER_ROUND	16
+
+struct waiters {
+	u32			nr_locks, nr_waiters;	/* threads that were started */
+	struct unfair_rwsem	*locks;
+	struct completion	end;	/* for the holders */
+	struct completion	ended;	/* once for each thread */
+	atomic_t		holders, held, waiting;
+};
+
+struct scale {
+	struct mutex		setup;	/* of what follows */
+	const struct test_lock_ops *ops;	/* NULL until created */
+	u32			type;
+	union test_lock		lock;
+	struct completion	go;
+	atomic_t		readers;
+	struct waiters		*waiters;
+	struct task_struct	*sender;
+	u32			late_cpu, late_seq, late_interrupts;
+	u64			late_max_ns;
+	u64			first_tick, first_ns;	/* of SCALE_CREATE */
+};
+
+static int move_to(u32 cpu)
+{
+	if (cpu >= nr_cpu_ids || !cpu_online(cpu))
+		return -EINVAL;
+	return set_cpus_allowed_ptr(current, cpumask_of(cpu));
+}
+
+/* Finer than User-Mode Linux's clock, which goes in steps of 256 ns. */
+static u64 ticks(void)
+{
+#if defined(CONFIG_X86) || defined(CONFIG_UML_X86)
+	u32 low, high;
+
+	asm volatile("lfence; rdtsc" : "=a" (low), "=d" (high) : : "memory");
+	return (u64)high << 32 | low;
+#else
+	return ktime_get_ns();
+#endif
+}
+
+static u64 ticks_to_ns(const struct scale *s, u64 nr)
+{
+	u64 ns = ktime_get_ns() - s->first_ns;
+	u64 per_us = div64_u64((ticks() - s->first_tick) * 1000, max(ns, 1ULL));
+
+	return div64_u64(nr * 1000, max(per_us, 1ULL));
+}
+
+static int create(struct scale *s, u32 type)
+{
+	int ret = -EBUSY;
+
+	if (type >= FCT_NR_TYPES)
+		return -EINVAL;
+	mutex_lock(&s->setup);
+	if (!s->ops) {
+		ret = test_lock_init(&s->lock, type);
+		s->type = type;
+		s->first_tick = ticks();
+		s->first_ns = ktime_get_ns();
+		if (!ret)
+			/* pairs with run_scale(): ops imply a lock that is initialised */
+			smp_store_release(&s->ops, &test_locks[type]);
+	}
+	mutex_unlock(&s->setup);
+	return ret;
+}
+
+static u64 clock_ns(void)
+{
+	u64 start = ktime_get_ns();
+
+	return ktime_get_ns() - start;
+}
+
+/* --- readers that sleep -------------------------------------------------- */
+
+static int read_and_move(struct scale *s, struct scale_read *r)
+{
+	int ret = move_to(r->from_cpu);
+	u64 start;
+
+	if (ret)
+		return ret;
+	s->ops->lock(&s->lock, false, FCT_PLAIN, 0, 0);
+	atomic_inc(&s->readers);
+	ret = wait_for_completion_killable(&s->go);
+	if (!ret)
+		ret = move_to(r->to_cpu);
+	atomic_dec(&s->readers);
+	start = ticks();
+	r->clock_ns = ticks() - start;
+	start = ticks();
+	s->ops->unlock(&s->lock, false);
+	r->unlock_ns = ticks_to_ns(s, ticks() - start);
+	r->clock_ns = ticks_to_ns(s, r->clock_ns);
+	return ret;
+}
+
+/* --- instructions -------------------------------------------------------- */
+
+/* The calls as a driver makes them: inline. */
+static u64 time_read_pairs(struct scale *s)
+{
+	struct rw_semaphore *rwsem = &s->lock.rwsem;
+	struct unfair_rwsem *unfair = &s->lock.unfair;
+	u64 start = ktime_get_ns();
+	int i;
+
+	if (s->type == FCT_UNFAIR) {
+		for (i = 0; i < PAIRS_PER_ROUND; i++) {
+			unfair_down_read(unfair);
+			unfair_up_read(unfair);
+		}
+	} else {
+		for (i = 0; i < PAIRS_PER_ROUND; i++) {
+			down_read(rwsem);
+			up_read(rwsem);
+		}
+	}
+	return ktime_get_ns() - start;
+}
+
+static u64 time_write_pairs(struct scale *s)
+{
+	struct rw_semaphore *rwsem = &s->lock.rwsem;
+	struct unfair_rwsem *unfair = &s->lock.unfair;
+	u64 start = ktime_get_ns();
+	int i;
+
+	if (s->type == FCT_UNFAIR) {
+		for (i = 0; i < PAIRS_PER_ROUND; i++) {
+			unfair_down_write(unfair);
+			unfair_up_write(unfair);
+		}
+	} else {
+		for (i = 0; i < PAIRS_PER_ROUND; i++) {
+			down_write(rwsem);
+			up_write(rwsem);
+		}
+	}
+	return ktime_get_ns() - start;
+}
+
+static u64 time_unlock(struct scale *s)
+{
+	u64 start = ktime_get_ns();
+
+	if (s->type == FCT_UNFAIR)
+		unfair_up_read(&s->lock.unfair);
+	else
+		up_read(&s->lock.rwsem);
+	return ktime_get_ns() - start;
+}
+
+static int migrated_unlock(struct scale *s, const struct scale_count *c, u64 *ns)
+{
+	int ret = move_to(c->from_cpu);
+
+	if (ret)
+		return ret;
+	s->ops->lock(&s->lock, false, FCT_PLAIN, 0, 0);
+	ret = move_to(c->to_cpu);
+	*ns = time_unlock(s);
+	return ret;
+}
+
+/* The fastest round: in the others an interrupt or another CPU's turn came between. */
+static int count(struct scale *s, struct scale_count *c)
+{
+	u64 ns = 0, min_ns = U64_MAX, min_clock = U64_MAX;
+	u32 i, pairs = c->path == SCALE_MIGRATED_UNLOCK ? 1 : PAIRS_PER_ROUND;
+	int ret = 0;
+
+	if (c->path >= SCALE_NR_PATHS || !c->rounds || c->rounds > SCALE_MAX_ROUNDS)
+		return -EINVAL;
+	if (s->type != FCT_UNFAIR && s->type != FCT_RWSEM)
+		return -EOPNOTSUPP;
+	for (i = 0; i < c->rounds && !ret; i++) {
+		switch (c->path) {
+		case SCALE_READ_PAIR:
+			ns = time_read_pairs(s);
+			break;
+		case SCALE_WRITE_PAIR:
+			ns = time_write_pairs(s);
+			break;
+		case SCALE_MIGRATED_UNLOCK:
+			ret = migrated_unlock(s, c, &ns);
+			break;
+		}
+		min_ns = min(min_ns, ns);
+		min_clock = min(min_clock, clock_ns());
+		if (fatal_signal_pending(current))
+			ret = -EINTR;
+		cond_resched();
+	}
+	c->min_ns = (min_ns - min(min_ns, min_clock)) / pairs;
+	return ret;
+}
+
+/* --- initialisation ------------------------------------------------------ */
+
+static int init_locks(struct scale_init *in)
+{
+	bool unfair = in->type == FCT_UNFAIR;
+	size_t size = unfair ? sizeof(struct unfair_rwsem) : sizeof(struct rw_semaphore);
+	struct unfair_rwsem *u;
+	struct rw_semaphore *r;
+	u64 start;
+	void *all;
+	u32 i;
+
+	if ((!unfair && in->type != FCT_RWSEM) || !in->locks || in->locks > SCALE_MAX_LOCKS)
+		return -EINVAL;
+	all = kvcalloc(in->locks, size, GFP_KERNEL);
+	if (!all)
+		return -ENOMEM;
+	u = all;
+	r = all;
+	start = ktime_get_ns();
+	if (unfair) {
+		for (i = 0; i < in->locks; i++)
+			init_unfair_rwsem(&u[i]);
+	} else {
+		for (i = 0; i < in->locks; i++)
+			init_rwsem(&r[i]);
+	}
+	in->ns = ktime_get_ns() - start;
+	kvfree(all);
+	return 0;
+}
+
+/* --- many locks ---------------------------------------------------------- */
+
+struct object {
+	struct unfair_rwsem	lock;
+	u32			value;
+	bool			written;	/* now */
+};
+
+struct many {
+	struct object		*objects;
+	u32			nr, reads;
+	u32			turn;		/* objects that were held; U32_MAX: phase two */
+	bool			stop;
+	atomic_t		done, violations;
+	atomic64_t		concurrent_reads;
+	struct completion	ended;
+};
+
+/* The other side may be a virtual CPU that does not run now. */
+#define SPIN_UNTIL(cond)				\
+do {							\
+	u32 _spins = 0;					\
+							\
+	while (!(cond)) {				\
+		if (++_spins % 1000 && !need_resched())	\
+			cpu_relax();			\
+		else					\
+			usleep_range(10, 50);		\
+	}						\
+} while (0)
+
+static void read_object(struct many *m, struct object *o)
+{
+	unfair_down_read(&o->lock);
+	if (READ_ONCE(o->written))
+		atomic_inc(&m->violations);
+	unfair_up_read(&o->lock);
+}
+
+static int sweep(void *data)
+{
+	struct many *m = data;
+	u32 i, r, turn, seen = 0;
+
+	for (;;) {
+		/* pairs with read_every_other(): the lock of that turn is held */
+		SPIN_UNTIL((turn = smp_load_acquire(&m->turn)) != seen);
+		if (turn == U32_MAX)
+			break;
+		seen = turn;
+		for (r = 0; r < m->reads; r++)
+			read_object(m, &m->objects[(turn - 1) * 2]);
+		atomic_inc_return(&m->done);
+	}
+	while (!READ_ONCE(m->stop)) {
+		for (i = 0; i < m->nr && !READ_ONCE(m->stop); i += 1 + i % 7) {
+			read_object(m, &m->objects[i]);
+			atomic64_inc(&m->concurrent_reads);
+			if (need_resched())
+				schedule();
+		}
+	}
+	kthread_complete_and_exit(&m->ended, 0);
+}
+
+static void read_every_other(struct many *m, int sweepers)
+{
+	struct object *o;
+	u32 i;
+
+	for (i = 0; i < m->nr / 2; i++) {
+		o = &m->objects[i * 2];
+		unfair_down_read(&o->lock);
+		atomic_set(&m->done, 0);
+		/* pairs with sweep() */
+		smp_store_release(&m->turn, i + 1);
+		SPIN_UNTIL(atomic_read(&m->done) == sweepers);
+		unfair_up_read(&o->lock);
+	}
+}
+
+static void write_each(struct many *m)
+{
+	struct object *o;
+	u32 i;
+
+	for (i = 0; i < m->nr; i++) {
+		o = &m->objects[i];
+		unfair_down_write(&o->lock);
+		WRITE_ONCE(o->written, true);
+		o->value++;
+		WRITE_ONCE(o->written, false);
+		unfair_up_write(&o->lock);
+		if (need_resched())
+			schedule();
+	}
+}
+
+static int start_sweepers(struct many *m)
+{
+	int cpu, n = 0, want = min_t(int, MAX_SWEEPERS, num_online_cpus() - 1);
+	struct task_struct *t;
+
+	for_each_online_cpu(cpu) {
+		if (n == want)
+			break;
+		/* the first CPU is the holder's */
+		if (cpu == cpumask_first(cpu_online_mask))
+			continue;
+		t = kthread_create(sweep, m, "scale/%d", cpu);
+		if (IS_ERR(t))
+			break;
+		kthread_bind(t, cpu);
+		wake_up_process(t);
+		n++;
+	}
+	return n;
+}
+
+static int many(struct scale_many *a)
+{
+	struct many *m;
+	int sweepers, i, ret = -ENOMEM;
+	u64 start;
+	u32 n;
+
+	if (!a->locks || a->locks > SCALE_MAX_LOCKS || a->reads > 10000)
+		return -EINVAL;
+	m = kzalloc(sizeof(*m), GFP_KERNEL);
+	if (!m)
+		return -ENOMEM;
+	m->objects = kvcalloc(a->locks, sizeof(*m->objects), GFP_KERNEL);
+	if (!m->objects)
+		goto out;
+	ret = move_to(cpumask_first(cpu_online_mask));
+	if (ret)
+		goto out;
+	m->nr = a->locks;
+	m->reads = a->reads;
+	init_completion(&m->ended);
+	for (n = 0; n < m->nr; n++)
+		init_unfair_rwsem(&m->objects[n].lock);
+	sweepers = start_sweepers(m);
+
+	start = ktime_get_ns();
+	read_every_other(m, sweepers);
+	a->read_ns = ktime_get_ns() - start;
+	WRITE_ONCE(m->turn, U32_MAX);
+	start = ktime_get_ns();
+	write_each(m);
+	a->write_ns = ktime_get_ns() - start;
+	WRITE_ONCE(m->stop, true);
+	for (i = 0; i < sweepers; i++)
+		wait_for_completion(&m->ended);
+
+	a->locked = 0;
+	for (n = 0; n < m->nr; n++) {
+		a->locked += unfair_rwsem_is_locked(&m->objects[n].lock) ||
+			     unfair_rwsem_is_contended(&m->objects[n].lock);
+		if (m->objects[n].value != 1)
+			atomic_inc(&m->violations);
+	}
+	a->violations = atomic_read(&m->violations);
+	a->concurrent_reads = atomic64_read(&m->concurrent_reads);
+out:
+	kvfree(m->objects);
+	kfree(m);
+	return ret;
+}
+
+/* --- waiters ------------------------------------------------------------- */
+
+static int hold_one(void *data)
+{
+	struct waiters *w = data;
+	struct unfair_rwsem *sem = &w->locks[atomic_inc_return(&w->holders) - 1];
+
+	unfair_down_write(sem);
+	atomic_inc(&w->held);
+	wait_for_completion(&w->end);
+	unfair_up_write(sem);
+	kthread_complete_and_exit(&w->ended, 0);
+}
+
+static int wait_for_one(void *data)
+{
+	struct waiters *w = data;
+	struct unfair_rwsem *sem = &w->locks[(u32)atomic_inc_return(&w->waiting) % w->nr_locks];
+
+	unfair_down_read(sem);
+	unfair_up_read(sem);
+	kthread_complete_and_exit(&w->ended, 0);
+}
+
+static void free_waiters(struct waiters *w)
+{
+	u32 i, threads = atomic_read(&w->held) + w->nr_waiters;
+
+	complete_all(&w->end);
+	for (i = 0; i < threads; i++)
+		wait_for_completion(&w->ended);
+	kvfree(w->locks);
+	kfree(w);
+}
+
+static int start_waiters(struct scale *s, const struct scale_waiters *a)
+{
+	struct task_struct **threads;
+	struct waiters *w;
+	int ret;
+	u32 i;
+
+	if (!a->locks || a->locks > SCALE_MAX_WAITERS || a->waiters > SCALE_MAX_WAITERS)
+		return -EINVAL;
+	w = kzalloc(sizeof(*w), GFP_KERNEL);
+	if (!w)
+		return -ENOMEM;
+	w->locks = kvcalloc(a->locks, sizeof(*w->locks), GFP_KERNEL);
+	threads = kvcalloc(a->waiters, sizeof(*threads), GFP_KERNEL);
+	w->nr_locks = a->locks;
+	init_completion(&w->end);
+	init_completion(&w->ended);
+	mutex_lock(&s->setup);
+	if (s->waiters || !w->locks || !threads)
+		goto fail;
+	for (i = 0; i < a->locks; i++)
+		init_unfair_rwsem(&w->locks[i]);
+	ret = 0;
+	for (i = 0; i < a->locks && !ret; i++)
+		ret = PTR_ERR_OR_ZERO(kthread_run(hold_one, w, "scale_hold"));
+	if (ret)
+		i--;
+	/* until each lock is held */
+	while (atomic_read(&w->held) < i)
+		usleep_range(100, 200);
+	/* created before the first one runs: waiters that poll leave no CPU to create more */
+	for (i = 0; i < a->waiters && !ret; i++) {
+		threads[i] = kthread_create(wait_for_one, w, "scale_wait");
+		ret = PTR_ERR_OR_ZERO(threads[i]);
+		w->nr_waiters += !ret;
+	}
+	for (i = 0; i < w->nr_waiters; i++)
+		wake_up_process(threads[i]);
+	kvfree(threads);
+	if (ret) {
+		free_waiters(w);
+		mutex_unlock(&s->setup);
+		return ret;
+	}
+	s->waiters = w;
+	mutex_unlock(&s->setup);
+	return 0;
+fail:
+	ret = w->locks && threads ? -EBUSY : -ENOMEM;
+	mutex_unlock(&s->setup);
+	kvfree(threads);
+	kvfree(w->locks);
+	kfree(w);
+	return ret;
+}
+
+static int end_waiters(struct scale *s)
+{
+	mutex_lock(&s->setup);
+	if (s->waiters)
+		free_waiters(s->waiters);
+	s->waiters = NULL;
+	mutex_unlock(&s->setup);
+	return 0;
+}
+
+/* --- interrupts that are kept off ----------------------------------------- */
+
+static void handle_interrupt(void *unused)
+{
+}
+
+static int send_interrupts(void *data)
+{
+	struct scale *s = data;
+	u64 ns;
+	u32 seq;
+
+	while (!kthread_should_stop()) {
+		seq = READ_ONCE(s->late_seq);
+		preempt_disable();
+		ns = ktime_get_ns();
+		smp_call_function_single(s->late_cpu, handle_interrupt, NULL, 1);
+		ns = ktime_get_ns() - ns;
+		preempt_enable();
+		/* else the maximum was taken meanwhile */
+		if (seq == READ_ONCE(s->late_seq)) {
+			s->late_interrupts++;
+			WRITE_ONCE(s->late_max_ns, max(s->late_max_ns, ns));
+		}
+		if (need_resched())
+			schedule();
+	}
+	return 0;
+}
+
+static int late_begin(struct scale *s, u32 cpu)
+{
+	struct task_struct *t;
+	int ret = -EBUSY;
+	unsigned int from;
+
+	if (cpu >= nr_cpu_ids || !cpu_online(cpu) || num_online_cpus() < 2)
+		return -EINVAL;
+	from = cpumask_any_but(cpu_online_mask, cpu);
+	mutex_lock(&s->setup);
+	if (s->sender)
+		goto out;
+	s->late_cpu = cpu;
+	t = kthread_create(send_interrupts, s, "scale_send");
+	ret = PTR_ERR_OR_ZERO(t);
+	if (ret)
+		goto out;
+	kthread_bind(t, from);
+	sched_set_fifo(t);
+	s->sender = t;
+	wake_up_process(t);
+out:
+	mutex_unlock(&s->setup);
+	return ret;
+}
+
+static int late_take(struct scale *s, struct scale_late *l)
+{
+	mutex_lock(&s->setup);
+	WRITE_ONCE(s->late_seq, s->late_seq + 1);
+	l->interrupts = s->late_interrupts;
+	l->max_ns = READ_ONCE(s->late_max_ns);
+	s->late_interrupts = 0;
+	WRITE_ONCE(s->late_max_ns, 0);
+	mutex_unlock(&s->setup);
+	return 0;
+}
+
+static int late_end(struct scale *s)
+{
+	mutex_lock(&s->setup);
+	if (s->sender)
+		kthread_stop(s->sender);
+	s->sender = NULL;
+	mutex_unlock(&s->setup);
+	return 0;
+}
+
+/* --- the device ---------------------------------------------------------- */
+
+union scale_args {
+	u32			type;
+	struct scale_read	read;
+	struct scale_count	count;
+	struct scale_init	init;
+	struct scale_many	many;
+	struct scale_waiters	waiters;
+	struct scale_late	late;
+	struct scale_state	state;
+};
+
+static int run_scale(void *object, unsigned int cmd, void *args)
+{
+	struct scale *s = object;
+	union scale_args *a = args;
+
+	switch (cmd) {
+	case SCALE_CREATE:
+		return create(s, a->type);
+	case SCALE_INIT:
+		return init_locks(&a->init);
+	case SCALE_MANY:
+		return many(&a->many);
+	case SCALE_WAITERS:
+		return start_waiters(s, &a->waiters);
+	case SCALE_WAITERS_END:
+		return end_waiters(s);
+	case SCALE_LATE_BEGIN:
+		return late_begin(s, a->late.cpu);
+	case SCALE_LATE_TAKE:
+		return late_take(s, &a->late);
+	case SCALE_LATE_END:
+		return late_end(s);
+	case SCALE_GO:
+		complete_all(&s->go);
+		return 0;
+	case SCALE_STATE:
+		mutex_lock(&s->setup);
+		a->state.readers = atomic_read(&s->readers);
+		a->state.waiting = s->waiters ? atomic_read(&s->waiters->waiting) : 0;
+		mutex_unlock(&s->setup);
+		return 0;
+	}
+	/* pairs with create() */
+	if (!smp_load_acquire(&s->ops))
+		return -ENXIO;
+	switch (cmd) {
+	case SCALE_READ:
+		return read_and_move(s, &a->read);
+	case SCALE_COUNT:
+		return count(s, &a->count);
+	}
+	return -ENOTTY;
+}
+
+static int open_scale(void **object)
+{
+	struct scale *s = kzalloc(sizeof(*s), GFP_KERNEL);
+
+	if (!s)
+		return -ENOMEM;
+	mutex_init(&s->setup);
+	init_completion(&s->go);
+	*object = s;
+	return 0;
+}
+
+static void release_scale(void *object)
+{
+	struct scale *s = object;
+
+	late_end(s);
+	end_waiters(s);
+	if (s->ops)
+		test_lock_destroy(&s->lock, s->type);
+	kfree(s);
+}
+
+TEST_DEVICE(scale_test, open_scale, release_scale, run_scale, union scale_args);
+
+MODULE_DESCRIPTION("How the lock grows with CPUs, readers and locks");
+MODULE_LICENSE("GPL");
