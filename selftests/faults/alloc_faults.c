@@ -119,6 +119,7 @@ static int load_it(void)	{ return load_with("fscommit.ko", load_params); }
 static int unload_it(void)	{ return unload("fscommit"); }
 static int use_roots(void)	{ return put_errno(RUN, "roots"); }
 static int use_queue(void)	{ return put_errno(RUN, "queue"); }
+static int use_section(void)	{ return put_errno(RUN, "section"); }
 static int read_locks(void)	{ return read_errno(DEBUGFS "fscommit/locks"); }
 static int read_stats(void)	{ return read_errno(DEBUGFS "fscommit/stats"); }
 static int read_roots(void)	{ return read_errno(DEBUGFS "fscommit/commit_roots"); }
@@ -140,6 +141,7 @@ static const struct operation {
 } operations[] = {
 	{ "roots", use_roots, NULL, 4 },
 	{ "queue", use_queue, NULL, 1 },
+	{ "section", use_section, NULL, 1 },
 	{ "read locks", read_locks, NULL, 1 },
 	{ "read stats", read_stats, NULL, 1 },
 	/* a seq_file's own */
