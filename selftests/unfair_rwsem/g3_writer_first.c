@@ -5,7 +5,7 @@
  * real-time reader may pass writers of lower priority.
  *
  * Seen failing: the mutants g3-reader-ignores-wwait, g3-fifo-only,
- * g3-absent-first-blocks, g3-rt-reader-waits.
+ * g3-absent-first-blocks, g3-next-writer-sleeps, g3-rt-reader-waits.
  */
 #include "common.h"
 
@@ -118,6 +118,40 @@ TEST_F_TIMEOUT(g3_writer_first, absent_first_writer_stalls_nobody, 60)
 	EXPECT_EQ(0, CONCLUSIVE(absent_first_writer(self->fd, SCHED_OTHER)));
 	/* not even those of lower priority, which may not pass a present one */
 	EXPECT_EQ(0, CONCLUSIVE(absent_first_writer(self->fd, SCHED_IDLE)));
+}
+
+/* The next one is asleep already, and no other task comes by: the watcher wakes it. */
+static int next_writer_sleeps(int fd)
+{
+	struct task *holder, *first, *next;
+	struct hog hog;
+	bool ran;
+
+	/* before they wait: it holds from the next look on */
+	watch_every("1000");
+	holder = start(fd, (struct job){ .mode = FCT_WRITE, .hold = FCT_UNTIL_GO, .cpu = 1 });
+	CHECK(reached(state(fd).writers == 1));
+	first = start(fd, (struct job){ .mode = FCT_WRITE, .cpu = 2 });
+	CHECK(reached(state(fd).queued_writers == 1 && is_asleep(first)));
+	next = start(fd, (struct job){ .mode = FCT_WRITE, .cpu = 1, .policy = SCHED_IDLE });
+	CHECK(reached(state(fd).queued_writers == 2 && is_asleep(next)));
+	hog = hog_start(1);
+	go(fd, 0);
+	CHECK(!finish(holder));
+	CHECK(reached(atomic_load(&next->done)));
+	ran = !state(fd).acquiring_writers;
+	watch_as_before();
+	hog_stop(&hog);
+	CHECK(!finish(next));
+	CHECK(!finish(first));
+	return ran ? AGAIN : 0;
+}
+
+TEST_F_TIMEOUT(g3_writer_first, absent_first_writer_does_not_keep_the_next_one_asleep, 60)
+{
+	if (cpus() < 2)
+		SKIP(return, "needs two CPUs");
+	EXPECT_EQ(0, CONCLUSIVE(next_writer_sleeps(self->fd)));
 }
 
 /* A running first writer gets in although others ask again and again. */

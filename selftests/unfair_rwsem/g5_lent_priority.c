@@ -7,11 +7,11 @@
  * priority, and nothing else.
  *
  * Seen failing: the mutants g5-never-lends, g5-keeps-what-was-lent,
- * g5-takes-back-what-others-set, g5-lender-forgets, g5-fifo-for-ever, g5-nice-too-high.
+ * g5-takes-back-what-others-set, g5-lender-forgets, g5-fifo-for-ever, g5-nice-too-high,
+ * g5-lender-is-preempted, g5-looks-once, g5-absent-first-lends-nothing, g5-only-sleepers-lend,
+ * g5-readers-lend-nothing, g5-better-nice-is-enough, g5-lends-99, g5-watch-is-not-handed-over.
  */
 #include "common.h"
-
-#include <linux/sched.h>
 
 LENDING_LOCK_FIXTURE(g5_lent_priority, "3")
 
@@ -492,6 +492,302 @@ static pid_t keep_busy(int cpu)
 	return pid;
 }
 
+/* --- waiters that cannot look by themselves ------------------------------ */
+
+/*
+ * The test itself, above whatever it watches, but not its children. Where it is pinned its
+ * timers expire, so it may sleep although a hog has the other CPU.
+ */
+static void outrank_all(bool on)
+{
+	struct sched_param p = { .sched_priority = on ? 80 : 0 };
+
+	sched_setscheduler(0, on ? SCHED_FIFO | SCHED_RESET_ON_FORK : SCHED_OTHER, &p);
+}
+
+#define seen_within(s, cond)						\
+({									\
+	double _end = seconds() + (s);					\
+	bool _seen;							\
+									\
+	while (!(_seen = (cond)) && seconds() < _end)			\
+		usleep(500);						\
+	_seen;								\
+})
+
+#define BUSY_TASKS	4
+
+/* Kill a task that may hold the lock or wait for it. */
+static void end(struct task *t)
+{
+	if (!t)
+		return;
+	kill(t->pid, SIGKILL);
+	waitpid(t->pid, NULL, 0);
+}
+
+/*
+ * The first waiter queues while the reader runs, so it lends nothing. Then a real-time task
+ * takes the CPU of that waiter, and busy tasks take the CPU of the reader. The second waiter
+ * shares that CPU with them. Somebody must lend to the reader at least @rt, though the first
+ * waiter does not run. AGAIN if it did run, or if it lent before.
+ *
+ * @ms: from the second waiter's call until it had the lock, or until it gave up
+ */
+static int absent_first_waiter(int fd, struct job first_job, struct job second_job, int rt,
+			       double *ms)
+{
+	struct task *reader, *first, *second = NULL;
+	pid_t busy[BUSY_TASKS] = { };
+	struct hog hog;
+	struct fct_op op = { .mode = FCT_READ, .hold = FCT_UNTIL_GO };
+	int i, ret = 0;
+	__u64 ran;
+
+	/* the last round's reader may have been killed before it saw its go */
+	go(fd, 0);
+	CHECK(!ioctl(fd, FCT_LOCK, &op));
+	pin(1);
+	outrank_all(true);
+	hog = hog_ready(1);
+	reader = start(fd, (struct job){ .mode = FCT_READ, .hold = FCT_BUSY_GO, .hold_us = 8000,
+					 .nice = 19, .cpu = 1 });
+	if (!reached(state(fd).readers == 1))
+		ret = -__LINE__;
+	first_job.cpu = 2;
+	first_job.how = FCT_KILLABLE;
+	first = start(fd, first_job);
+	if (!ret && !reached(state(fd).queued_writers == 1))
+		ret = -__LINE__;
+	/* the hog runs once this task leaves the CPU: the first waiter does not run in between */
+	hog_go(&hog);
+	pin(0);
+	ran = cpu_time(first->pid);
+	if (!ret && !has_own(reader->pid, P(SCHED_OTHER, 0, 19)))
+		ret = AGAIN;
+	for (i = 0; i < BUSY_TASKS; i++)
+		busy[i] = keep_busy(0);
+	if (!ret) {
+		second_job.cpu = 1;
+		second_job.how = FCT_KILLABLE;
+		second = start(fd, second_job);
+		if (!seen_within(0.2, state(fd).queued_writers + state(fd).queued_readers == 2))
+			ret = AGAIN;
+	}
+	/* for less than after which the fair server lets the first waiter run, since 6.8 */
+	if (!ret && !seen_within(0.4, priority_of(reader->pid).rt >= rt))
+		ret = -__LINE__;
+	if (cpu_time(first->pid) != ran)
+		ret = AGAIN;
+	go(fd, 0);
+	if (!ret && !seen_within(0.4, atomic_load(&second->done)))
+		ret = cpu_time(first->pid) == ran ? -__LINE__ : AGAIN;
+	hog_stop(&hog);
+	for (i = 0; i < BUSY_TASKS; i++) {
+		kill(busy[i], SIGKILL);
+		waitpid(busy[i], NULL, 0);
+	}
+	outrank_all(false);
+	if (second && reached(atomic_load(&second->done)))
+		*ms = second->wait_ns / 1e6;
+	end(reader);
+	end(first);
+	end(second);
+	return ret;
+}
+
+#define ROUNDS	10
+
+TEST_F_TIMEOUT(g5_lent_priority, absent_first_waiter_lends_all_the_same, 100)
+{
+	static const struct {
+		const char *name;
+		struct job first, second;
+		int rt;
+	} pairs[] = {
+		{ "nice 0, nice 0", { .mode = FCT_WRITE }, { .mode = FCT_WRITE }, 1 },
+		/* this one comes second and goes to the head of the queue */
+		{ "nice 0, nice -20", { .mode = FCT_WRITE },
+		  { .mode = FCT_WRITE, .nice = -20 }, 1 },
+		{ "nice -20, nice -20", { .mode = FCT_WRITE, .nice = -20 },
+		  { .mode = FCT_WRITE, .nice = -20 }, 1 },
+		/* the first waiter's level counts, too */
+		{ "FIFO 45, nice 0", { .mode = FCT_WRITE, .policy = SCHED_FIFO, .prio = 45 },
+		  { .mode = FCT_WRITE }, 45 },
+		{ "FIFO 45, FIFO 40", { .mode = FCT_WRITE, .policy = SCHED_FIFO, .prio = 45 },
+		  { .mode = FCT_WRITE, .policy = SCHED_FIFO, .prio = 40 }, 40 },
+		/* a reader lends, too; it may not pass the first writer */
+		{ "FIFO 45, reader of FIFO 40",
+		  { .mode = FCT_WRITE, .policy = SCHED_FIFO, .prio = 45 },
+		  { .mode = FCT_READ, .policy = SCHED_FIFO, .prio = 40 }, 40 },
+	};
+	double ms, worst;
+	int i, j, ret, unclear = 0;
+
+	if (cpus() < 2)
+		SKIP(return, "needs two CPUs");
+	ASSERT_TRUE(set_param("lend_fifo_us", "1000000"));
+	for (i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
+		for (j = 0, worst = 0, ret = 0; j < scaled(ROUNDS) && !ret; j++) {
+			ms = 0;
+			/* on a busy host a CPU of the guest may be late for most of these */
+			ret = CONCLUSIVE_OF(50, absent_first_waiter(self->fd, pairs[i].first,
+								    pairs[i].second,
+								    pairs[i].rt, &ms));
+			worst = ms > worst ? ms : worst;
+		}
+		if (ret == AGAIN) {
+			/* a host that is busy keeps one of the two CPUs for too long */
+			TH_LOG("%s: not conclusive in ten tries", pairs[i].name);
+			unclear++;
+			continue;
+		}
+		EXPECT_EQ(0, ret);
+		TH_LOG("%s: the second waiter waited for %.1f ms at most", pairs[i].name, worst);
+	}
+	set_param("lend_fifo_us", "10000");
+	if (unclear == i)
+		SKIP(return, "the machine is too busy to keep one waiter off its CPU");
+}
+
+#define OWNER_GROUP	"/sys/fs/cgroup/g5_owner"
+
+/* Its nice value says little where its cgroup gives it no time. */
+static int owner_is_lent_to(int fd, const char *group, __u32 mode)
+{
+	struct task *owner, *w;
+	siginfo_t info;
+	int ret = 0;
+
+	owner = hold_until_go(fd, FCT_WRITE, (struct job){ .nice = -5, .cgroup = group });
+	CHECK(owner);
+	w = start(fd, (struct job){ .mode = mode });
+	if (!reached(is(owner->pid, SCHED_FIFO, 1, -5)))
+		ret = say_left(owner->pid);
+	go(fd, 0);
+	/* it has ended, and can still be asked for its priority */
+	CHECK(!waitid(P_PID, owner->pid, &info, WEXITED | WNOWAIT));
+	if (!has_own(owner->pid, P(SCHED_OTHER, 0, -5)))
+		ret = say_left(owner->pid);
+	CHECK(!finish(owner));
+	CHECK(!finish(w));
+	return ret;
+}
+
+TEST_F_TIMEOUT(g5_lent_priority, owner_of_better_nice_is_lent_to, 60)
+{
+	ASSERT_TRUE(set_param("lend_fifo_us", "1000000"));
+	put("/sys/fs/cgroup/cgroup.subtree_control", "+cpu");
+	if (!mkdir(OWNER_GROUP, 0755) && put(OWNER_GROUP "/cpu.weight", "1")) {
+		EXPECT_EQ(0, owner_is_lent_to(self->fd, OWNER_GROUP "/cgroup.procs", FCT_WRITE));
+		EXPECT_EQ(0, owner_is_lent_to(self->fd, OWNER_GROUP "/cgroup.procs", FCT_READ));
+	} else {
+		/* without a cgroup it says as much: SCHED_FIFO is more than any nice value */
+		EXPECT_EQ(0, owner_is_lent_to(self->fd, NULL, FCT_WRITE));
+		EXPECT_EQ(0, owner_is_lent_to(self->fd, NULL, FCT_READ));
+	}
+	rmdir(OWNER_GROUP);
+	set_param("lend_fifo_us", "10000");
+}
+
+/* A task of SCHED_FIFO 99 is out of reach for all that could take its loan away. */
+TEST_F_TIMEOUT(g5_lent_priority, never_lends_99, 60)
+{
+	static const struct job waiters[] = {
+		{ .mode = FCT_WRITE, .policy = SCHED_FIFO, .prio = 99 },
+		{ .mode = FCT_WRITE, .policy = SCHED_RR, .prio = 99 },
+		{ .mode = FCT_WRITE, .policy = SCHED_DEADLINE },
+	};
+	struct task *holder, *w;
+	__u32 mode;
+	int i;
+
+	ASSERT_TRUE(set_param("lend_fifo_us", "1000000"));
+	for (i = 0; i < 3; i++) {
+		for (mode = FCT_READ; mode <= FCT_WRITE; mode++) {
+			holder = hold_until_go(self->fd, mode, (struct job){ .nice = 19 });
+			ASSERT_NE(NULL, holder);
+			w = start(self->fd, waiters[i]);
+			EXPECT_TRUE(reached(priority_of(holder->pid).policy == SCHED_FIFO));
+			EXPECT_EQ(98, priority_of(holder->pid).rt);
+			go(self->fd, 0);
+			EXPECT_EQ(0, finish(w));
+			EXPECT_EQ(0, finish(holder));
+		}
+	}
+	set_param("lend_fifo_us", "10000");
+}
+
+/* How many times it came back with what was lent, and how many times that stayed. */
+struct returns {
+	atomic_int stop, sections, with_it, kept;
+};
+
+static bool has_loan(void)
+{
+	return sched_getscheduler(0) & SCHED_RESET_ON_FORK;
+}
+
+static pid_t start_returning_reader(int fd, int cpu, struct returns *r)
+{
+	pid_t pid;
+
+	fflush(NULL);
+	pid = fork();
+	if (pid)
+		return pid;
+	prepare(&(struct job){ .nice = 5, .cpu = cpu + 1 });
+	while (!atomic_load(&r->stop)) {
+		/* long enough that the writer preempts it now and then */
+		struct fct_op op = { .mode = FCT_READ, .hold = FCT_BUSY, .hold_us = 2000 };
+		__u64 from;
+
+		ioctl(fd, FCT_LOCK, &op);
+		atomic_fetch_add(&r->sections, 1);
+		if (!has_loan())
+			continue;
+		atomic_fetch_add(&r->with_it, 1);
+		/*
+		 * A task on another CPU may be about to take it back. One that this task keeps
+		 * from its CPU by what it was lent does not.
+		 */
+		from = cpu_time(0);
+		while (has_loan() && cpu_time(0) - from < 20000000)
+			;
+		if (has_loan())
+			atomic_fetch_add(&r->kept, 1);
+		while (has_loan())
+			usleep(1000);
+	}
+	_exit(0);
+}
+
+/* The lender is preempted by the task that it lends to: that must not keep the loan for that. */
+TEST_F_TIMEOUT(g5_lent_priority, no_section_ends_with_a_loan, 60)
+{
+	struct returns *r = share(sizeof(*r));
+	struct task *w;
+	pid_t reader[2];
+	int i;
+
+	ASSERT_TRUE(set_param("lend_fifo_us", "1000000"));
+	for (i = 0; i < 2; i++)
+		reader[i] = start_returning_reader(self->fd, 0, r);
+	w = start(self->fd, (struct job){ .mode = FCT_WRITE, .how = FCT_KILLABLE, .cpu = 1,
+					  .hold = FCT_SLEEP, .hold_us = 500, .repeat = 1 << 30 });
+	sleep_ms(scaled(8000));
+	atomic_store(&r->stop, 1);
+	for (i = 0; i < 2; i++)
+		waitpid(reader[i], NULL, 0);
+	kill(w->pid, SIGKILL);
+	EXPECT_EQ(-SIGKILL, finish(w));
+	TH_LOG("%d sections, %d writes, %d returns with a loan, %d of them kept it",
+	       atomic_load(&r->sections), atomic_load(&w->done), atomic_load(&r->with_it),
+	       atomic_load(&r->kept));
+	EXPECT_EQ(0, atomic_load(&r->kept));
+	set_param("lend_fifo_us", "10000");
+}
+
 /*
  * RLIMIT_RTTIME counts the time as SCHED_FIFO until the task sleeps as such: from one loan to
  * the next that would be, and SIGXCPU in the end.
@@ -509,6 +805,7 @@ TEST_F_TIMEOUT(g5_lent_priority, rttime_is_given_back, 60)
 	/* to see it while it runs */
 	pin(1);
 	ASSERT_TRUE(set_param("lend_fifo_us", "1000000"));
+	ASSERT_TRUE(set_param("lend_cpu_us", "1000000"));
 	busy = keep_busy(0);
 	ASSERT_EQ(0, getrlimit(RLIMIT_RTTIME, &before));
 	limit = (struct rlimit){ .rlim_cur = 300000, .rlim_max = before.rlim_max };
@@ -535,6 +832,7 @@ TEST_F_TIMEOUT(g5_lent_priority, rttime_is_given_back, 60)
 	kill(busy, SIGKILL);
 	waitpid(busy, NULL, 0);
 	set_param("lend_fifo_us", "10000");
+	set_param("lend_cpu_us", "20000");
 	/* as much as would have been too much, were it all of one loan */
 	TH_LOG("SCHED_FIFO for %.1f s", fifo);
 	if (!ret && fifo < 0.6)
@@ -549,9 +847,11 @@ TEST_F_TIMEOUT(g5_lent_priority, fifo_ends, 60)
 	pid_t busy;
 
 	ASSERT_TRUE(set_param("lend_fifo_us", "50000"));
+	/* the CPU's own is not what is under test */
+	ASSERT_TRUE(set_param("lend_cpu_us", "1000000"));
 	busy = keep_busy(0);
 	/* preempted again and again: one of these times the writer sees it so */
-	for (i = 0; i < 3 && !ended && (lent || !i); i++) {
+	for (i = 0; i < 4 && !ended; i++) {
 		holder = start(self->fd, (struct job){ .mode = FCT_READ, .hold_us = 700000,
 						       .nice = 10, .cpu = 1 });
 		ASSERT_REACHED(state(self->fd).readers == 1);
@@ -567,6 +867,7 @@ TEST_F_TIMEOUT(g5_lent_priority, fifo_ends, 60)
 	kill(busy, SIGKILL);
 	waitpid(busy, NULL, 0);
 	set_param("lend_fifo_us", "10000");
+	set_param("lend_cpu_us", "20000");
 	if (!lent)
 		SKIP(return, "a task that runs in the kernel is not preempted here");
 	EXPECT_TRUE(ended);

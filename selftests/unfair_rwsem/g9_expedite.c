@@ -12,8 +12,6 @@
 #include "common.h"
 #include "kernel_log.h"
 
-#include <linux/sched.h>
-
 FIXTURE(g9_expedite) { int fd, mutex; };
 
 FIXTURE_SETUP(g9_expedite)
@@ -187,30 +185,34 @@ TEST_F_TIMEOUT(g9_expedite, lends_its_own_priority_only, 60)
 	close(inner);
 }
 
-/* One more than there is room for: it has no effect, and all of them end. */
-TEST_F_TIMEOUT(g9_expedite, more_sections_than_room, 60)
+/* So many sections at once, of three levels: the highest counts, and each ends by itself. */
+#define SECTIONS	300
+
+TEST_F_TIMEOUT(g9_expedite, many_sections, 100)
 {
-	struct task *t[65], *r;
-	int i;
+	static const int prio[] = { 30, 50, 40 }, next[] = { -1, 40, 30 };
+	static const int order[] = { 1, 2, 0 };
+	int nr = scaled(2 * SECTIONS) < SECTIONS ? scaled(2 * SECTIONS) : SECTIONS, i, j;
+	static struct task *t[SECTIONS];
+	struct task *r;
 
 	ASSERT_TRUE(set_param("lend_fifo_us", "1000000"));
-	/* to look at the readers of 64 locks takes its time where each step is emulated */
-	ASSERT_TRUE(set_param("lend_period_us", "50000"));
-	for (i = 0; i < 65; i++)
+	for (i = 0; i < nr; i++)
 		t[i] = start(self->mutex, (struct job){ .mode = FCT_READ, .hold = FCT_UNTIL_GO,
-			.policy = SCHED_FIFO, .prio = 33, .flags = FCT_OUTER_EXPEDITE,
-			.outer = self->fd });
-	ASSERT_REACHED(state(self->mutex).readers == 65);
+			.how = FCT_KILLABLE, .policy = SCHED_FIFO, .prio = prio[i % 3],
+			.flags = FCT_OUTER_EXPEDITE, .outer = self->fd });
+	ASSERT_REACHED((int)state(self->mutex).readers == nr);
 	r = start(self->fd, (struct job){ .mode = FCT_READ, .hold = FCT_UNTIL_GO, .nice = 19 });
-	ASSERT_REACHED(has_fifo(r, 33));
-	/* a go is for one of them, and two at once are one; each looks at all 64 locks */
-	for (i = 0; i < 4; i++)
-		if (reached((go(self->mutex, 0), !state(self->mutex).readers)))
-			break;
-	ASSERT_EQ(0, state(self->mutex).readers);
-	for (i = 0; i < 65; i++)
-		EXPECT_EQ(0, finish(t[i]));
-	set_param("lend_period_us", "300");
+	ASSERT_REACHED(has_fifo(r, 50));
+	for (j = 0; j < 3; j++) {
+		for (i = order[j]; i < nr; i += 3) {
+			EXPECT_TRUE(has_fifo(r, prio[order[j]]));
+			kill(t[i]->pid, SIGKILL);
+			EXPECT_EQ(-SIGKILL, finish(t[i]));
+		}
+		if (next[order[j]] > 0)
+			ASSERT_REACHED(has_fifo(r, next[order[j]]));
+	}
 	EXPECT_TRUE(has_own(r));
 	go(self->fd, 0);
 	EXPECT_EQ(0, finish(r));
@@ -306,23 +308,6 @@ TEST_F_TIMEOUT(g9_expedite, committer_has_what_it_lends, 60)
 	set_param("lend_fifo_us", "10000");
 }
 
-#define TRACING	"/sys/kernel/tracing/"
-
-static int traced(const char *event, pid_t pid, int rt)
-{
-	char line[512], who[32], what[32];
-	FILE *f = fopen(TRACING "trace", "r");
-	int n = 0;
-
-	snprintf(who, sizeof(who), " pid=%d ", pid);
-	snprintf(what, sizeof(what), " rt_priority=%d ", rt);
-	while (f && fgets(line, sizeof(line), f))
-		n += strstr(line, event) && strstr(line, who) && strstr(line, what);
-	if (f)
-		fclose(f);
-	return n;
-}
-
 /*
  * A task that expedites a lock, and holds it, has a loan for each. What waiters lend ends with
  * the release, and what the section needs with the section.
@@ -330,25 +315,201 @@ static int traced(const char *event, pid_t pid, int rt)
 TEST_F_TIMEOUT(g9_expedite, loans_end_each_by_itself, 60)
 {
 	struct task *c, *w;
+	siginfo_t info;
 
-	if (!put(TRACING "events/fscommit/unfair_lend/enable", "1"))
-		SKIP(return, "no trace events");
-	put(TRACING "trace", "\n");
-	put(TRACING "tracing_on", "1");
 	ASSERT_TRUE(set_param("lend_fifo_us", "1000000"));
 	c = start(self->fd, (struct job){
-		.mode = FCT_WRITE, .hold = FCT_UNTIL_GO, .flags = FCT_OUTER_EXPEDITE,
+		.mode = FCT_WRITE, .hold = FCT_UNTIL_GO, .flags = FCT_OUTER_EXPEDITE | FCT_STAY,
 		.outer = self->fd });
 	ASSERT_REACHED(state(self->fd).writers == 1 && is_asleep(c) && has_fifo(c, 1));
 	w = start(self->fd, (struct job){ .mode = FCT_WRITE, .policy = SCHED_FIFO, .prio = 50 });
 	ASSERT_REACHED(has_fifo(c, 50));
 	go(self->fd, 0);
-	EXPECT_EQ(0, finish(c));
 	EXPECT_EQ(0, finish(w));
-	put(TRACING "events/fscommit/unfair_lend/enable", "0");
-	EXPECT_EQ(1, traced("unfair_lend:", c->pid, 50));
-	/* before, and once more after the release */
-	EXPECT_EQ(2, traced("unfair_lend:", c->pid, 1));
+	/* the lender may be about to take it back: the committer stays until it has */
+	EXPECT_TRUE(reached(is_asleep(c) && has_fifo(c, 1)));
+	go(self->fd, 2);
+	ASSERT_EQ(0, waitid(P_PID, c->pid, &info, WEXITED | WNOWAIT));
+	EXPECT_TRUE(has_own(c));
+	EXPECT_EQ(0, finish(c));
+	set_param("lend_fifo_us", "10000");
+}
+
+/*
+ * Many reads overlap one that goes on: without a section, the lock would then no longer count
+ * its readers, nor see them. A reader that comes after that is lent to all the same.
+ *
+ * @others: how many hold the lock for reading already
+ */
+static int later_reader_is_lent_to(int fd, int prio, unsigned int others)
+{
+	struct fct_pairs pairs = { .mode = FCT_READ, .pairs = 2000 };
+	struct task *first, *later;
+	int ret = 0;
+
+	first = start(fd, (struct job){ .mode = FCT_READ, .hold = FCT_UNTIL_GO, .id = 10 });
+	CHECK(reached(state(fd).readers == others + 1));
+	CHECK(!ioctl(fd, FCT_PAIRS, &pairs));
+	later = start(fd, (struct job){ .mode = FCT_READ, .hold = FCT_UNTIL_GO, .id = 11,
+					.nice = 19 });
+	CHECK(reached(state(fd).readers == others + 2 && is_asleep(later)));
+	if (!reached(has_fifo(later, prio)))
+		ret = -__LINE__;
+	go(fd, 10);
+	go(fd, 11);
+	CHECK(!finish(first));
+	CHECK(!finish(later));
+	return ret;
+}
+
+/* A committer in its section, with the lock until FCT_GO; then in the section until id 2. */
+static struct task *committer_with_lock(int fd, struct job j)
+{
+	struct task *c;
+
+	j.hold = FCT_UNTIL_GO;
+	j.policy = SCHED_FIFO;
+	j.prio = 33;
+	j.flags |= FCT_OUTER_EXPEDITE | FCT_STAY;
+	j.outer = fd;
+	c = start(fd, j);
+	return reached(state(fd).readers + state(fd).writers == 1 && is_asleep(c)) ? c : NULL;
+}
+
+static int end_of_section(int fd, struct task *c)
+{
+	go(fd, 2);
+	return finish(c);
+}
+
+/* Some of these, since a look of the watcher may come in between. */
+#define ROUNDS	8
+
+/*
+ * What is under test is what the release leaves, and not what the next look at the lock makes
+ * good: so there is the longest time between two looks.
+ */
+static void look_seldom(bool on)
+{
+	set_param("lend_period_us", on ? "100000" : "300");
+	set_param("lend_fifo_us", on ? "1000000" : "10000");
+}
+
+static int lends_after(int fd, struct job j)
+{
+	struct task *c;
+	int i, ret = 0;
+
+	look_seldom(true);
+	for (i = 0; i < ROUNDS && !ret; i++) {
+		c = committer_with_lock(fd, j);
+		CHECK(c);
+		go(fd, 0);
+		CHECK(reached(!state(fd).readers && !state(fd).writers && is_asleep(c)));
+		ret = later_reader_is_lent_to(fd, 33, 0);
+		CHECK(!end_of_section(fd, c));
+	}
+	look_seldom(false);
+	return ret;
+}
+
+TEST_F_TIMEOUT(g9_expedite, committer_that_wrote_still_lends, 100)
+{
+	EXPECT_EQ(0, lends_after(self->fd, (struct job){ .mode = FCT_WRITE }));
+	EXPECT_EQ(0, lends_after(self->fd, (struct job){ .mode = FCT_WRITE,
+							 .how = FCT_KILLABLE }));
+	EXPECT_EQ(0, lends_after(self->fd, (struct job){ .mode = FCT_WRITE,
+							 .how = FCT_TRYLOCK }));
+}
+
+TEST_F_TIMEOUT(g9_expedite, committer_that_read_still_lends, 60)
+{
+	EXPECT_EQ(0, lends_after(self->fd, (struct job){ .mode = FCT_READ }));
+	EXPECT_EQ(0, lends_after(self->fd, (struct job){ .mode = FCT_READ,
+							 .how = FCT_TRYLOCK }));
+}
+
+TEST_F_TIMEOUT(g9_expedite, committer_after_an_inner_section_still_lends, 60)
+{
+	EXPECT_EQ(0, lends_after(self->fd, (struct job){ .mode = FCT_WRITE,
+							 .flags = FCT_OUTER_NESTED }));
+	EXPECT_EQ(0, lends_after(self->fd, (struct job){ .mode = FCT_WRITE,
+							 .flags = FCT_INNER_SECTION }));
+	EXPECT_EQ(0, lends_after(self->fd, (struct job){ .mode = FCT_READ,
+							 .flags = FCT_INNER_SECTION }));
+}
+
+/* While it holds the lock for reading, and after that. */
+TEST_F_TIMEOUT(g9_expedite, committer_that_downgraded_still_lends, 60)
+{
+	struct task *c;
+	int i;
+
+	look_seldom(true);
+	for (i = 0; i < ROUNDS; i++) {
+		c = committer_with_lock(self->fd, (struct job){ .mode = FCT_WRITE,
+								.flags = FCT_DOWNGRADE });
+		ASSERT_NE(NULL, c);
+		go(self->fd, 0);
+		ASSERT_REACHED(state(self->fd).readers == 1 && is_asleep(c));
+		ASSERT_EQ(0, later_reader_is_lent_to(self->fd, 33, 1));
+		go(self->fd, 1);
+		ASSERT_REACHED(!state(self->fd).readers && is_asleep(c));
+		ASSERT_EQ(0, later_reader_is_lent_to(self->fd, 33, 0));
+		EXPECT_EQ(0, end_of_section(self->fd, c));
+	}
+	look_seldom(false);
+}
+
+/* Another task writes, or ends a section of its own, or gives up to wait. */
+TEST_F_TIMEOUT(g9_expedite, committer_lends_whatever_others_do, 100)
+{
+	struct task *c, *other;
+	int i;
+
+	look_seldom(true);
+	for (i = 0; i < ROUNDS; i++) {
+		c = committer_with_lock(self->fd, (struct job){ .mode = FCT_READ });
+		ASSERT_NE(NULL, c);
+		/* a writer that gives up */
+		other = start(self->fd, (struct job){ .mode = FCT_WRITE, .how = FCT_TIMEOUT,
+						      .timeout_ms = 10 });
+		EXPECT_EQ(ETIME, finish(other));
+		ASSERT_EQ(0, later_reader_is_lent_to(self->fd, 33, 1));
+		go(self->fd, 0);
+		ASSERT_REACHED(!state(self->fd).readers && is_asleep(c));
+		/* a writer that writes */
+		other = start(self->fd, (struct job){ .mode = FCT_WRITE });
+		EXPECT_EQ(0, finish(other));
+		ASSERT_EQ(0, later_reader_is_lent_to(self->fd, 33, 0));
+		/* a writer with a section that ends */
+		other = start(self->fd, (struct job){ .mode = FCT_WRITE, .outer = self->fd,
+						      .flags = FCT_OUTER_EXPEDITE });
+		EXPECT_EQ(0, finish(other));
+		ASSERT_EQ(0, later_reader_is_lent_to(self->fd, 33, 0));
+		EXPECT_EQ(0, end_of_section(self->fd, c));
+	}
+	look_seldom(false);
+}
+
+/* See g5_lent_priority.never_lends_99. */
+TEST_F_TIMEOUT(g9_expedite, never_lends_99, 60)
+{
+	struct task *owner, *c, *r;
+
+	ASSERT_TRUE(set_param("lend_fifo_us", "1000000"));
+	owner = start(self->mutex, (struct job){ .mode = FCT_WRITE, .hold = FCT_UNTIL_GO });
+	ASSERT_REACHED(state(self->mutex).writers == 1);
+	r = start(self->fd, (struct job){ .mode = FCT_READ, .hold = FCT_UNTIL_GO, .nice = 19 });
+	ASSERT_REACHED(state(self->fd).readers == 1 && is_asleep(r));
+	c = committer(self->fd, self->mutex, 99, true);
+	EXPECT_TRUE(reached(!has_own(r)));
+	EXPECT_TRUE(has_fifo(r, 98));
+	go(self->mutex, 0);
+	EXPECT_EQ(0, finish(c));
+	EXPECT_EQ(0, finish(owner));
+	go(self->fd, 0);
+	EXPECT_EQ(0, finish(r));
 	set_param("lend_fifo_us", "10000");
 }
 
