@@ -113,7 +113,7 @@ fails_on()
 	# loads them itself
 	load_cycles) seconds=140
 		echo "test $program 120 cd /fscommit && FSCOMMIT_CYCLES=200 $program -t $test" ;;
-	*)	echo 'load fscommit recheck_ms=0 lend=1 holdup_ms=0'
+	*)	echo 'load fscommit lend_period_us=60000000 lend=1 holdup_ms=0'
 		plan_suite "$(basename "$(dirname "$path")")" 40 "$program" -t "$test" ;;
 	esac >"$out.plan"
 	"$HARNESS/boot.sh" --out "$out" --timeout "$seconds" ${panic:+"$panic"} uml "$out.plan" \

@@ -1,4 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0
 # fails: g3_writer_first new_reader_waits_behind_waiting_writer
 # A reader on the fast path does not care for waiting writers.
-s/\(UNFAIR_RWSEM_WRITER \| UNFAIR_RWSEM_WWAIT \| UNFAIR_RWSEM_SPIN\)/UNFAIR_RWSEM_WRITER/
+s/\(word & \(UNFAIR_RWSEM_WRITER \| UNFAIR_RWSEM_WWAIT\)\)/(word \& UNFAIR_RWSEM_WRITER)/

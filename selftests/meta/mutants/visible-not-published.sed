@@ -2,4 +2,4 @@
 # fails: visible_readers each_is_seen_and_leaves_nothing
 # fails: visible_readers stopped_reader_releases_first
 # A reader on the fast path fills no slot.
-s/__unfair_fill_slot\(raw_cpu_ptr\(slot\), sem\);/;/
+/bool __unfair_read_fast/,/^}/ s/WRITE_ONCE\(\*slot, .*\);/;/
