@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Visible readers: slots, BIAS and its revocation, LENT and who is looked for after it was
- * set, expedite. Of visible_readers.c, the fast paths in unfair_rwsem.h, and lend.c; names
- * as there. The order of writers, the window and sleeping are in lock.pml: here a task that
- * must wait tries again when the word has changed.
+ * Visible readers: counted and biased slots, BIAS and its revocation, LENT and the readers that
+ * a lender finds, expedite. Of visible_readers.c, the fast paths in unfair_rwsem.h, and lend.c;
+ * names as there. The queues, the window and sleeping are in lock.pml: here a task that must
+ * wait tries again when the word has changed.
  *
- * Each step is one operation on the word or on a slot, in the order in which they are in the
- * source, which is what memory barriers A to E are for: they are in litmus/. Each reader has
- * a slot of its own, or none, as it happens; that slots of others are passed over and found
- * again is not here. How many readers must come until BIAS is set is a choice.
+ * Each step is one operation on the word or on a slot, in the order of the source. That the
+ * order holds on all CPUs is for the litmus tests of A to H. There is one slot for all counted
+ * readers, so they overwrite each other, and there are BS biased slots. A stranger claims
+ * biased slots for another lock. How many readers overlap until BIAS is set is a choice.
  *
  * Checked: a writer excludes all (G1); at any time under wait_lock no more readers are
- * visible than are counted; no release of what is not held; a loan is noted only for who
- * gives it back; BIAS is not set in an expedited section.
+ * visible than are counted; no release of what is not held; a loan is noted only for a reader
+ * that ends it; BIAS is not set in an expedited section.
  */
 #ifndef NR
 #define NR		2
@@ -22,6 +22,12 @@
 #endif
 #ifndef NX
 #define NX		1	/* tasks that expedite */
+#endif
+#ifndef NS
+#define NS		0	/* strangers */
+#endif
+#ifndef BS
+#define BS		NR	/* biased slots */
 #endif
 #ifndef PASSES
 #define PASSES		1
@@ -37,14 +43,17 @@
 #define is_held(v)	((v) & ~(WWAIT | LENT))
 #define counted(v)	((v) / READER)
 
-/* A slot. */
+/* What a biased slot has for a semaphore. */
 #define EMPTY		0
-#define SEM		1	/* counted in the word */
+#define SEM		1	/* converted: counted in the word */
 #define BIASED		2
+#define OTHER		3
 
 byte word;
 byte wait_lock;
-byte slot[NR];
+byte reader_slot;		/* 0, or a counted reader from 1 on */
+byte slot_sem[BS];
+byte slot_pid[BS];		/* 0, or a task from 1 on */
 byte queued;			/* writers */
 bool loan[NR];
 byte expedited;			/* sections */
@@ -59,9 +68,12 @@ byte in_section;		/* expedited sections that have begun */
 #define expedited_is_counted	(!in_section)
 #define no_bias_in_section	(!(word & BIAS))
 #define was_held		(!(word & WRITER) && counted(word))
+#define is_a_reader		(p <= NR)
+#define finds_its_slot		(i < BS)
 #define loan_is_given_back	(!loan[me])
-#define nothing_is_left		(slot[i] == EMPTY && !loan[i])
-#define lock_is_free		(!reads && !writes && !wait_lock && !(word & ~BIAS))
+#define no_loan_is_left		(!loan[i])
+#define no_slot_is_left		(slot_sem[i] == EMPTY && !slot_pid[i])
+#define lock_is_free		(!reads && !writes && !wait_lock && !(word & ~BIAS) && !reader_slot)
 
 #define lock()		wait_lock == 0 -> wait_lock = 1
 #define unlock()	wait_lock = 0
@@ -69,9 +81,9 @@ byte in_section;		/* expedited sections that have begun */
 inline see_readers()
 {
 	x = 0;
-	n = 0;
+	n = (reader_slot -> 1 : 0);
 	do
-	:: x < NR -> n = n + (slot[x] == SEM -> 1 : 0); x++
+	:: x < BS -> n = n + (slot_sem[x] == SEM && slot_pid[x] -> 1 : 0); x++
 	:: else -> break
 	od;
 	assert(no_more_than_counted);
@@ -87,69 +99,83 @@ inline enter_section()
 	reads++
 }
 
+/* Until bias_wait says so: a choice. */
 inline consider_bias()
 {
 	if
-	/* bias_wait says so; what else goes on until then is open */
-	:: skip;
-		if
-		:: atomic { !(word & (FLAGS | BIAS)) && counted(word) ->
-			word = word | BIAS;
-			assert(expedited_is_counted) }
-		:: skip
-		fi
+	:: atomic { !(word & (FLAGS | BIAS)) && counted(word) ->
+		word = word | BIAS;
+		assert(expedited_is_counted) }
 	:: skip
 	fi
 }
 
-/* Counted already. It has a slot, or none is free. */
-inline publish_reader()
+/* Another reader may have found the slot empty, too. */
+inline publish()
 {
 	if
-	:: slot[me] = SEM
-	:: skip
+	:: atomic { !reader_slot -> skip };
+		reader_slot = me + 1
+	:: atomic { reader_slot -> skip }
 	fi
+}
+
+/* Leaves in @i which one, or BS. */
+inline claim_biased_slot(what)
+{
+	atomic {
+		i = 0;
+		do
+		:: i < BS && slot_sem[i] == EMPTY -> slot_sem[i] = what; break
+		:: i < BS && slot_sem[i] != EMPTY -> i++
+		:: i == BS -> break
+		od
+	}
 }
 
 inline down_read()
 {
 	if
-	:: atomic { !word -> word = READER; enter_section() }
-		publish_reader();
-		goto read
-	:: atomic { word -> skip }
+	/* the slot was empty a while ago */
+	:: atomic { !reader_slot -> skip };
+		if
+		:: atomic { !word -> word = READER; enter_section() };
+			reader_slot = me + 1;
+			goto read
+		:: atomic { word -> skip }
+		fi
+	:: atomic { reader_slot || word -> skip }
 	fi;
-contended:
 	if
 	:: atomic { word & BIAS -> skip };
-		if
 		/* read_biased() */
-		:: slot[me] = BIASED;			/* B */
+		claim_biased_slot(BIASED);				/* B */
+		if
+		:: i == BS -> i = 0; goto count
+		:: else
+		fi;
+		if
+		:: atomic { word & BIAS -> enter_section() }
+		:: atomic { !(word & BIAS) -> skip };
 			if
-			:: atomic { word & BIAS -> enter_section(); goto read }
-			:: atomic { !(word & BIAS) -> skip };
-				if
-				:: atomic { slot[me] == BIASED -> slot[me] = EMPTY }
-				:: atomic { slot[me] != BIASED -> enter_section(); goto read }
-				fi
+			:: atomic { slot_sem[i] == BIASED -> slot_sem[i] = EMPTY; i = 0; goto count }
+			:: atomic { slot_sem[i] != BIASED -> enter_section() }
 			fi
-		/* no slot is free */
-		:: skip
-		fi
+		fi;
+		atomic { slot_pid[i] = me + 1; i = 0; goto read }
 	:: atomic { !(word & BIAS) -> skip }
 	fi;
+count:
 	/* the slow path has no other way in */
+	atomic { !(word & (WRITER | WWAIT)) ->
+		n = counted(word) && !(word & BIAS);
+		word = word + READER;
+		enter_section()
+	}
+	publish();
 	if
-	:: atomic { !(word & (WRITER | WWAIT)) ->
-			n = counted(word) && !(word & BIAS);
-			word = word + READER;
-			enter_section()
-		}
-		publish_reader();
-		if
-		:: n -> n = 0; consider_bias()
-		:: else
-		fi
+	:: n -> n = 0; consider_bias()
+	:: else
 	fi;
 read:	skip
 }
@@ -165,10 +191,7 @@ inline up_read_counted()
 		/* up_read_locked() */
 		atomic {
 			lock();
-			if
-			:: word & LENT -> loan[me] = false
-			:: else
-			fi;
+			loan[me] = (word & LENT -> false : loan[me]);
 			assert(was_held);
 			word = word - READER;
 			if
@@ -185,16 +208,33 @@ inline up_read()
 {
 	reads--;
 	if
-	:: atomic { slot[me] == BIASED -> slot[me] = EMPTY }
-	:: atomic { slot[me] != BIASED -> skip };
-		slot[me] = EMPTY;
-		up_read_counted()
-	fi
+	:: atomic { reader_slot == me + 1 -> skip };
+		reader_slot = 0
+	:: atomic { reader_slot != me + 1 -> skip };
+		/* own_biased_slot() */
+		atomic {
+			i = 0;
+			do
+			:: i < BS && slot_pid[i] == me + 1 -> break
+			:: i < BS && slot_pid[i] != me + 1 -> i++
+			:: i == BS -> i = 0; goto counted_only
+			od
+		}
+		slot_pid[i] = 0;
+		if
+		:: atomic { slot_sem[i] == BIASED -> slot_sem[i] = EMPTY; i = 0; goto released }
+		:: atomic { slot_sem[i] != BIASED -> skip };		/* H */
+			atomic { slot_sem[i] = EMPTY; i = 0 }
+		fi
+	fi;
+counted_only:
+	up_read_counted();
+released: skip
 }
 
 proctype reader(byte me)
 {
-	byte n, pass;
+	byte i, n, pass;
 
 	do
 	:: pass < PASSES ->
@@ -206,6 +246,29 @@ proctype reader(byte me)
 	od
 }
 
+/* A reader of another lock, which is biased. */
+proctype stranger(byte me)
+{
+	byte i;
+
+	claim_biased_slot(OTHER);
+	if
+	:: i < BS ->
+		slot_pid[i] = me + 1;
+		atomic {
+			i = 0;
+			do
+			:: i < BS && (slot_pid[i] != me + 1 || slot_sem[i] != OTHER) -> i++
+			:: else -> break
+			od;
+			assert(finds_its_slot)
+		}
+		slot_pid[i] = 0;
+		slot_sem[i] = EMPTY
+	:: else
+	fi
+}
+
 /* --- under wait_lock ----------------------------------------------------- */
 
 inline revoke_bias()
@@ -214,16 +277,16 @@ inline revoke_bias()
 	:: atomic { word & BIAS -> word = (word & ~BIAS) + READER };	/* C */
 		x = 0;
 		do
-		:: x < NR ->
+		:: x < BS ->
 			if
-			:: atomic { slot[x] == BIASED -> skip };
-				word = word + READER;
+			:: atomic { slot_sem[x] == BIASED -> skip };
+				word = word + READER;			/* H */
 				if
-				:: atomic { slot[x] == BIASED -> slot[x] = SEM }
-				:: atomic { slot[x] != BIASED -> skip };
+				:: atomic { slot_sem[x] == BIASED -> slot_sem[x] = SEM }
+				:: atomic { slot_sem[x] != BIASED -> skip };
 					word = word - READER
 				fi
-			:: atomic { slot[x] != BIASED -> skip }
+			:: atomic { slot_sem[x] != BIASED -> skip }
 			fi;
 			x++
 		:: else -> break
@@ -234,15 +297,28 @@ inline revoke_bias()
 	fi
 }
 
-/* Who is on a CPU is not lent to: a choice. */
+/* A task on a CPU is not lent to: a choice. */
 inline lend_to_readers()
 {
 	word = word | LENT;					/* E */
+	if
+	:: atomic { reader_slot -> loan[reader_slot - 1] = true }
+	:: skip
+	fi;
 	x = 0;
 	do
-	:: x < NR ->
+	:: x < BS ->
 		if
-		:: atomic { slot[x] == SEM -> loan[x] = true }
+		/* converted_pid() */
+		:: atomic { slot_sem[x] == SEM -> skip };
+			p = slot_pid[x];			/* A */
+			atomic {
+				if
+				:: p && slot_sem[x] == SEM -> assert(is_a_reader); loan[p - 1] = true
+				:: else
+				fi;
+				p = 0
+			}
 		:: skip
 		fi;
 		x++
@@ -251,7 +327,7 @@ inline lend_to_readers()
 	x = 0
 }
 
-/* relevel_loans() for nobody, and the end of LENT. */
+/* lend_adjust() for nobody, and the end of LENT. */
 inline lenders_changed()
 {
 	atomic {
@@ -326,7 +402,7 @@ gave_up: skip
 
 proctype writer()
 {
-	byte x, n, pass;
+	byte x, n, p, pass;
 	bit waits;
 
 	do
@@ -339,7 +415,7 @@ proctype writer()
 
 proctype committer()
 {
-	byte x, n, pass;
+	byte x, n, p, pass;
 
 	do
 	:: pass < PASSES ->
@@ -349,7 +425,7 @@ proctype committer()
 		word = word | LENT;
 		revoke_bias();
 		atomic { see_readers(); in_section++; assert(no_bias_in_section); unlock() }
-		/* expedite_readers(), by itself or by the watcher */
+		/* __unfair_rwsem_look(), by itself or by the watcher */
 		atomic { lock() }
 		if
 		:: atomic { !(word & WRITER) -> skip };
@@ -393,12 +469,22 @@ init
 		:: i < NX -> run committer(); i++
 		:: else -> break
 		od;
+		i = 0;
+		do
+		:: i < NS -> run stranger(NR + i); i++
+		:: else -> break
+		od;
 		i = 0
 	}
 	_nr_pr == 1;
 	i = 0;
 	do
-	:: i < NR -> assert(nothing_is_left); i++
+	:: i < NR -> assert(no_loan_is_left); i++
+	:: else -> break
+	od;
+	i = 0;
+	do
+	:: i < BS -> assert(no_slot_is_left); i++
 	:: else -> break
 	od;
 	/* a bias stays, for the next readers */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The lock word, wait_lock, the queues, the window, SPIN, sleeping and waking, retreat.
- * Of unfair_rwsem.h, unfair_rwsem.c, unfair_rwsem_queue.h and unfair_rwsem_wait.h; names
- * as there. What is left out is in bias.pml (slots, BIAS) and lend.pml (LENT, loans).
+ * The lock word, wait_lock, the queues, the window, sleeping and waking, the watcher, retreat.
+ * Of unfair_rwsem.h, unfair_rwsem.c and watcher.c; names as there. What is left out is in
+ * bias.pml (slots, BIAS) and lend.pml (LENT, loans).
  *
  * One step is one atomic operation on the word, with what wait_lock protects before or
- * after it: that commutes with all that others do without wait_lock. So taking wait_lock
- * belongs to the first operation under it, and giving it away to the last. A loop around
+ * after it: that commutes with all that others do without wait_lock. So acquiring wait_lock
+ * belongs to the first operation under it, and dropping it to the last. A loop around
  * try_cmpxchg that decides by the word alone is one step: it takes effect where the last
  * read or the successful exchange is. A wakeup comes with the end of wait_lock: one that
  * comes later is one whose task is scheduled later.
@@ -14,17 +14,18 @@
  * Time and luck are choices: whether a task runs, whether it spins or sleeps, how long it
  * has waited, when a window is over, whether so many writers have passed. Readers leave
  * their queue in any order, which covers the one by priority and by age. How many signals
- * come in all is chosen before the start: so there is a run for each in which nobody who was
- * forgotten is saved by one more.
+ * come in all is chosen before the start: so there is a run for each in which no forgotten
+ * task is saved by one more.
  *
  *	NR, NW		readers, writers; each takes the lock PASSES times
  *	MAX_WAKES	max_wakes(): the CPUs
  *	SIGNALS		that end a wait, or times that do, at most
  *	DOWNGRADE	writers may downgrade
  *	REAL_TIME	so many readers are, and outrank all writers
+ *	ABSENT		the first writer may never run again once it was woken
  *	BOUNDED, LIVE	see below
  *
- * Checked: assertions (see check() and acquired_write()), and that no run ends with somebody
+ * Checked: assertions (see check() and acquired_write()), and that no run ends with a task
  * waiting. Mutants are made by sed, see mutants/.
  */
 #ifndef NR
@@ -39,7 +40,9 @@
 #ifndef MAX_WAKES
 #define MAX_WAKES	1
 #endif
-
+#ifndef ABSENT
+#define ABSENT		0
+#endif
 #ifndef SIGNALS
 #define SIGNALS		2
 #endif
@@ -57,9 +60,8 @@
 #define WWAIT		2
 #define RWAIT		4
 #define WINDOW		8
-#define SPIN		16
-#define READER		32
-#define FLAGS		31
+#define READER		16
+#define FLAGS		15
 #define OWNED_BY(id)	(((id) + 1) * READER | WRITER)
 #define is_held(v)	((v) & WRITER || (v) & ~FLAGS)
 
@@ -69,7 +71,6 @@
 short word;
 byte wait_lock;			/* whose, from 1 on */
 byte prio[N];			/* of writers; lower comes first */
-byte spin_prio;			/* 0: nobody passes */
 
 /* All under wait_lock. */
 byte writers[NW];		/* the queue, first come first */
@@ -78,8 +79,9 @@ byte readers;			/* the queue: a set */
 byte invited;			/* readers whose window is the last one */
 byte due;			/* window_due */
 bool window_used;
-byte called;			/* a set: writers expected to look */
+byte called;			/* a set: writers with woken_at */
 byte asleep;			/* a set: waiters, as w->asleep says */
+byte watch = NOBODY;		/* the waiter whose watch it is: then the lock is watched */
 
 byte woken;			/* a set: sleepers that wake_up_process() was called for */
 byte napping;			/* a set: sleepers with a timer */
@@ -89,6 +91,9 @@ byte signals;			/* still to come */
 byte reads, writes;		/* tasks within their sections */
 byte waiting;			/* a set: readers in the slow path */
 byte started;			/* readers that have begun */
+byte spinning;			/* a set: waiters, with preemption disabled */
+byte queued_writers;		/* a set */
+bool fruitless;			/* the watcher has woken nobody, and nothing has changed */
 
 #define is_window_open()	((word & WINDOW) != 0)
 
@@ -171,13 +176,13 @@ inline count_bypass_by_writer()
 
 /*
  * With LIVE, no run may go on for ever. wait_lock is fair in the kernel, and not here, so
- * nobody takes it again and again for nothing: who spins looks when there is something to
- * see, and a nap is over when what it waits for is, or it has lasted long enough.
+ * no task takes it again and again for nothing: a waiter that spins looks when there is
+ * something to see, and a nap is over when what it waits for is, or it has lasted long enough.
  */
 #ifdef LIVE
-#define reader_looks	(!(readers & BIT(me)) || !(word & (WRITER | WWAIT | SPIN)))
-#define writer_looks	(!is_held(word) && !is_window_open() && writers[0] == me && !(word & SPIN))
-#define nap_is_over	(!is_held(word) && !is_window_open() && !(word & SPIN))
+#define reader_looks	(!(readers & BIT(me)) || !(word & (WRITER | WWAIT)))
+#define writer_looks	(!is_held(word) && !is_window_open() && writers[0] == me)
+#define nap_is_over	(!is_held(word) && !is_window_open())
 #define LONG_ENOUGH	true
 #else
 #define reader_looks	true
@@ -186,28 +191,38 @@ inline count_bypass_by_writer()
 #define LONG_ENOUGH	false
 #endif
 
+/* With LIVE and ABSENT the watcher comes after all grace times, and when it finds something. */
+#if ABSENT || defined(LIVE)
+#define LATE		true
+#else
+#define LATE		false
+#endif
+
 /* All of these are used within atomic. */
 
 #define lock()		wait_lock == 0 -> wait_lock = me + 1
 
 /*
- * Nobody waits for a task that need not be running. A free lock has somebody on its way:
- * the first writer is not asleep, or wakes by itself; so is a reader, where readers wait
- * for nobody.
+ * No task waits for one that need not be running. A free lock has a task on its way: the
+ * first writer is not asleep, or wakes by itself; so is a reader, where readers wait for no
+ * writer. And a queued waiter spins, or the lock is watched, by a watch that is still there.
  */
-#define writers_are_called	(wait_lock || is_held(word) || word & (WINDOW | SPIN) ||	\
+#define writers_are_called	(wait_lock || is_held(word) || word & WINDOW ||		\
 				 !nr_writers || !(asleep & BIT(writers[0])) ||		\
 				 napping & BIT(writers[0]))
-#define readers_are_called	(wait_lock || word & (WRITER | WWAIT | SPIN) || !readers ||	\
+#define readers_are_called	(wait_lock || word & (WRITER | WWAIT) || !readers ||		\
 				 waiting & ~asleep)
 
+#define queued_waiters		(readers | queued_writers)
+#define spins_or_is_watched	(watch != NOBODY || !(queued_waiters & ~spinning))
+#define watch_is_there		(watch == NOBODY || queued_waiters & BIT(watch))
 #define flags_are_right		(!(word & WWAIT) == !nr_writers && !(word & RWAIT) == !readers)
 #define no_window_with_writer	(!(word & WRITER) || !(word & WINDOW))
 #define no_writer_within	(!writes)
 #define nobody_within		(!reads && !writes)
 #define no_grant_to_a_sleeper	(!(asleep & BIT(me)))
 #define nobody_is_lost		(!wait_lock && !(word & ~WINDOW) && !reads && !writes &&	\
-				 !nr_writers && !readers)
+				 !nr_writers && !readers && watch == NOBODY)
 
 inline check()
 {
@@ -220,7 +235,10 @@ inline unlock_and_wake()
 	/* the flags say what the queues are */
 	assert(flags_are_right);
 	assert(no_window_with_writer);
+	assert(spins_or_is_watched);
+	assert(watch_is_there);
 	wait_lock = 0;
+	fruitless = (late && !wakes);
 	woken = woken | wakes;
 	wakes = 0;
 	check()
@@ -234,13 +252,19 @@ inline flags_of(win)
 inline sync_flags(win)
 {
 	flags_of(win);
-	/* a writer that spins may have been quicker than the window */
 	f = (word & WRITER -> f & ~WINDOW : f);
 	word = (word & ~(WWAIT | RWAIT | WINDOW)) | f;
 	f = 0
 }
 
 /* --- the queues ---------------------------------------------------------- */
+
+#define queued		(queued_writers & BIT(me))
+
+/* The watch of @id goes, with its waiter. */
+#define hand_over_watch(id)					\
+	watch = (watch != (id) -> watch : (nr_writers -> writers[0] :	\
+		(readers -> (readers & 1 -> 0 : (readers & 2 -> 1 : 2)) : NOBODY)))
 
 /* By priority, then by arrival. */
 inline queue_writer()
@@ -252,7 +276,7 @@ inline queue_writer()
 	od;
 	writers[x] = me;
 	nr_writers++;
-	queued = true;
+	queued_writers = queued_writers | BIT(me);
 	x = 0
 }
 
@@ -271,19 +295,15 @@ inline unqueue_writer()
 		:: else -> break
 		od;
 		writers[nr_writers] = 0;
+		queued_writers = queued_writers & ~BIT(me);
+		hand_over_watch(me);
 		x = 0
 	:: else
-	fi;
-	queued = false
+	fi
 }
 
-inline queue_reader()
-{
-	readers = readers | BIT(me);
-	invited = invited & ~BIT(me)
-}
-
-#define unqueue_reader(id)	readers = readers & ~BIT(id)
+#define queue_reader()		readers = readers | BIT(me); invited = invited & ~BIT(me)
+#define unqueue_reader(id)	readers = readers & ~BIT(id); hand_over_watch(id)
 
 /* --- waking -------------------------------------------------------------- */
 
@@ -298,8 +318,8 @@ inline wake_later(id)
 	fi
 }
 
-/* Whether one that is not asleep is on a CPU, and how long ago it was called: choices. */
-inline call_first_writer()
+/* Whether one that is not asleep is on a CPU, and how long ago it was woken: choices. */
+inline wake_first_writer()
 {
 	x = 0;
 	do
@@ -310,7 +330,7 @@ inline call_first_writer()
 		:: !(asleep & BIT(writers[x])) -> skip
 		fi;
 		break
-	:: x < nr_writers && !(asleep & BIT(writers[x])) && called & BIT(writers[x]) -> break
+	:: x < nr_writers && !(asleep & BIT(writers[x])) && called & BIT(writers[x]) && !late -> break
 	:: x < nr_writers && !(asleep & BIT(writers[x])) && called & BIT(writers[x]) -> x++
 	od;
 	x = 0
@@ -344,12 +364,13 @@ inline wake_readers(nr)
 /* --- the window ---------------------------------------------------------- */
 
 /*
- * window_left(), where the window is over. Whoever takes wait_lock next does that; here it
- * is somebody who does nothing else.
+ * window_left(), where the window is over. The next task that acquires wait_lock does that;
+ * here it is one that does nothing else.
  */
 proctype clock()
 {
 	byte f, wakes;
+	bool late;
 
 end:	do
 	:: atomic { wait_lock == 0 && is_window_open() && (TIME_IS_OPEN || !due) ->
@@ -389,14 +410,14 @@ inline open_window()
 			win = true;
 			n = 0;
 			x = 0
-		:: TIME_IS_OPEN
+		:: TIME_IS_OPEN && !late
 		fi
 	:: else
 	fi
 }
 
-/* One of those that the window waits for has come, or has given up. */
-inline window_goes_on()
+/* A reader for which the window may be open has acquired the lock, or has given up. */
+inline leave_window()
 {
 	win = is_window_open();
 	if
@@ -410,7 +431,7 @@ inline window_goes_on()
 inline choose_next()
 {
 	left = is_window_open();
-	call_first_writer();
+	wake_first_writer();
 	if
 	:: left -> win = true; m = MAX_WAKES
 	:: else ->
@@ -436,8 +457,18 @@ inline wait_over()
 	fi
 }
 
+/* Or drops wait_lock for a look at the holders, and comes back at any time. */
+#define watch_start()		watch = (watch == NOBODY -> me : watch)
+#define spin_or_look(nap)						\
+	if								\
+	:: !(nap) -> spinning = spinning | BIT(me)			\
+	:: watch_start()						\
+	fi;								\
+	unlock_and_wake()
+
 /* Sleeps, then has wait_lock again. */
 #define go_to_sleep(timer)					\
+	watch_start();						\
 	asleep = asleep | BIT(me);				\
 	napping = (timer -> napping | BIT(me) : napping);	\
 	unlock_and_wake()
@@ -468,26 +499,13 @@ inline acquired_read()
 
 #define outranks_writers()	(me < REAL_TIME && nr_writers)
 #define may_pass_writers()	((is_window_open() && invited & BIT(me)) || outranks_writers())
-#define kept_out_reader(w)	((w) & (WRITER | WWAIT | SPIN))
-
-inline leave_read()
-{
-	left = is_window_open();
-	unqueue_reader(me);
-	forget(me);
-	window_goes_on();
-	if
-	:: left && !win && !is_held(word) -> call_first_writer()
-	:: else
-	fi;
-	left = false
-}
+#define kept_out_reader(w)	((w) & (WRITER | WWAIT))
 
 /* They are all alike, so they may as well begin in order. */
 #define may_begin		(started >= me || REAL_TIME)
 #define begin()			started = (started > me -> started : me + 1)
 
-/* try_read(), and what __unfair_down_read_slow() does if that fails. */
+/* try_read(), and what wait_for() does if that fails. */
 inline down_read()
 {
 	if
@@ -502,9 +520,10 @@ inline down_read()
 look:
 		/* what is read of the word first */
 		atomic {
+			spinning = spinning & ~BIT(me);
 			if
 			:: word & WRITER -> goto not_yet
-			:: !(word & WRITER) && word & (WWAIT | SPIN) && !may_pass_writers() ->
+			:: !(word & WRITER) && word & WWAIT && !may_pass_writers() ->
 				if
 				:: is_held(word) || !(readers & overdue & BIT(me)) -> goto not_yet
 				:: else -> open_window();
@@ -513,7 +532,7 @@ look:
 					:: else
 					fi
 				fi
-			:: !(word & WRITER) && (!(word & (WWAIT | SPIN)) || may_pass_writers()) ->
+			:: !(word & WRITER) && (!(word & WWAIT) || may_pass_writers()) ->
 				goto come_in
 			fi
 		}
@@ -535,7 +554,7 @@ come_in:
 		atomic {
 			waiting = waiting & ~BIT(me);
 			unqueue_reader(me);
-			window_goes_on();
+			leave_window();
 			if
 			:: !nr_writers -> wake_readers(1)
 			:: else
@@ -549,16 +568,15 @@ not_yet:
 		atomic {
 			wait_over();
 			if
-			:: over -> leave_read(); goto give_up_read
+			:: over -> unqueue_reader(me); forget(me); leave_window(); goto give_up_read
 			:: !over && !(readers & BIT(me)) ->
-				window_goes_on();
+				leave_window();
 				queue_reader();
 				sync_flags(win);
 				win = false;
 				goto look
 			:: !over && readers & BIT(me) ->
-				/* spins: and looks again, at any time */
-				unlock_and_wake();
+				spin_or_look(false);
 				goto look_again
 			:: !over && readers & BIT(me) ->
 				go_to_sleep(false)
@@ -608,7 +626,7 @@ done_up:	skip
 proctype reader(byte me)
 {
 	byte i, x, n, m, f, wakes, pass;
-	bool over, got, left, win;
+	bool over, got, left, win, late;
 
 	do
 	:: pass < PASSES ->
@@ -640,7 +658,7 @@ inline acquired_write(old)
 
 /*
  * May it have the free lock before @first? How often the first one was passed, and how long
- * ago it was called, are choices. Leaves in @may the answer, in @nap whether to ask again.
+ * ago it was woken, are choices. Leaves in @may the answer, in @nap whether to ask again.
  */
 inline may_pass_first(first)
 {
@@ -665,71 +683,29 @@ inline may_pass_first(first)
 	fi
 }
 
-/* Leaves in @got whether it holds the lock; else it has wait_lock. */
-inline spin_for_owner()
-{
-	if
-	:: atomic { word & WRITER && !(word & (WWAIT | SPIN)) -> word = word | SPIN };
-		spin_prio = prio[me];
-spin_on:
-		if
-		:: atomic { word & (WWAIT | WINDOW) || (!(word & WRITER) && is_held(word)) -> skip }
-		/* the owner does not run, or it must reschedule itself */
-		:: skip
-		:: atomic { !(word & (WRITER | WWAIT | WINDOW)) && !is_held(word) -> w = word };
-			spin_prio = 0;
-			atomic {
-				if
-				:: word == w ->
-					word = OWNED_BY(me) | (w & RWAIT);
-					acquired_write(w);
-					w = 0;
-					goto spun
-				:: else -> w = 0; goto spin_on
-				fi
-			}
-		fi;
-		spin_prio = 0;
-		/* who was kept out by it is seen to before this task can be preempted */
-		atomic { lock(); word = word & ~SPIN }
-	:: atomic { lock() }
-	fi;
-spun:	skip
-}
-
-/* try_write(), and what __unfair_down_write_slow() does if that fails. */
+/* try_write(), and what wait_for() does if that fails. */
 inline down_write()
 {
 	if
 	:: atomic { !word -> word = OWNED_BY(me); acquired_write(0) }
 	:: atomic { word -> skip };
-		spin_for_owner();
 		if
-		:: got -> goto done_write
-		:: else
+		/* spin_unqueued() */
+		:: atomic { !word -> word = OWNED_BY(me); acquired_write(0); goto done_write }
+		:: atomic { lock() }
 		fi;
 try:
 		atomic {
+			spinning = spinning & ~BIT(me);
 			called = called & ~BIT(me);
 			nap = false;
 			if
 			:: is_held(word) -> goto keep_waiting
-			:: else -> w = word
+			:: else -> w = word; nap = is_window_open(); may = !nap
 			fi;
-			nap = is_window_open();
-			may = !nap;
 			passes = nr_writers && writers[0] != me;
 			if
 			:: may && passes -> may_pass_first(writers[0])
-			:: else
-			fi;
-			if
-			:: may && w & SPIN ->
-				if
-				/* may_pass_spinner() */
-				:: prio[me] <= spin_prio
-				:: may = false; nap = true
-				fi
 			:: else
 			fi;
 			if
@@ -741,7 +717,7 @@ try:
 			if
 			:: word == w ->
 				f = (passes || (queued && nr_writers > 1) -> WWAIT : 0);
-				word = OWNED_BY(me) | f | (w & (RWAIT | SPIN));
+				word = OWNED_BY(me) | f | (w & RWAIT);
 				f = 0;
 				acquired_write(w);
 				unqueue_writer();
@@ -762,8 +738,7 @@ keep_waiting:
 				sync_flags(is_window_open());
 				goto try
 			:: !over && queued ->
-				/* spins: and looks again, at any time */
-				unlock_and_wake();
+				spin_or_look(nap);
 				goto try_again
 			:: !over && queued ->
 				go_to_sleep(nap);
@@ -774,7 +749,7 @@ keep_waiting:
 			unqueue_writer();
 			if
 			:: !nr_writers && !(w & WRITER) -> wake_readers(MAX_WAKES)
-			:: nr_writers && !is_held(w) -> call_first_writer()
+			:: nr_writers && !is_held(w) -> wake_first_writer()
 			:: else
 			fi
 		}
@@ -785,8 +760,12 @@ keep_waiting:
 			goto done_write
 		}
 sleep:
-		wake_up();
+		if
+		:: atomic { ABSENT && me == NR && woken & BIT(me) -> goto end_absent }
+		:: wake_up()
+		fi;
 		goto try;
+end_absent:	false;
 try_again:
 		atomic { writer_looks && lock() }
 		goto try;
@@ -795,8 +774,7 @@ done_write:
 	fi
 }
 
-/* Of the word, nothing but SPIN may have changed before that. */
-#define word_is_owners		((word & ~SPIN) == (OWNED_BY(me) | (word & (WWAIT | RWAIT))))
+#define word_is_owners		(word == (OWNED_BY(me) | (word & (WWAIT | RWAIT))))
 
 /* Gives up write ownership for @instead: 0, or READER. */
 inline give_up_write(instead)
@@ -810,7 +788,7 @@ inline give_up_write(instead)
 		reads = reads + (instead / READER);
 		flags_of(win);
 		assert(word_is_owners);
-		word = instead | f | (word & SPIN);
+		word = instead | f;
 		f = 0;
 		win = false;
 		unlock_and_wake()
@@ -822,11 +800,7 @@ inline up_write()
 	if
 	:: atomic { word == OWNED_BY(me) -> writes--; word = 0 }
 	:: atomic { word != OWNED_BY(me) -> skip };
-		if
-		:: atomic { word == (OWNED_BY(me) | SPIN) -> writes--; word = SPIN }
-		:: atomic { word != (OWNED_BY(me) | SPIN) -> skip };
-			give_up_write(0)
-		fi
+		give_up_write(0)
 	fi
 }
 
@@ -834,7 +808,7 @@ proctype writer(byte me)
 {
 	short w;
 	byte i, x, n, m, f, wakes, pass;
-	bool over, got, left, win, nap, passes, queued, may;
+	bool over, got, left, win, nap, passes, may, late;
 
 	do
 	:: pass < PASSES ->
@@ -852,6 +826,29 @@ proctype writer(byte me)
 		:: else
 		fi
 	:: else -> break
+	od
+}
+
+/* --- the watcher --------------------------------------------------------- */
+
+/* __unfair_rwsem_watch(), where the lock is free. */
+proctype watcher()
+{
+	byte i, x, n, m, f, wakes;
+	bool left, win, late;
+
+	late = LATE;
+end:	do
+	:: atomic { !wait_lock && watch != NOBODY && !is_held(word) && !is_window_open() &&
+		    asleep & queued_waiters && !fruitless ->
+			wait_lock = NOBODY;
+			choose_next()
+		}
+		atomic {
+			sync_flags(win);
+			win = false;
+			unlock_and_wake()
+		}
 	od
 }
 
@@ -877,6 +874,7 @@ init
 		:: else -> break
 		od;
 		run clock();
+		run watcher();
 		i = 0;
 		do
 		:: i < NR -> run reader(i); i++
@@ -885,6 +883,6 @@ init
 		od;
 		i = 0
 	}
-	_nr_pr == 2 ->
+end:	_nr_pr == 3 ->
 	assert(nobody_is_lost)
 }

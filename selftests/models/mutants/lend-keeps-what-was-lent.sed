@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-# model: lend -DLOOKS=1
-# breaks: nothing_is_lent|all_is_given_back
-# A borrower does not give back.
-/^inline release/,/^}/ s/:: lent\[s\] -> give_back\(s, false\)/:: lent[s] -> skip/
+# model: lend
+# breaks: loan_is_ended|returns_with_its_own
+# A lent task does not end its loan.
+/^inline release/,/^}/ s/:: lent\[s\] -> lend_end\(s, false\)/:: lent[s] -> skip/
