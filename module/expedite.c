@@ -170,6 +170,7 @@ static void end_section(struct section *s)
 	if (lends(s->level)) {
 		rb_erase(&s->node, &sections);
 		sem->expedited = !!first_section(sem);
+		sem->leaving++;
 	}
 	raw_spin_unlock(&expedite_lock);
 	lend_end(sem, s->task, true, &work);

@@ -55,7 +55,7 @@
 #define MAX_LOANS	6
 /* Lent tasks that are visited with interrupts off. */
 #define LEND_CHUNK	64U
-#define BUDGET_WINDOW	(100 * NSEC_PER_MSEC)
+#define BUDGET_WINDOW	(100ULL * NSEC_PER_MSEC)
 #define BUDGET_BITS	10
 
 static struct ranged_param lend_fifo_us = { 10000, 100, 1000000 };
@@ -116,9 +116,11 @@ static void charge_bucket(u64 *empty_at, u64 now, u64 ns, const struct ranged_pa
 {
 	u64 limit = (u64)READ_ONCE(limit_us->value) * NSEC_PER_USEC;
 
-	if (limit < BUDGET_WINDOW)
-		*empty_at = max(*empty_at, now) +
-			    div_u64(min_t(u64, ns, NSEC_PER_SEC) * BUDGET_WINDOW, limit);
+	if (limit >= BUDGET_WINDOW)
+		return;
+	ns = div_u64(min_t(u64, ns, NSEC_PER_SEC) * BUDGET_WINDOW, limit);
+	/* where the watcher was late itself, nobody pays for it for longer than this */
+	*empty_at = min(max(*empty_at, now) + ns, now + 2 * BUDGET_WINDOW);
 }
 
 static u64 *budget_of(const struct task_struct *task)
@@ -540,10 +542,11 @@ void lend_end(struct unfair_rwsem *sem, struct task_struct *task, bool section,
 		loan->section = LEND_NOTHING;
 	else if (loan)
 		loan->level = LEND_NOTHING;
-	if (loan) {
+	if (loan)
 		drop_if_empty(loan);
+	/* also without a loan: a lender that dropped it may not have applied that yet */
+	if (t)
 		apply_later(t, work);
-	}
 	raw_spin_unlock(&lend_lock);
 }
 

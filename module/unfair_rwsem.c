@@ -46,9 +46,7 @@
  * until the watcher, or the bound of a reader, passes it; and a priority is read when a task
  * starts to wait, not when it changes.
  */
-#include <linux/cpumask.h>
 #include <linux/hrtimer.h>
-#include <linux/jiffies.h>
 #include <linux/ktime.h>
 #include <linux/module.h>
 #include <linux/sched/rt.h>
@@ -213,13 +211,7 @@ static void sync_flags(struct unfair_rwsem *sem)
 	} while (new != word && !atomic_long_try_cmpxchg(&sem->word, &word, new));
 }
 
-/**
- * __unfair_rwsem_hand_over_watch() - a watch goes, its semaphore may still need one
- * @sem: the semaphore
- * @from: the watch, whose waiter or section has left
- *
- * Context: under wait_lock.
- */
+/* The waiter or section of @from has left; the lock may need another watch. Under wait_lock. */
 void __unfair_rwsem_hand_over_watch(struct unfair_rwsem *sem, struct watch *from)
 {
 	struct waiter *w = first_writer(sem) ?: first_reader(sem);
@@ -752,8 +744,11 @@ static bool must_look(struct unfair_rwsem *sem, struct waiter *w)
 }
 
 /**
- * __unfair_rwsem_lenders_changed() - a task lends no longer
- * @sem: the semaphore
+ * __unfair_rwsem_lenders_changed() - lower the loans of a task that lends no longer
+ * @sem: the semaphore; the caller has added itself to @sem->leaving
+ *
+ * LENT stays in the word until the last such task is through: a loan that one of them made
+ * must end at the release of its holder.
  *
  * Context: process context.
  */
@@ -773,22 +768,16 @@ void __unfair_rwsem_lenders_changed(struct unfair_rwsem *sem)
 			from = 0;
 		last = level;
 		more = lend_adjust(sem, level, &from, &work);
-		if (!more && !lends(level) && !sem->expedited)
+		if (!more && !--sem->leaving && !lends(level) && !sem->expedited)
 			atomic_long_andnot(LENT, &sem->word);
 		raw_spin_unlock_irqrestore(&sem->wait_lock, irqflags);
 		lend_apply(&work);
 	} while (more);
 }
 
-/**
- * __unfair_rwsem_sleepers() - visit tasks that sleep in the queues
- * @sem: the semaphore
- * @max: how many tasks to visit
- * @fn: called for each that sleeps, until it returns false
- * @arg: for @fn
- *
- * Context: under wait_lock.
- * Return: true if all were visited.
+/*
+ * Calls @fn for each task that sleeps in the queues, until it returns false, and for @max waiters
+ * at most. Returns whether all were visited. Under wait_lock.
  */
 bool __unfair_rwsem_sleepers(struct unfair_rwsem *sem, unsigned int max,
 			     bool (*fn)(struct task_struct *task, bool write, u64 since, void *arg),
@@ -954,12 +943,20 @@ static void wait_asleep(struct unfair_rwsem *sem, struct waiter *w, struct wakes
 	w->asleep = false;
 }
 
-/*
- * Waits for the semaphore. From the moment in which the waiter queues, it either spins with
- * preemption disabled, or the watcher knows the lock: whatever happens to the waiter, holders
- * are lent to.
+/**
+ * __unfair_down_slow() - wait for the semaphore
+ * @sem: the semaphore
+ * @write: for writing
+ * @state: task state to sleep in; decides which signals end the wait
+ * @timeout: jiffies; MAX_SCHEDULE_TIMEOUT for no limit
+ *
+ * From the moment in which the waiter queues, it either spins with preemption disabled, or the
+ * watcher knows the lock: whatever happens to the waiter, holders are lent to.
+ *
+ * Context: process context; may sleep.
+ * Return: 0 with the semaphore held, -EINTR, -ETIME, or -EINVAL for a negative timeout.
  */
-static int wait_for(struct unfair_rwsem *sem, bool write, unsigned int state, long timeout)
+int __unfair_down_slow(struct unfair_rwsem *sem, bool write, unsigned int state, long timeout)
 {
 	struct waiter w = {
 		.task = current,
@@ -972,7 +969,7 @@ static int wait_for(struct unfair_rwsem *sem, bool write, unsigned int state, lo
 	};
 	struct wakes wakes = { };
 	unsigned long irqflags;
-	bool may_spin = true, looked = false, has_queued = false;
+	bool may_spin = true, looked = false, has_queued = false, leaves;
 	u64 now, nap = 0;
 	int ret = 0;
 
@@ -1019,9 +1016,11 @@ static int wait_for(struct unfair_rwsem *sem, bool write, unsigned int state, lo
 		leave_write(sem, &w, &wakes, now);
 	else if (ret)
 		leave_read(sem, &w);
-	__unfair_rwsem_unlock_and_wake(sem, irqflags, &wakes);
 	/* where a slot may name a reader of another lock, loans by mistake end here */
-	if (has_queued && (ret || (write && BITS_PER_LONG == 32)))
+	leaves = has_queued && (ret || (write && BITS_PER_LONG == 32));
+	sem->leaving += leaves;
+	__unfair_rwsem_unlock_and_wake(sem, irqflags, &wakes);
+	if (leaves)
 		__unfair_rwsem_lenders_changed(sem);
 out:
 	if (static_branch_unlikely(&unfair_rwsem_stats))
@@ -1029,38 +1028,7 @@ out:
 	trace_contention_end(sem, ret);
 	return ret;
 }
-
-/**
- * __unfair_down_read_slow() - wait for the semaphore, for reading
- * @sem: the semaphore
- * @state: task state to sleep in; decides which signals end the wait
- * @timeout: jiffies; MAX_SCHEDULE_TIMEOUT for no limit
- *
- * Context: process context; may sleep.
- * Return: 0 with the semaphore held, -EINTR, -ETIME, or -EINVAL for a negative
- * timeout.
- */
-int __unfair_down_read_slow(struct unfair_rwsem *sem, unsigned int state, long timeout)
-{
-	return wait_for(sem, false, state, timeout);
-}
-EXPORT_SYMBOL_FSCOMMIT(__unfair_down_read_slow);
-
-/**
- * __unfair_down_write_slow() - wait for the semaphore, for writing
- * @sem: the semaphore
- * @state: task state to sleep in; decides which signals end the wait
- * @timeout: jiffies; MAX_SCHEDULE_TIMEOUT for no limit
- *
- * Context: process context; may sleep.
- * Return: 0 with the semaphore held, -EINTR, -ETIME, or -EINVAL for a negative
- * timeout.
- */
-int __unfair_down_write_slow(struct unfair_rwsem *sem, unsigned int state, long timeout)
-{
-	return wait_for(sem, true, state, timeout);
-}
-EXPORT_SYMBOL_FSCOMMIT(__unfair_down_write_slow);
+EXPORT_SYMBOL_FSCOMMIT(__unfair_down_slow);
 
 /**
  * __unfair_down_write_trylock_slow() - try again, where only readers wait
@@ -1256,6 +1224,7 @@ void __unfair_rwsem_init(struct unfair_rwsem *sem, const char *name, struct lock
 	sem->bias_wait = UNFAIR_RWSEM_BIAS_FIRST;
 	sem->reader_rt = 0;
 	sem->reader_nice = 0;
+	sem->leaving = 0;
 }
 EXPORT_SYMBOL_FSCOMMIT(__unfair_rwsem_init);
 

@@ -77,9 +77,10 @@ found()
 try()
 {
 	local tree out=$LOGS/points-mutant
-	how=''
+	how='' broken=''
 	if ! tree=$("$HARNESS/stage.sh" uml "$1" one-line 2>"$LOGS/points-build.log"); then
-		how="it does not build"
+		say "  $2: $(tail -n 1 "$LOGS/points-build.log")"
+		broken=1
 		return 0
 	fi
 	torture "$tree" "$out" "$CATCH_S" "$3" || how=$(found "$out")
@@ -133,7 +134,7 @@ generated()
 			echo "survived $((SECONDS - start)) s  $what  ($reason)"
 		else
 			failed=$((failed + 1))
-			echo "SURVIVED $((SECONDS - start)) s  $what"
+			echo "${broken:+DOES NOT BUILD, }SURVIVED $((SECONDS - start)) s  $what"
 		fi
 	done <"$LOGS/points-sed/list"
 }

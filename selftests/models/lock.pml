@@ -505,7 +505,7 @@ inline acquired_read()
 #define may_begin		(started >= me || REAL_TIME)
 #define begin()			started = (started > me -> started : me + 1)
 
-/* try_read(), and what wait_for() does if that fails. */
+/* try_read(), and what __unfair_down_slow() does if that fails. */
 inline down_read()
 {
 	if
@@ -683,7 +683,7 @@ inline may_pass_first(first)
 	fi
 }
 
-/* try_write(), and what wait_for() does if that fails. */
+/* try_write(), and what __unfair_down_slow() does if that fails. */
 inline down_write()
 {
 	if

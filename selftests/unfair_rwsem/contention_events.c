@@ -6,7 +6,7 @@
  * in a trace instance of our own.
  *
  * Seen failing, with a line of the lock (module/) broken: LCB_F_WRITE for LCB_F_READ
- * in __unfair_down_read_slow(); no trace_contention_end() in __unfair_down_write_slow();
+ * or no trace_contention_end() in __unfair_down_slow();
  * no compat_trace_contended_release() in give_up_write().
  */
 #include "common.h"

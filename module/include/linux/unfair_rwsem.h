@@ -158,6 +158,7 @@ struct unfair_rwsem {
 	u8			bias_wait;	/* overlapping readers until BIAS; not protected */
 	u8			reader_rt;	/* the highest level of the queued readers */
 	s8			reader_nice;
+	u16			leaving;	/* lenders that left; their loans have not */
 #ifdef CONFIG_DEBUG_LOCK_ALLOC
 	struct lockdep_map	dep_map;
 #endif
@@ -230,8 +231,7 @@ do {									\
 } while (0)
 
 /* Slow paths; @timeout in jiffies, @state of the sleeping task. */
-int __unfair_down_read_slow(struct unfair_rwsem *sem, unsigned int state, long timeout);
-int __unfair_down_write_slow(struct unfair_rwsem *sem, unsigned int state, long timeout);
+int __unfair_down_slow(struct unfair_rwsem *sem, bool write, unsigned int state, long timeout);
 bool __unfair_down_write_trylock_slow(struct unfair_rwsem *sem);
 bool __unfair_read_contended(struct unfair_rwsem *sem);
 void __unfair_up_read_counted(struct unfair_rwsem *sem);
@@ -308,7 +308,7 @@ static __always_inline int __unfair_down_read(struct unfair_rwsem *sem, int subc
 	/* read = 1: blocking and not recursive, which is what this lock is */
 	__unfair_acquire(sem, subclass, 0, 1, NULL);
 	if (unlikely(!__unfair_read_fast(sem)))
-		ret = __unfair_down_read_slow(sem, state, timeout);
+		ret = __unfair_down_slow(sem, false, state, timeout);
 	if (unlikely(ret)) {
 		__unfair_release(sem);
 	} else {
@@ -327,7 +327,7 @@ static __always_inline int __unfair_down_write(struct unfair_rwsem *sem, int sub
 	might_sleep();
 	__unfair_acquire(sem, subclass, 0, 0, nest);
 	if (unlikely(!__unfair_write_fast(sem)))
-		ret = __unfair_down_write_slow(sem, state, timeout);
+		ret = __unfair_down_slow(sem, true, state, timeout);
 	if (unlikely(ret)) {
 		__unfair_release(sem);
 	} else {
