@@ -468,7 +468,7 @@ static inline void set_window(const char *us)
 	set_param("window_us", us);
 }
 
-static char lend_before[16], period_before[16];
+static char lend_before[16], period_before[16], cpu_budget_before[16];
 
 /* The watcher is kept from looking where it would make good what a test is about. */
 static inline void watch_every(const char *us)
@@ -487,6 +487,10 @@ static inline void watch_as_before(void)
 static inline void setup_lending(const char *value)
 {
 	get_line("/sys/module/fscommit/parameters/lend", lend_before, sizeof(lend_before));
+	/* other tests may have used up the budget of a CPU: it is for g12_budget */
+	get_line("/sys/module/fscommit/parameters/lend_cpu_us", cpu_budget_before,
+		 sizeof(cpu_budget_before));
+	set_param("lend_cpu_us", "1000000");
 	if (!value)
 		return;
 	set_param("lend", value);
@@ -496,6 +500,7 @@ static inline void setup_lending(const char *value)
 static inline void restore_lending(void)
 {
 	set_param("lend", lend_before);
+	set_param("lend_cpu_us", cpu_budget_before);
 	if (period_before[0])
 		watch_as_before();
 }

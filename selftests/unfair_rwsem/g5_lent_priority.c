@@ -621,24 +621,26 @@ TEST_F_TIMEOUT(g5_lent_priority, absent_first_waiter_lends_all_the_same, 100)
 		  { .mode = FCT_WRITE, .policy = SCHED_FIFO, .prio = 45 },
 		  { .mode = FCT_READ, .policy = SCHED_FIFO, .prio = 40 }, 40 },
 	};
-	double ms, worst;
+	double ms, worst, end = seconds() + 60;
 	int i, j, ret, unclear = 0;
 
 	if (cpus() < 2)
 		SKIP(return, "needs two CPUs");
 	ASSERT_TRUE(set_param("lend_fifo_us", "1000000"));
 	for (i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
-		for (j = 0, worst = 0, ret = 0; j < scaled(ROUNDS) && !ret; j++) {
+		worst = 0;
+		ret = 0;
+		for (j = 0; j < scaled(ROUNDS) && !ret && seconds() < end; j++) {
 			ms = 0;
 			/* on a busy host a CPU of the guest may be late for most of these */
-			ret = CONCLUSIVE_OF(50, absent_first_waiter(self->fd, pairs[i].first,
+			ret = CONCLUSIVE_OF(4, absent_first_waiter(self->fd, pairs[i].first,
 								    pairs[i].second,
 								    pairs[i].rt, &ms));
 			worst = ms > worst ? ms : worst;
 		}
-		if (ret == AGAIN) {
+		if (ret == AGAIN || !j) {
 			/* a host that is busy keeps one of the two CPUs for too long */
-			TH_LOG("%s: not conclusive in ten tries", pairs[i].name);
+			TH_LOG("%s: not conclusive in four tries", pairs[i].name);
 			unclear++;
 			continue;
 		}
@@ -805,7 +807,6 @@ TEST_F_TIMEOUT(g5_lent_priority, rttime_is_given_back, 60)
 	/* to see it while it runs */
 	pin(1);
 	ASSERT_TRUE(set_param("lend_fifo_us", "1000000"));
-	ASSERT_TRUE(set_param("lend_cpu_us", "1000000"));
 	busy = keep_busy(0);
 	ASSERT_EQ(0, getrlimit(RLIMIT_RTTIME, &before));
 	limit = (struct rlimit){ .rlim_cur = 300000, .rlim_max = before.rlim_max };
@@ -832,7 +833,6 @@ TEST_F_TIMEOUT(g5_lent_priority, rttime_is_given_back, 60)
 	kill(busy, SIGKILL);
 	waitpid(busy, NULL, 0);
 	set_param("lend_fifo_us", "10000");
-	set_param("lend_cpu_us", "20000");
 	/* as much as would have been too much, were it all of one loan */
 	TH_LOG("SCHED_FIFO for %.1f s", fifo);
 	if (!ret && fifo < 0.6)
@@ -848,7 +848,6 @@ TEST_F_TIMEOUT(g5_lent_priority, fifo_ends, 60)
 
 	ASSERT_TRUE(set_param("lend_fifo_us", "50000"));
 	/* the CPU's own is not what is under test */
-	ASSERT_TRUE(set_param("lend_cpu_us", "1000000"));
 	busy = keep_busy(0);
 	/* preempted again and again: one of these times the writer sees it so */
 	for (i = 0; i < 4 && !ended; i++) {
@@ -867,7 +866,6 @@ TEST_F_TIMEOUT(g5_lent_priority, fifo_ends, 60)
 	kill(busy, SIGKILL);
 	waitpid(busy, NULL, 0);
 	set_param("lend_fifo_us", "10000");
-	set_param("lend_cpu_us", "20000");
 	if (!lent)
 		SKIP(return, "a task that runs in the kernel is not preempted here");
 	EXPECT_TRUE(ended);
