@@ -12,10 +12,8 @@
  * up. The watcher looks when there is something new to lend. lend_adjust() visits its tasks
  * in two stretches. With SECTION the first task expedites lock 0 while it holds it.
  *
- * Two rules here are not yet in the source of the commit that this was written for, see
- * docs/proof.rst: LENT stays while a task is in lenders_changed() (leaving), and a release applies
- * for a lent task without a loan, too. Without them: mutants lend-lent-cleared-early and
- * lend-end-needs-a-loan.
+ * LENT stays while a task is in lenders_changed() (leaving), and a release applies for a lent
+ * task without a loan, too: see mutants lend-lent-cleared-early and lend-end-needs-a-loan.
  *
  * What lend_lock protects is one step. A task may be preempted between all steps, but not
  * within apply(): see the assertion in waiter(). A priority that cannot be restored (FAILS),

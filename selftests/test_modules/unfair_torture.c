@@ -525,9 +525,8 @@ static void check_at_rest(void)
 	unsigned int i;
 	int ret;
 
-	for (i = 0; i < nr_torturers; i++) {
+	for (i = 0; i < nr_torturers; i++)
 		written += torturers[i].written;
-	}
 	if (pair.a != written || pair.b != written)
 		fail(DATA, "misses writes", written - pair.a);
 	if (type == FCT_UNFAIR) {
@@ -802,7 +801,9 @@ static int start_torturers(bool write, int nr)
 		struct torturer *t = &torturers[nr_torturers];
 
 		t->write = write;
-		t->writes_one_in = t->sleeps_one_in = t->pauses_one_in = 8;
+		t->writes_one_in = 8;
+		t->sleeps_one_in = 8;
+		t->pauses_one_in = 8;
 		prandom_seed_state(&t->rnd, get_random_u64());
 		ret = start(&t->task, torture, t, write ? "torture_w" : "torture_r", i);
 		nr_torturers += !ret;
