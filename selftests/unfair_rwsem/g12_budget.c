@@ -660,9 +660,8 @@ TEST_F_TIMEOUT(g12_budget, budget_of_one_task, 60)
 	LOG_SAMPLES(s);
 	/* less would be no loan at all */
 	EXPECT_LT(1, s.share[SEEN_FIFO]);
-	EXPECT_LE(s.share[SEEN_FIFO], MOST_FIFO(FIFO_US));
-	/* a window of the module's may end within this one */
-	EXPECT_LE(s.worst_ms, 6 * FIFO_US / 1e3);
+	/* 34 % and more without a budget; a single window says nothing where a CPU is stolen */
+	EXPECT_LE(s.share[SEEN_FIFO], 25);
 }
 
 /*
