@@ -235,6 +235,7 @@ static bool add_waiter(struct task_struct *task, bool write, u64 since, void *ar
  * of holders and waiters.
  */
 static void list_parties(struct parties *p)
+	__fsc_unchecked
 {
 	unsigned int list, n, step;
 	struct unfair_rwsem *sem;

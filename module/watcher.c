@@ -135,6 +135,7 @@ void watch_move(struct watch *from, struct watch *to)
  * Return: the semaphore, with wait_lock held; NULL if there is none.
  */
 struct unfair_rwsem *watch_nth(unsigned int list, unsigned int n, unsigned long *irqflags)
+	__fsc_unchecked
 {
 	struct watch_list *l = &watch_lists[list];
 	struct unfair_rwsem *sem = NULL;
@@ -168,6 +169,7 @@ struct unfair_rwsem *watch_nth(unsigned int list, unsigned int n, unsigned long 
 /* Looks at the lock of @w, which is l->at; wait_lock is held, with interrupts off. */
 static void look_at(struct watch_list *l, struct watch *w, struct unfair_rwsem *sem,
 		    unsigned long irqflags)
+	__fsc_unchecked
 {
 	struct look look = { };
 	bool more;
@@ -194,6 +196,7 @@ static void look_at(struct watch_list *l, struct watch *w, struct unfair_rwsem *
 }
 
 static void look_at_list(struct watch_list *l)
+	__fsc_unchecked
 {
 	struct unfair_rwsem *sem;
 	unsigned long irqflags;
