@@ -704,8 +704,8 @@ static void expect_nice_beyond(struct __test_metadata *_metadata, int fd, int mu
 	EXPECT_LT(0.1, s.share[SEEN_FIFO]);
 	/* each loan may go over it until the watcher charges; without a budget it is 27 to 44 % */
 	EXPECT_LE(s.share[SEEN_FIFO], 2 * MOST_FIFO(HOLDER_FIFO_US));
-	/* most loans are beyond the budget */
-	EXPECT_LT(10, s.share[SEEN_NICE]);
+	/* without a budget it is 0; how often a loan is made depends on the machine */
+	EXPECT_LT(0.5, s.share[SEEN_NICE]);
 }
 
 TEST_F_TIMEOUT(g12_budget, what_is_over_gets_nice, 60)
