@@ -2,7 +2,7 @@
 /*
  * Reader-unfair, writer-preferring read/write semaphore: the queues, the window, and how a
  * task waits. Which tasks hold it for reading is in visible_readers.c, what waiters lend to
- * holders in lend.c, and who looks after sleeping waiters in watcher.c.
+ * holders in lend.c, and the thread that looks at their locks in watcher.c.
  *
  * Everything but the fast paths happens under wait_lock: queueing, acquiring, waking. A fast
  * path succeeds only if there is nobody to wake: a reader leaves by its own compare and
@@ -387,7 +387,7 @@ static bool outranks_writers(struct unfair_rwsem *sem, const struct waiter *w)
 	return w->prio < PRIO_FAIR && w->prio < (writer ? writer->prio : current_prio());
 }
 
-/* What is left of the window, in nanoseconds. It ends here, if its time is over. */
+/* The rest of the window, in nanoseconds. Closes a window whose time is over. */
 static u64 window_left(struct unfair_rwsem *sem, u64 now)
 {
 	u32 left;

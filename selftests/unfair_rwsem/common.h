@@ -410,7 +410,7 @@ static inline struct hog hog_start(int cpu)
 	return h;
 }
 
-/* One that sleeps until hog_go(): that takes the CPU without a step of the test on another. */
+/* This hog sleeps until hog_go(). Then it takes its CPU at once. */
 static inline struct hog hog_ready(int cpu)
 {
 	struct hog h = { .up = share(4096), .wake = -1 };

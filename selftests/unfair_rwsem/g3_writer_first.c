@@ -120,7 +120,7 @@ TEST_F_TIMEOUT(g3_writer_first, absent_first_writer_stalls_nobody, 60)
 	EXPECT_EQ(0, CONCLUSIVE(absent_first_writer(self->fd, SCHED_IDLE)));
 }
 
-/* The next one is asleep already, and no other task comes by: the watcher wakes it. */
+/* The next writer sleeps, and no other task uses the lock: the watcher wakes it. */
 static int next_writer_sleeps(int fd)
 {
 	struct task *holder, *first, *next;
