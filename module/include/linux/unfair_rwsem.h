@@ -447,8 +447,11 @@ static inline void unfair_up_read(struct unfair_rwsem *sem)
 
 	__unfair_release(sem);
 	preempt_disable();
-	/* data_race: see __unfair_read_fast() */
-	if (unlikely(data_race(*slot) != __unfair_reader_id(sem, pid))) {
+	/*
+	 * On 32 bits another lock that the caller reads may have the same identity, so the biased
+	 * slots, which are exact, come first. data_race: see __unfair_read_fast().
+	 */
+	if (BITS_PER_LONG == 32 || unlikely(data_race(*slot) != __unfair_reader_id(sem, pid))) {
 		__unfair_up_read_elsewhere(sem);	/* enables preemption */
 		return;
 	}
