@@ -71,9 +71,10 @@ struct biased_slot {
 
 static struct biased_slot biased_slots[BIASED_REGIONS][UNFAIR_REGION_SLOTS];
 
-static unsigned int region_of(const struct unfair_rwsem *sem)
+static __always_inline unsigned int region_of(const struct unfair_rwsem *sem)
 {
-	return (sem->slots - unfair_reader_slots) / UNFAIR_REGION_SLOTS;
+	/* unsigned: a shift, where a signed difference would be divided */
+	return (unsigned long)(sem->slots - unfair_reader_slots) / UNFAIR_REGION_SLOTS;
 }
 
 /* --- counted readers ----------------------------------------------------- */
@@ -127,81 +128,74 @@ void visible_readers_publish(struct unfair_rwsem *sem)
 
 /* --- biased readers ------------------------------------------------------ */
 
-/* Slot @i of those of @sem. */
-static struct biased_slot *biased_slot(const struct unfair_rwsem *sem, unsigned int i)
+static __always_inline struct biased_slot *biased_slot(const struct unfair_rwsem *sem,
+						       unsigned int i)
 {
 	return &biased_slots[region_of(sem) % BIASED_REGIONS][i % UNFAIR_REGION_SLOTS];
 }
 
-static unsigned long biased_value(const struct unfair_rwsem *sem)
+static __always_inline unsigned long biased_value(const struct unfair_rwsem *sem)
 {
 	return (unsigned long)sem | SLOT_BIASED;
 }
 
-static bool is_of(unsigned long v, const struct unfair_rwsem *sem)
+static bool is_slot_of(unsigned long v, const struct unfair_rwsem *sem)
 {
 	return (v & ~SLOT_BIASED) == (unsigned long)sem;
 }
 
-/* One of the slots that the caller may claim: pids that are neighbours get distinct ones. */
-static struct biased_slot *biased_probe(const struct unfair_rwsem *sem, unsigned int probe)
+static __always_inline bool claim_slot(const struct unfair_rwsem *sem, struct biased_slot *s)
 {
-	return biased_slot(sem, current->pid + probe);
+	/* B: a full barrier between the claim and the look at the word */
+	return !READ_ONCE(s->sem) && !cmpxchg(&s->sem, 0UL, biased_value(sem));
 }
 
-/* Claims a slot; NULL if those of the caller are taken. */
-static struct biased_slot *claim_biased_slot(const struct unfair_rwsem *sem)
+/*
+ * Called if BIAS was cleared while the caller claimed @s. Returns true if a writer has converted
+ * the slot: the word counts the caller, which holds the lock. Otherwise it frees the slot.
+ */
+static bool is_converted(const struct unfair_rwsem *sem, struct biased_slot *s)
 {
-	unsigned int i;
-
-	for (i = 0; i < BIASED_PROBES; i++) {
-		struct biased_slot *s = biased_probe(sem, i);
-
-		/* B: a full barrier between the claim and the look at the word */
-		if (!READ_ONCE(s->sem) && !cmpxchg(&s->sem, 0UL, biased_value(sem)))
-			return s;
-	}
-	return NULL;
-}
-
-/* The slot that the caller has claimed for @sem: a pid is stored by its own task only. */
-static struct biased_slot *own_biased_slot(const struct unfair_rwsem *sem)
-{
-	unsigned int i;
-
-	for (i = 0; i < BIASED_PROBES; i++) {
-		struct biased_slot *s = biased_probe(sem, i);
-
-		if (READ_ONCE(s->pid) == current->pid && is_of(READ_ONCE(s->sem), sem))
-			return s;
-	}
-	return NULL;
-}
-
-/* Returns whether the caller holds the lock. If not, BIAS is gone, or no slot is free. */
-static bool read_biased(struct unfair_rwsem *sem)
-{
-	struct biased_slot *s = claim_biased_slot(sem);
 	unsigned long v = biased_value(sem);
 
-	if (!s)
-		return false;
+	return !try_cmpxchg(&s->sem, &v, 0UL);
+}
+
+/*
+ * Stores @pid in @s, which the caller has claimed. Returns false, with the slot free again, if
+ * the lock is no longer biased.
+ */
+static __always_inline bool confirm_slot(const struct unfair_rwsem *sem, struct biased_slot *s,
+					 unsigned int pid)
+{
 	/*
-	 * B: pairs with C: either the reader sees here that BIAS is gone, or the writer
+	 * B: pairs with C: either the reader sees here that BIAS is clear, or the writer
 	 * that cleared it sees the slot. This read is also the lock's ACQUIRE: since the
-	 * first look a writer may have come and gone, and BIAS be set anew.
+	 * first read, a writer may have held the lock, and a reader may have set BIAS again.
 	 */
-	if (unlikely(!is_biased(atomic_long_read_acquire(&sem->word)))) {
-		if (try_cmpxchg(&s->sem, &v, 0UL))
-			return false;
-		/* B: a writer has converted the slot: the caller is counted, and holds it */
-		smp_acquire__after_ctrl_dep();
-	}
-	WRITE_ONCE(s->pid, current->pid);
+	if (unlikely(!is_biased(atomic_long_read(&sem->word))) && !is_converted(sem, s))
+		return false;
+	/* B: also if a writer has converted the slot */
+	smp_acquire__after_ctrl_dep();
+	WRITE_ONCE(s->pid, pid);
 	return true;
 }
 
-/* A reader that overlapped with others. */
+/* The slot that the caller has claimed for @sem. Only the task itself stores its pid. */
+static struct biased_slot *own_biased_slot(const struct unfair_rwsem *sem, unsigned int pid)
+{
+	unsigned int i;
+
+	for (i = 0; i < BIASED_PROBES; i++) {
+		struct biased_slot *s = biased_slot(sem, pid + i);
+
+		if (READ_ONCE(s->pid) == pid && is_slot_of(READ_ONCE(s->sem), sem))
+			return s;
+	}
+	return NULL;
+}
+
+/* Called by a counted reader that overlaps others. */
 static void consider_bias(struct unfair_rwsem *sem, long word)
 {
 	u8 wait = READ_ONCE(sem->bias_wait);
@@ -216,26 +210,23 @@ static void consider_bias(struct unfair_rwsem *sem, long word)
 		count_event(sem, EV_BIASED);
 }
 
-/**
- * __unfair_read_contended() - read lock where the word is not 0, or the slot not free
- * @sem: the semaphore
- *
- * Context: preemption disabled.
- * Return: true with the semaphore held; false if a writer holds it or waits.
- */
-bool __unfair_read_contended(struct unfair_rwsem *sem)
+/* Called if the lock is not biased, or the first biased slot of the caller is in use. */
+static noinline bool read_contended(struct unfair_rwsem *sem, unsigned int pid)
 {
 	long word = atomic_long_read(&sem->word);
+	unsigned int i;
 
-	if (is_biased(word)) {
-		if (likely(read_biased(sem)))
+	for (i = 1; is_biased(word) && i < BIASED_PROBES; i++) {
+		struct biased_slot *s = biased_slot(sem, pid + i);
+
+		if (claim_slot(sem, s) && confirm_slot(sem, s, pid))
 			return true;
 		word = atomic_long_read(&sem->word);
 	}
 	for (;;) {
 		if (word & (UNFAIR_RWSEM_WRITER | UNFAIR_RWSEM_WWAIT))
 			return false;
-		/* with BIAS, too, where no slot is free */
+		/* also with BIAS, if no biased slot is free */
 		if (atomic_long_try_cmpxchg_acquire(&sem->word, &word,
 						    word + UNFAIR_RWSEM_READER))
 			break;
@@ -245,53 +236,84 @@ bool __unfair_read_contended(struct unfair_rwsem *sem)
 		consider_bias(sem, word);
 	return true;
 }
-EXPORT_SYMBOL_FSCOMMIT(__unfair_read_contended);
-
-/*
- * Releases the caller's biased slot. Returns true if that was the release of the lock;
- * false if the caller is counted in the word.
- */
-static bool release_biased(struct unfair_rwsem *sem)
-{
-	struct biased_slot *s = own_biased_slot(sem);
-	unsigned long v = biased_value(sem);
-
-	if (!s)
-		return false;
-	/* whoever claims the slot next must not find this pid */
-	WRITE_ONCE(s->pid, 0);
-	/* not only by the value: a revocation may come between the look and the exchange */
-	if (likely(READ_ONCE(s->sem) == v && try_cmpxchg_release(&s->sem, &v, 0UL)))
-		return true;
-	/*
-	 * H: the slot is converted, and the word counts the caller. Pairs with the order in
-	 * which a revocation counts, then converts: the word read after this has the count.
-	 */
-	smp_acquire__after_ctrl_dep();
-	/* A: after the pid */
-	smp_store_release(&s->sem, 0UL);
-	return false;
-}
 
 /**
- * __unfair_up_read_elsewhere() - read unlock where the first slot is not the caller's
+ * __unfair_read_contended() - acquire for reading if the word or the first slot is not 0
  * @sem: the semaphore
+ * @pid: of the caller
  *
- * Context: preemption disabled; enables it.
+ * Context: preemption disabled.
+ * Return: true with the semaphore held; false if a writer holds it or waits for it.
  */
-void __unfair_up_read_elsewhere(struct unfair_rwsem *sem)
+bool __unfair_read_contended(struct unfair_rwsem *sem, unsigned int pid)
 {
-	pid_t pid = current->pid;
+	struct biased_slot *s = biased_slot(sem, pid);
+
+	/* tasks with neighbouring pids start at different slots */
+	if (unlikely(!is_biased(atomic_long_read(&sem->word)) || !claim_slot(sem, s)))
+		return read_contended(sem, pid);
+	return confirm_slot(sem, s, pid) || read_contended(sem, pid);
+}
+EXPORT_SYMBOL_FSCOMMIT(__unfair_read_contended);
+
+/* Releases for reading if a revocation has converted the caller's slot. Enables preemption. */
+static void up_read_converted(struct unfair_rwsem *sem, struct biased_slot *s)
+{
+	/*
+	 * H: the slot is converted, so the word counts the caller. Pairs with the order of a
+	 * revocation, count before conversion: the next read of the word sees the count.
+	 */
+	smp_acquire__after_ctrl_dep();
+	/* A: after the pid is cleared */
+	smp_store_release(&s->sem, 0UL);
+	__unfair_up_read_counted(sem);
+}
+
+/* Releases the caller's biased slot @s. Enables preemption. */
+static __always_inline void up_read_biased(struct unfair_rwsem *sem, struct biased_slot *s)
+{
+	unsigned long v = biased_value(sem);
+
+	/* the next task that claims the slot must not find this pid */
+	WRITE_ONCE(s->pid, 0);
+	/* a revocation may convert the slot between the read and the exchange */
+	if (likely(READ_ONCE(s->sem) == v && try_cmpxchg_release(&s->sem, &v, 0UL)))
+		preempt_enable();
+	else
+		up_read_converted(sem, s);
+}
+
+/* Called if the first biased slot is not the caller's. Enables preemption. */
+static noinline void up_read_elsewhere(struct unfair_rwsem *sem, unsigned int pid)
+{
+	struct biased_slot *s = own_biased_slot(sem, pid);
 	unsigned long *slot;
 
-	if (likely(release_biased(sem))) {
-		preempt_enable();
+	if (s) {
+		up_read_biased(sem, s);
 		return;
 	}
 	slot = find_slot(sem, pid, __unfair_reader_id(sem, pid));
 	if (slot)
 		WRITE_ONCE(*slot, 0);
 	__unfair_up_read_counted(sem);
+}
+
+/**
+ * __unfair_up_read_elsewhere() - release for reading if the first slot is not the caller's
+ * @sem: the semaphore
+ * @pid: of the caller
+ *
+ * Context: preemption disabled; enables it.
+ */
+void __unfair_up_read_elsewhere(struct unfair_rwsem *sem, unsigned int pid)
+{
+	struct biased_slot *s = biased_slot(sem, pid);
+
+	if (likely(READ_ONCE(s->pid) == pid && is_slot_of(READ_ONCE(s->sem), sem)))
+		up_read_biased(sem, s);
+	else
+		up_read_elsewhere(sem, pid);
 }
 EXPORT_SYMBOL_FSCOMMIT(__unfair_up_read_elsewhere);
 
@@ -428,7 +450,7 @@ unsigned int __unfair_biased_readers(const struct unfair_rwsem *sem)
 
 	BUILD_BUG_ON(BIT(UNFAIR_PID_BITS) < PID_MAX_LIMIT);
 	for (i = 0; i < UNFAIR_REGION_SLOTS; i++)
-		nr += is_of(READ_ONCE(biased_slot(sem, i)->sem), sem);
+		nr += is_slot_of(READ_ONCE(biased_slot(sem, i)->sem), sem);
 	return nr;
 }
 EXPORT_SYMBOL_FSCOMMIT(__unfair_biased_readers);

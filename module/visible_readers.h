@@ -39,7 +39,7 @@ static inline unsigned long *visible_readers_region(const struct unfair_rwsem *s
 	return unfair_reader_slots + hash_ptr(sem, ilog2(UNFAIR_REGIONS)) * UNFAIR_REGION_SLOTS;
 }
 
-static inline bool is_biased(long word)
+static __always_inline bool is_biased(long word)
 {
 	return word & UNFAIR_RWSEM_BIAS && !(word & UNFAIR_RWSEM_WRITER);
 }

@@ -233,9 +233,9 @@ do {									\
 /* Slow paths; @timeout in jiffies, @state of the sleeping task. */
 int __unfair_down_slow(struct unfair_rwsem *sem, bool write, unsigned int state, long timeout);
 bool __unfair_down_write_trylock_slow(struct unfair_rwsem *sem);
-bool __unfair_read_contended(struct unfair_rwsem *sem);
+bool __unfair_read_contended(struct unfair_rwsem *sem, unsigned int pid);
 void __unfair_up_read_counted(struct unfair_rwsem *sem);
-void __unfair_up_read_elsewhere(struct unfair_rwsem *sem);
+void __unfair_up_read_elsewhere(struct unfair_rwsem *sem, unsigned int pid);
 unsigned int __unfair_biased_readers(const struct unfair_rwsem *sem);
 void __unfair_up_write_slow(struct unfair_rwsem *sem);
 
@@ -286,7 +286,7 @@ static __always_inline bool __unfair_read_fast(struct unfair_rwsem *sem)
 		   atomic_long_try_cmpxchg_acquire(&sem->word, &word, UNFAIR_RWSEM_READER)))
 		WRITE_ONCE(*slot, __unfair_reader_id(sem, pid));
 	else
-		taken = __unfair_read_contended(sem);
+		taken = __unfair_read_contended(sem, pid);
 	preempt_enable();
 	return taken;
 }
@@ -452,7 +452,7 @@ static inline void unfair_up_read(struct unfair_rwsem *sem)
 	 * slots, which are exact, come first. data_race: see __unfair_read_fast().
 	 */
 	if (BITS_PER_LONG == 32 || unlikely(data_race(*slot) != __unfair_reader_id(sem, pid))) {
-		__unfair_up_read_elsewhere(sem);	/* enables preemption */
+		__unfair_up_read_elsewhere(sem, pid);	/* enables preemption */
 		return;
 	}
 	WRITE_ONCE(*slot, 0);
