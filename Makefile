@@ -3,7 +3,7 @@
 
 KDIR ?= /lib/modules/$(shell uname -r)/build
 H := selftests/harness
-PORTS := $(patsubst selftests/filesystems/%/options,%,$(wildcard selftests/filesystems/*/options))
+PORTS := $(patsubst ports/%/options,%,$(wildcard ports/*/options))
 
 # where `make install-headers` puts things; DESTDIR= goes before it
 PREFIX ?= /usr/local
@@ -32,7 +32,7 @@ help:
 	@echo 'For filesystems'
 	@echo '  make FS KERNEL=K      that kernel'"'"'s own driver on fscommit, by semantic patch; FS is one'
 	@echo '                        of: $(PORTS); or with KSRC= and KDIR= for a source and a'
-	@echo '                        build folder of yours; selftests/filesystems/port.sh FS'
+	@echo '                        build folder of yours; ports/port.sh FS'
 	@echo '                        lists the options'
 	@echo '  make crash-FS         f2fs, btrfs: crashes at POINTS=100 of a workload, nothing is lost'
 	@echo '  make stress-FS        fio, fsx, stress-ng, freeze, remount, shutdown on KERNEL=uml-debug'
@@ -178,7 +178,7 @@ kernels:
 
 # a folder with patches each: the variables of the command line are the options
 $(PORTS):
-	@selftests/filesystems/port.sh $@ $(MAKEOVERRIDES)
+	@ports/port.sh $@ $(MAKEOVERRIDES)
 
 clean:
 	@find module selftests/test_modules . -maxdepth 1 \( -name '*.o' -o -name '*.ko' -o -name '*.mod' \

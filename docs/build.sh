@@ -18,7 +18,7 @@ mkdir -p "$out"
 /usr/bin/python3 -m sphinx -q -W --keep-going -b html -d "$out/.doctrees" "$docs" "$out" ||
 	die "the documents give warnings"
 mandoc=$(command -v mandoc) || mandoc=
-for page in "$docs"/*.[1-8]; do
+for page in "$TOP"/tools/*.[1-8]; do
 	[ -z "$mandoc" ] || "$mandoc" -T html -O style=_static/alabaster.css "$page" \
 		>"$out/$(basename "$page").html"
 done

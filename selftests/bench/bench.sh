@@ -204,8 +204,8 @@ run()
 	mkdir -p "$CACHE/build/bench" "$LOGS"
 	[ $# -eq 1 ] || rm -rf "$out"
 	mkdir -p "$out"
-	for p in ckptlat lockbench csumbench diffbench sharebench reusebench fsyncbench; do
-		gcc -O2 -Wall -Wextra -static -pthread -o "$CACHE/build/bench/$p" "$bench/$p.c"
+	for p in "$TOP"/tools/ckptlat "$bench"/{lockbench,csumbench,diffbench,sharebench,reusebench,fsyncbench}; do
+		gcc -O2 -Wall -Wextra -static -pthread -o "$CACHE/build/bench/${p##*/}" "$p.c"
 	done
 	say "several guests, one after the other; leave the machine alone meanwhile"
 	for p in "$@"; do

@@ -70,7 +70,7 @@ run()
 		[ -n "$options" ] || die "VARIANTS: no variant '$name' of btrfs; there are:" \
 			"$(variants | cut -d' ' -f1 | tr '\n' ' ')"
 		# shellcheck disable=SC2086 # words
-		ko=$("$TOP/selftests/filesystems/port.sh" btrfs "$kernel" $options) || exit 1
+		ko=$("$TOP/ports/port.sh" btrfs "$kernel" $options) || exit 1
 		strip -g -o "$modules/btrfs-$name.ko" "$ko"
 	done
 	for name in $(modinfo -F depends "$modules"/*.ko | tr , '\n' | sort -u); do

@@ -110,7 +110,7 @@ f2fs()
 		[ -n "$options" ] || die "VARIANTS: no variant '$name' of f2fs; there are: $(f2fs_variants |
 			cut -d' ' -f1 | tr '\n' ' ')"
 		# shellcheck disable=SC2086 # words
-		ko=$("$TOP/selftests/filesystems/port.sh" f2fs "$kernel" ${options//,/ }) || exit 1
+		ko=$("$TOP/ports/port.sh" f2fs "$kernel" ${options//,/ }) || exit 1
 		strip -g -o "$modules/f2fs-$name.ko" "$ko"
 	done
 	for name in $(modinfo -F depends "$modules"/*.ko | tr , '\n' | sort -u); do
@@ -118,7 +118,7 @@ f2fs()
 	done
 	# and what it asks for by name when it is mounted
 	# shellcheck source=/dev/null
-	for name in $(. "$TOP/selftests/filesystems/f2fs/options" && echo "${kmods[@]}"); do
+	for name in $(. "$TOP/ports/f2fs/options" && echo "${kmods[@]}"); do
 		kmods+=(--kmod "$name")
 	done
 	if [ "${TRACE:-0}" != 0 ]; then

@@ -43,7 +43,7 @@ prepare_drivers()
 	mkdir -p "$folder"
 	for d in "$@"; do
 		# shellcheck disable=SC2046 # a word for each option
-		ko=$("$FILESYSTEMS/port.sh" "$fs" "$kernel" \
+		ko=$("$TOP/ports/port.sh" "$fs" "$kernel" \
 			$([ "$d" = default ] || printf '%s\n' "${d//,/ }")) || exit 1
 		cp "$ko" "$folder/$(driver_file "$d").ko"
 		if [ -e "${ko%/*}/fscommit.ko" ]; then
@@ -57,7 +57,7 @@ prepare_drivers()
 		done
 	done
 	# shellcheck source=/dev/null
-	. "$FILESYSTEMS/$fs/options"
+	. "$TOP/ports/$fs/options"
 	need_packages "${packages[@]}"
 	for dep in "${tools[@]}"; do
 		boot+=(--with "$dep")

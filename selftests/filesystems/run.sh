@@ -13,7 +13,7 @@
 
 . "$(dirname "$0")/../harness/lib.sh"
 . "$HARNESS/results.sh"
-FSDIR=$TOP/selftests/filesystems
+FSDIR=$TOP/selftests/filesystems PORTS=$TOP/ports
 
 # fs_programs: static, in the cache; prints their folder
 fs_programs()
@@ -33,9 +33,9 @@ smoke()
 	local module=$1 packages=() tools=() kmods=() extras=() disk=512M
 	shift 2
 	# shellcheck source=/dev/null
-	. "$FSDIR/$fs/options"
+	. "$PORTS/$fs/options"
 	need_packages "${packages[@]}"
-	if ! ko=$("$FSDIR/port.sh" "$fs" "$kernel" "$@"); then
+	if ! ko=$("$PORTS/port.sh" "$fs" "$kernel" "$@"); then
 		result "$kernel" "$fs-build" FAIL $((SECONDS - start))
 		return
 	fi
@@ -80,11 +80,11 @@ sites_of()
 sites()
 {
 	local source ko
-	sites_of port_sites "$FSDIR/sites_test.sh"
+	sites_of port_sites "$PORTS/sites_test.sh"
 	source=$("$HARNESS/kernel.sh" source 7.3) || exit 1
 	# a port that cannot be built has failed this, too
-	ko=$("$FSDIR/port.sh" btrfs uml LOCKS=eb COMMIT_ROOT=1) || ko=none/btrfs.ko
-	sites_of btrfs_sites "$FSDIR/btrfs/sites_test.sh" "$source/fs/btrfs" "$(dirname "$ko")/src"
+	ko=$("$PORTS/port.sh" btrfs uml LOCKS=eb COMMIT_ROOT=1) || ko=none/btrfs.ko
+	sites_of btrfs_sites "$PORTS/btrfs/sites_test.sh" "$source/fs/btrfs" "$(dirname "$ko")/src"
 }
 
 case ${1:-} in

@@ -13,7 +13,7 @@ say "fscommit demo: Linux $kernel in a virtual machine with two CPUs"
 need_packages gcc make libc6-dev
 tree=$("$HARNESS/stage.sh" "$kernel")
 mkdir -p "$CACHE/build"
-gcc -O2 -static -o "$CACHE/build/ckptlat" "$TOP/selftests/bench/ckptlat.c"
+gcc -O2 -static -o "$CACHE/build/ckptlat" "$TOP/tools/ckptlat.c"
 
 mkdir -p "$out"
 common='-r 2 -D 1.4s --busy=4 --threads=8'

@@ -43,7 +43,7 @@ tree_files()
 	(cd "$TREE" && find . \( -name .git -o -path ./out -o -path ./docs/_build -o -name __pycache__ \) \
 		-prune -o -type f ! -name '*.mod.c' ! -name '.*.cmd' ! -name COPYING \
 		! -name 'Module.symvers' ! -name modules.order ! -name '*.[oa]' ! -name '*.ko' \
-		! -name '*.mod' ! -path ./selftests/bench/ckptlat -printf '%P\n' | sort)
+		! -name '*.mod' ! -path ./tools/ckptlat -printf '%P\n' | sort)
 }
 
 c_files() { tree_files | grep -E '\.[ch]$'; }
@@ -78,7 +78,7 @@ lint_checkpatch()
 	# it leaves a file where it is started
 	rm -rf "$tmp"
 	mkdir "$tmp"
-	ln -s "$TREE"/{docs,module,selftests} "$tmp/"
+	ln -s "$TREE"/{docs,module,ports,selftests,tools} "$tmp/"
 	(cd "$TREE" && c_files | xargs -r -d '\n' sha256sum) >"$tmp/sums"
 	while read -r sum file; do
 		if [ -n "${FRESH:-}" ] || [ ! -e "$known/$sum-${file//\//_}" ]; then

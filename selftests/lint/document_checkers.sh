@@ -32,16 +32,16 @@ lint_man()
 {
 	local d=$CACHE/lint/programs page name p
 	mkdir -p "$d"
-	for page in "$TREE"/docs/*.[1-8]; do
+	for page in "$TREE"/tools/*.[1-8]; do
 		name=$(basename "$page")
 		# which other manuals there are is this machine's
 		mandoc -T lint -W all "$page" 2>/dev/null | sed -E "s|^mandoc: $TREE/||" |
 			{ grep -v 'STYLE: referenced manual not found:' || true; }
-		gcc -O0 -w -static -o "$d/${name%.*}" "$TREE/selftests/bench/${name%.*}.c" || return 1
-		"$d/${name%.*}" --help >"$d/help" || echo "docs/$name:1: --help fails"
+		gcc -O0 -w -static -o "$d/${name%.*}" "$TREE/tools/${name%.*}.c" || return 1
+		"$d/${name%.*}" --help >"$d/help" || echo "tools/$name:1: --help fails"
 		mandoc -T ascii "$page" | col -bx | grep -E '^     -' >"$d/tags"
 		diff <(grep -E "^ +-" "$d/help" | options_in -) <(options_in "$d/tags") |
-			sed -nE "s|^< |docs/$name:1: not in it: |p;s|^> |docs/$name:1: not in --help: |p"
+			sed -nE "s|^< |tools/$name:1: not in it: |p;s|^> |tools/$name:1: not in --help: |p"
 	done
 	for p in "$TREE"/selftests/bench/*.c; do
 		name=$(basename "$p" .c)

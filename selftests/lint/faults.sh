@@ -47,10 +47,10 @@ heeds_exceptions()
 		house module/*.c a.reason.*x needed here
 		house user never.said not needed
 	END
-	printf '%s\n' 'module/main.c:1: a reason for x' 'selftests/bench/ckptlat.c:1: a reason for x' \
+	printf '%s\n' 'module/main.c:1: a reason for x' 'selftests/bench/lockbench.c:1: a reason for x' \
 		>"$out/findings"
 	n=$(LINT=$out heed house "$out/findings" | tee "$out/left" | wc -l)
-	[ "$n" -eq 2 ] && grep -q '^selftests/bench/ckptlat.c:1: a reason' "$out/left" &&
+	[ "$n" -eq 2 ] && grep -q '^selftests/bench/lockbench.c:1: a reason' "$out/left" &&
 		grep -q 'exceptions:3: nothing needs it' "$out/left" && verdict=ok
 	[ "$verdict" = ok ] || bad=1
 	counted exceptions "$verdict" 0
@@ -128,7 +128,7 @@ faults()
 
 		    share_gate_planted(1);
 	END
-	fault man docs/ckptlat.8 'not in --help: --planted' <<-'END'
+	fault man tools/ckptlat.8 'not in --help: --planted' <<-'END'
 		.Bl -tag -width Ds
 		.It Fl \-planted
 		is not there.

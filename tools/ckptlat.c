@@ -31,12 +31,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../test_modules/fscommit_test.h"
-#include "stats.h"
+#include "../selftests/test_modules/fscommit_test.h"
+#include "../selftests/bench/stats.h"
 
 #define PROGRAM "ckptlat"
-#include "options.h"
-#include "json.h"
+#include "../selftests/bench/options.h"
+#include "../selftests/bench/json.h"
 
 #define EXIT_THRESHOLD	2	/* as cyclictest and rtla: a latency was too long */
 #define MAX_READERS	256

@@ -6,10 +6,10 @@
 # Seen failing: with `converted` that always succeeds, 2 to 6 and 8 fail; without the
 # comparison of places, 5; without the removal of comments, 1 and 5.
 
-. "$(dirname "$0")/../harness/lib.sh"
-FSDIR=$TOP/selftests/filesystems
+. "$(dirname "$0")/../selftests/harness/lib.sh"
+FSDIR=$TOP/ports
 . "$FSDIR/sites.sh"
-. "$FSDIR/tap.sh"
+. "$TOP/selftests/filesystems/tap.sh"
 
 work=$(mktemp -d "${TMPDIR:-/tmp}/fscommit-sites.XXXXXX")
 trap 'rm -rf "$work"' EXIT

@@ -38,8 +38,8 @@
 #   checks    functions to call with two folders, the source before and after the
 #             patches, or such commands with their first arguments; see sites.sh
 
-. "$(dirname "$0")/../harness/lib.sh"
-FSDIR=$TOP/selftests/filesystems
+. "$(dirname "$0")/../selftests/harness/lib.sh"
+FSDIR=$TOP/ports
 . "$FSDIR/sites.sh"
 # make's own variables are not for the kernel's build
 unset MAKEFLAGS MFLAGS MAKELEVEL

@@ -5,10 +5,10 @@
 #
 #   sites_test.sh ORIGINAL PATCHED      folders with fs/btrfs, LOCKS=eb COMMIT_ROOT=1
 
-. "$(dirname "$0")/../../harness/lib.sh"
-. "$TOP/selftests/filesystems/sites.sh"
+. "$(dirname "$0")/../../selftests/harness/lib.sh"
+. "$TOP/ports/sites.sh"
 . "$TOP/selftests/filesystems/tap.sh"
-. "$TOP/selftests/filesystems/btrfs/options"
+. "$TOP/ports/btrfs/options"
 
 original=${1:?folder} patched=${2:?folder}
 work=$(mktemp -d "${TMPDIR:-/tmp}/fscommit-btrfs-sites.XXXXXX")
