@@ -112,7 +112,7 @@ coverage:
 	@selftests/coverage/coverage.sh $(if $(HTML),--html)
 
 fuzz:
-	@selftests/fuzz/fuzz.sh $(or $(DURATION),600)
+	@selftests/robust/fuzz/fuzz.sh $(or $(DURATION),600)
 
 torture:
 	@$(H)/torture.sh $(or $(KERNEL),uml-debug) $(or $(DURATION),600) $(TORTURE_ARGS)
@@ -121,7 +121,7 @@ test-debug:
 	@DURATION=$(or $(DURATION),600) $(H)/run.sh $(or $(KERNEL),x86-debug x86-kcsan x86-rt-debug)
 
 test-faults:
-	@selftests/faults/run.sh all $(KERNEL)
+	@selftests/robust/run.sh all $(KERNEL)
 
 test-scale:
 	@selftests/scale/run.sh $(GUEST)
@@ -145,12 +145,12 @@ test-package:
 	@selftests/packaging/run.sh all
 
 test-meta:
-	@selftests/meta/run.sh all
+	@selftests/mutants/run.sh all
 
 test-points:
-	@selftests/meta/one_line.sh torture $(or $(DURATION),120)
-	@selftests/meta/one_line.sh tests
-	@selftests/meta/one_line.sh $(or $(FUNCTION),named)
+	@selftests/mutants/one_line.sh torture $(or $(DURATION),120)
+	@selftests/mutants/one_line.sh tests
+	@selftests/mutants/one_line.sh $(or $(FUNCTION),named)
 
 verify:
 	@selftests/models/run.sh all
@@ -181,7 +181,7 @@ $(PORTS):
 	@ports/port.sh $@ $(MAKEOVERRIDES)
 
 clean:
-	@find module selftests/test_modules . -maxdepth 1 \( -name '*.o' -o -name '*.ko' -o -name '*.mod' \
+	@find module selftests ports . -maxdepth 3 \( -name '*.o' -o -name '*.ko' -o -name '*.mod' \
 		-o -name '*.mod.c' -o -name '.*.cmd' -o -name 'modules.order' -o -name 'Module.symvers' \
 		-o -name '.module-common*' \) -delete
 	@rm -rf out docs/_build

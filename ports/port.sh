@@ -206,7 +206,7 @@ build_driver()
 	fi
 	if [ ${#patches[@]} -gt 0 ] && [ -z "$alone" ]; then
 		tree=$(product) || exit 1
-		cp "$TOP/selftests/test_modules/import_fscommit.h" "$FSDIR/import_fscommit.c" "$tmp/src/"
+		cp "$TOP/selftests/lib/import_fscommit.h" "$FSDIR/import_fscommit.c" "$tmp/src/"
 		echo "$module-y += import_fscommit.o" >>"$tmp/src/Makefile"
 		for c in "${files[@]}"; do
 			cp "$FSDIR/$fs/$c" "$tmp/src/"

@@ -31,12 +31,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../selftests/test_modules/fscommit_test.h"
-#include "../selftests/bench/stats.h"
+#include "../selftests/unfair_rwsem/module/fscommit_test.h"
+#include "../selftests/lib/stats.h"
 
 #define PROGRAM "ckptlat"
-#include "../selftests/bench/options.h"
-#include "../selftests/bench/json.h"
+#include "../selftests/lib/options.h"
+#include "../selftests/lib/json.h"
 
 #define EXIT_THRESHOLD	2	/* as cyclictest and rtla: a latency was too long */
 #define MAX_READERS	256

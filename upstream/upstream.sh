@@ -84,7 +84,7 @@ fill()
 {
 	local d=$1 f p s
 	mkdir -p "$d"/{include/linux,lib/fscommit/tests} "$d/Documentation/core-api/fscommit" \
-		"$d/tools/testing/selftests/fscommit/test_modules"
+		"$d/tools/testing/selftests/fscommit/lib"
 	for f in $HEADERS; do
 		put_source "$TOP/module/include/linux/$f.h" "$d/include/linux/$f.h"
 	done
@@ -104,23 +104,27 @@ fill()
 		echo "obj-\$(CONFIG_FSCOMMIT_TEST) += tests/"
 	} >"$d/lib/fscommit/Makefile"
 
-	for f in "$TOP"/selftests/test_modules/*.[ch]; do
-		put_source "$f" "$d/lib/fscommit/tests/$(basename "$f")"
+	(cd "$TOP/selftests" &&
+		ls lib/{cow_,test_device,import_,contract}*.[ch] ./*/module/*.[ch]) |
+	while read -r f; do
+		mkdir -p "$d/lib/fscommit/tests/$(dirname "$f")"
+		put_source "$TOP/selftests/$f" "$d/lib/fscommit/tests/$f"
 	done
 	# shellcheck disable=SC2016 # for make
-	sed -E -e 's/^# Test modules\..*/# Test modules, for tools\/testing\/selftests\/fscommit./' \
-		-e 's/^obj-m := /obj-$(CONFIG_FSCOMMIT_TEST) += /' -e '/^ccflags-y/d' \
-		"$TOP/selftests/test_modules/Kbuild" >"$d/lib/fscommit/tests/Makefile"
+	sed -E -e 's,^# The test modules\..*,# For tools/testing/selftests/fscommit.,' \
+		-e 's/^obj-m := /obj-$(CONFIG_FSCOMMIT_TEST) += /' -e '/^ccflags-y :=/d' \
+		"$TOP/selftests/Kbuild" >"$d/lib/fscommit/tests/Makefile"
 
 	p=$d/tools/testing/selftests/fscommit
 	for s in $SUITES; do
-		mkdir -p "$p/$s"
-		cp "$TOP/selftests/$s"/*.[ch] "$p/$s/"
+		mkdir -p "$p/$s/module"
+		cp "$TOP/selftests/$s"/*.c "$p/$s/"
+		cp "$TOP/selftests/$s"/module/*_test.h "$p/$s/module/"
 	done
 	# built from the product's source, in this tree only
 	rm -f "$p"/*/*_fuzz.c
-	cp "$TOP"/selftests/*.h "$p/"
-	cp "$TOP"/selftests/test_modules/*_test.h "$p/test_modules/"
+	cp "$TOP"/selftests/lib/{common,counters,kernel_log,load,put,scale}.h "$p/lib/"
+	cp "$TOP"/selftests/unfair_rwsem/module/fscommit_test.h "$p/unfair_rwsem/module/"
 	cp "$HERE/selftests.mk" "$p/Makefile"
 	cp "$HERE/load.sh" "$p/load.sh"
 	printf '%s\n' CONFIG_FSCOMMIT=m CONFIG_FSCOMMIT_TEST=m CONFIG_DEBUG_FS=y CONFIG_CGROUPS=y \

@@ -75,7 +75,7 @@ boot()
 	step "$name: $(grep -c '^test' "$CACHE/build/bench-$name.plan") programs in the guest" \
 		"$usually" "$LOGS/bench-$name.log" boot_and_follow "$dir" --timeout "$limit" "$@" \
 		"$kernel" "$CACHE/build/bench-$name.plan" "$tree/module/fscommit.ko" \
-		"$tree"/selftests/test_modules/*_test.ko "$CACHE"/build/bench/* ||
+		"$tree"/selftests/*_test.ko "$CACHE"/build/bench/* ||
 		die "$name: $(cat "$dir/verdict" 2>/dev/null || echo 'the guest did not start'); see $dir"
 	# the text of each program, and whether it did well
 	awk -v dir="$dir" '
@@ -199,13 +199,17 @@ reuse()
 
 run()
 {
-	local p files=()
+	local p files=() devices=()
 	need_packages gcc make libc6-dev python3-matplotlib
 	mkdir -p "$CACHE/build/bench" "$LOGS"
 	[ $# -eq 1 ] || rm -rf "$out"
 	mkdir -p "$out"
-	for p in "$TOP"/tools/ckptlat "$bench"/{lockbench,csumbench,diffbench,sharebench,reusebench,fsyncbench}; do
-		gcc -O2 -Wall -Wextra -static -pthread -o "$CACHE/build/bench/${p##*/}" "$p.c"
+	for p in "$TOP"/selftests/*/module; do
+		devices+=("-I$p")
+	done
+	for p in "$TOP"/tools/ckptlat.c "$TOP"/selftests/*/bench/*.c; do
+		gcc -O2 -Wall -Wextra -static -pthread -I"$TOP/selftests/lib" "${devices[@]}" \
+			-o "$CACHE/build/bench/$(basename "$p" .c)" "$p"
 	done
 	say "several guests, one after the other; leave the machine alone meanwhile"
 	for p in "$@"; do

@@ -62,7 +62,8 @@ run()
 	need_packages btrfs-progs gcc libc6-dev kmod python3-matplotlib
 	rm -rf "$modules" "$out"
 	mkdir -p "$modules" "$out" "$CACHE/build/bench" "$LOGS"
-	gcc -O2 -Wall -Wextra -static -o "$CACHE/build/bench/syncbench" "$bench/syncbench.c"
+	gcc -O2 -Wall -Wextra -static -I"$TOP/selftests/lib" \
+		-o "$CACHE/build/bench/syncbench" "$TOP/selftests/filesystems/bench/syncbench.c"
 	names=${VARIANTS:-$(variants | cut -d' ' -f1)}
 	tree=$("$HARNESS/stage.sh" "$kernel")
 	for name in $names; do

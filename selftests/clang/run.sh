@@ -23,13 +23,10 @@ mkdir -p "$LOGS"
 # copy_to DIR: the sources
 copy_to()
 {
-	mkdir -p "$1/selftests"
 	rsync -a --no-times --checksum --delete --exclude '*.o' --exclude '*.ko' --exclude '*.mod*' \
 		--exclude '.*' --exclude Module.symvers --exclude modules.order \
 		"$TOP/module" "$TOP/Kbuild" "$1/"
-	rsync -a --no-times --checksum --delete --exclude '*.o' --exclude '*.ko' --exclude '*.mod*' \
-		--exclude '.*' --exclude Module.symvers --exclude modules.order \
-		"$TOP/selftests/test_modules" "$1/selftests/"
+	copy_test_modules "$1"
 }
 
 # get_clang NAME KERNEL [newest]: else the test NAME is skipped
@@ -53,12 +50,12 @@ build()
 	log=$LOGS/$name-$kernel-build.log
 	copy_to "$tree/src"
 	clang_config "$kernel" "$tree"
-	rm -f "$tree/src/selftests/test_modules/Module.symvers"
+	rm -f "$tree/src/selftests/Module.symvers"
 	: >"$log"
 	if ! step "$kernel: modules by clang $clang_version" "1 min" "$log" \
 			clang_build "$kernel" "$tree" "$tree/src" W=1 modules ||
 	   ! step "$kernel: test modules" "1-2 min" "$log" \
-			clang_build "$kernel" "$tree" "$tree/src/selftests/test_modules" W=1 \
+			clang_build "$kernel" "$tree" "$tree/src/selftests" W=1 \
 				KBUILD_EXTRA_SYMBOLS="$tree/src/Module.symvers" modules; then
 		result "$kernel" "$name-build" FAIL $((SECONDS - start))
 		return
@@ -96,7 +93,7 @@ build()
 	} >"$out.plan"
 	step "$kernel: tests in the guest" "10-60 s" "$out.log" "$HARNESS/boot.sh" --out "$out" \
 		--timeout 600 "$kernel" "$out.plan" "$tree/src/module/fscommit.ko" \
-		"$tree"/src/selftests/test_modules/*.ko "$programs/unfair_rwsem"/g* \
+		"$tree"/src/selftests/*.ko "$programs/unfair_rwsem"/g* \
 		"$programs/commit_root/commit_root" || true
 	# the guest's own verdict gets a name of its own, too
 	local i n=${#RESULTS[@]}

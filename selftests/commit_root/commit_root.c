@@ -25,10 +25,10 @@
 
 #include "kselftest_harness.h"
 
-#include "../put.h"
-#include "../scale.h"
-#include "../test_modules/commit_root_test.h"
-#include "../test_modules/fscommit_test.h"
+#include "put.h"
+#include "scale.h"
+#include "commit_root_test.h"
+#include "fscommit_test.h"
 
 #define EXTENTS		240
 #define PARAMETERS	"/sys/module/fscommit/parameters/"

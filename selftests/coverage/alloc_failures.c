@@ -23,11 +23,11 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "../load.h"
-#include "../put.h"
-#include "../test_modules/commit_root_test.h"
-#include "../test_modules/fscommit_test.h"
-#include "../test_modules/rcu_reuse_test.h"
+#include "load.h"
+#include "put.h"
+#include "commit_root_test.h"
+#include "fscommit_test.h"
+#include "rcu_reuse_test.h"
 #include "kselftest_harness.h"
 
 #define DEBUGFS		"/sys/kernel/debug/fscommit"

@@ -57,7 +57,7 @@ guest tests 1200 "${files[@]}" "$programs/coverage/alloc_failures"
 	awk '$2 == "uml" { print "test " $1 " 20 misuse " $1 }' "$HARNESS/expected"
 	echo "test collect 60 gcov_collect"
 } >"$out/misuse.plan"
-guest misuse 300 "$tree/module/fscommit.ko" "$tree"/selftests/test_modules/*_test.ko \
+guest misuse 300 "$tree/module/fscommit.ko" "$tree"/selftests/*_test.ko \
 	"$programs/unfair_rwsem/misuse"
 
 info=()

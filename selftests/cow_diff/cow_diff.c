@@ -18,8 +18,8 @@
 
 #include "kselftest_harness.h"
 
-#include "../scale.h"
-#include "../test_modules/cow_diff_test.h"
+#include "scale.h"
+#include "cow_diff_test.h"
 
 #define DEVICE		"/dev/cow_diff_test"
 #define INSTANCE	"/sys/kernel/tracing/instances/cow_diff"

@@ -24,7 +24,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../bench/options.h"
+#include "options.h"
 
 #define BLOCK		4096
 #define MAX_BLOCKS	24

@@ -21,7 +21,7 @@ fs_programs()
 	local out=$CACHE/build/fs-programs
 	need_packages gcc libc6-dev
 	mkdir -p "$out"
-	gcc -O2 -Wall -Wextra -static -o "$out/fsops.$$" "$FSDIR/fsops.c" || die "cannot build fsops"
+	gcc -O2 -Wall -Wextra -static -I"$TOP/selftests/lib" -o "$out/fsops.$$" "$FSDIR/fsops.c" || die "cannot build fsops"
 	mv "$out/fsops.$$" "$out/fsops"
 	printf '%s\n' "$out"
 }

@@ -29,7 +29,7 @@ EOF
 rm -f "$LOGS/demo.log"
 step "running the readers against the checkpoint writer" "45 s" "$LOGS/demo.log" \
 	"$HARNESS/boot.sh" --out "$out" --timeout 240 "$kernel" "$CACHE/build/demo.plan" \
-	"$tree/module/fscommit.ko" "$tree/selftests/test_modules/fscommit_test.ko" \
+	"$tree/module/fscommit.ko" "$tree/selftests/fscommit_test.ko" \
 	"$CACHE/build/ckptlat" || die "the demo failed; see $out"
 
 # table NAME: the table of one run, its histogram into a file

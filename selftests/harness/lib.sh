@@ -255,7 +255,7 @@ matrix_names() { awk '!/^#/ && NF && $7 != "-" { print $1 }' "$MATRIX"; }
 suite_modules()
 {
 	case $1 in
-	unfair_rwsem|faults) echo fscommit_test ;;
+	unfair_rwsem|robust) echo fscommit_test ;;
 	commit_root|share_gate|cow_diff) echo "cow_tree_test $1_test" ;;
 	*) echo "$1_test" ;;
 	esac
@@ -284,4 +284,15 @@ product_files()
 	for f in "$1"/module/*.[ch] "$1"/module/include/linux/*.h; do
 		[[ $f = *.mod.c ]] || printf '%s\n' "$f"
 	done
+}
+
+# copy_test_modules DIR: into DIR/selftests, whose Kbuild builds all of them
+copy_test_modules()
+{
+	mkdir -p "$1/selftests"
+	rsync -a --no-times --checksum --delete --exclude '*.o' --exclude '*.ko' --exclude '*.mod*' \
+		--exclude '.*' --exclude Module.symvers --exclude modules.order --exclude '*.a' \
+		--exclude '*.gcno' --include /Kbuild --include '/lib/***' --include '/*/' \
+		--include '/*/module/***' --exclude '*' --prune-empty-dirs \
+		"$TOP/selftests/" "$1/selftests/"
 }

@@ -65,7 +65,7 @@ torture_seconds()
 files_for_tests()
 {
 	local t
-	printf '%s\n' "$1"/module/fscommit.ko "$1"/selftests/test_modules/*.ko "$2"/unfair_rwsem/* \
+	printf '%s\n' "$1"/module/fscommit.ko "$1"/selftests/*.ko "$2"/unfair_rwsem/* \
 		"$HARNESS"/{torture_watch,kmemleak_check}
 	for t in $suites; do
 		echo "$2/$t/$t"
@@ -85,6 +85,6 @@ boot_misuse()
 		echo "test $name 20 misuse $name"
 	} >"$out.plan"
 	"$HARNESS/boot.sh" --out "$out" --timeout 120 --expect "$regex" "$kernel" "$out.plan" \
-		"$tree/module/fscommit.ko" "$tree"/selftests/test_modules/*_test.ko \
+		"$tree/module/fscommit.ko" "$tree"/selftests/*_test.ko \
 		"$6/unfair_rwsem/misuse" >"$out.log" 2>&1
 }

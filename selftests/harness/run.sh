@@ -126,7 +126,7 @@ run_meta()
 	say "tests of the tests"
 	while read -r name verdict seconds; do
 		result meta "$name" "$verdict" "$seconds"
-	done < <("$TOP/selftests/meta/run.sh" quick)
+	done < <("$TOP/selftests/mutants/run.sh" quick)
 }
 
 run_models()
@@ -210,7 +210,7 @@ fi
 in_lane emulated "run_kernels ${emulated[*]}"
 in_lane debug "run_kernels ${debug[*]}"
 in_lane native "run_kernels ${native[*]}" run_all_expected ${meta:+run_meta \
-	"run_part packaging 9" "run_part faults 5"}
+	"run_part packaging 9" "run_part robust 5"}
 wait
 for lane in "${lanes[@]}"; do
 	[ -e "$LOGS/lane-$lane" ] || { result any "$lane-lane" FAIL 0; continue; }

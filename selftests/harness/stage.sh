@@ -8,7 +8,7 @@
 # EDIT is a sed script for the product's files: a broken product, for the tests that
 # show that a test fails on one. One NAME for many edits, one after the other, saves the
 # building of what they have in common. With POINTS=1 the lock has random delays, see
-# selftests/meta/points. Prints the folder with the modules.
+# selftests/mutants/points. Prints the folder with the modules.
 
 . "$(dirname "$0")/lib.sh"
 
@@ -24,7 +24,7 @@ mkdir -p "$tree/selftests"
 # edit_product COPY: before the tree sees it, so that what is the same as before is not built anew
 edit_product()
 {
-	local f edited='' points=$TOP/selftests/meta/points
+	local f edited='' points=$TOP/selftests/mutants/points
 	if [ -n "$edit" ]; then
 		for f in $(product_files "$1"); do
 			sed -E -f "$edit" "$f" >"$f.edited"
@@ -66,19 +66,17 @@ stage()
 	rsync -a --no-times --checksum --delete --exclude '*.o' --exclude '*.ko' --exclude '*.mod*' --exclude '.*' \
 		--exclude Module.symvers --exclude modules.order --exclude '*.a' --exclude '*.gcno' \
 		"$from/module" "$from/Kbuild" "$tree/"
-	rsync -a --no-times --checksum --delete --exclude '*.o' --exclude '*.ko' --exclude '*.mod*' --exclude '.*' \
-		--exclude Module.symvers --exclude modules.order --exclude '*.a' --exclude '*.gcno' \
-		"$TOP/selftests/test_modules" "$tree/selftests/"
+	copy_test_modules "$tree"
 	# that kernel tells which lines of the module have run; kcov looks at the product alone
 	local profile=()
 	! grep -q '^CONFIG_GCOV_KERNEL=y' "$CACHE/kernels/$name/kdir/.config" || profile=(GCOV_PROFILE=y)
 	: >"$log"
 	# the versions of the product's symbols are looked up anew: no object depends on them
-	rm -f "$tree/selftests/test_modules/Module.symvers"
+	rm -f "$tree/selftests/Module.symvers"
 	export FSCOMMIT_BUILD_ROOT=$tree
 	if ! { "$HARNESS/kernel.sh" build "$name" "$tree" W=1 "${profile[@]}" \
 			${profile:+KCOV_INSTRUMENT=y} modules &&
-	       "$HARNESS/kernel.sh" build "$name" "$tree/selftests/test_modules" \
+	       "$HARNESS/kernel.sh" build "$name" "$tree/selftests" \
 			KBUILD_EXTRA_SYMBOLS="$tree/Module.symvers" W=1 "${profile[@]}" modules; } >>"$log" 2>&1; then
 		say "building for $name failed; the end of $log:"
 		grep -E 'error|warning|Error|\*\*\*' "$log" | head -n 20 >&2

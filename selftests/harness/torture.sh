@@ -25,7 +25,7 @@ unload fscommit
 EOF
 step "torture on $kernel" "$seconds s" "$out.log" \
 	"$HARNESS/boot.sh" --out "$out" --timeout $((seconds + 200)) "$kernel" "$out.plan" \
-	"$tree"/module/fscommit.ko "$tree"/selftests/test_modules/unfair_torture.ko \
+	"$tree"/module/fscommit.ko "$tree"/selftests/unfair_torture.ko \
 	"$HARNESS/torture_watch" || { cat "$out/verdict" >&2; die "see $out"; }
 sed -n 's/^TAP //p' "$out/result.txt"
 if grep -q '^DONE .* [1-9][0-9]* [0-9]*$' "$out/result.txt"; then

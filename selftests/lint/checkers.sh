@@ -111,7 +111,7 @@ lint_sparse()
 {
 	local sparse
 	sparse=$(sparse_program) || return 1
-	known sparse "$TREE/module" "$TREE/selftests/test_modules" "$("$sparse" --version)" \
+	known sparse "$TREE/module" "$TREE/selftests" "$("$sparse" --version)" \
 		"$(cksum <"$CACHE/kernels/uml/kdir/.config")" -- run_sparse "$sparse"
 }
 
@@ -128,18 +128,16 @@ run_sparse()
 	rsync -a --no-times --checksum --delete --exclude '*.o' --exclude '*.ko' --exclude '*.mod*' \
 		--exclude '.*' --exclude Module.symvers --exclude modules.order \
 		"$TREE/module" "$TREE/Kbuild" "$copy/"
-	rsync -a --no-times --checksum --delete --exclude '*.o' --exclude '*.ko' --exclude '*.mod*' \
-		--exclude '.*' --exclude Module.symvers --exclude modules.order \
-		"$TREE/selftests/test_modules" "$copy/selftests/"
+	TOP=$TREE copy_test_modules "$copy"
 	FSCOMMIT_BUILD_ROOT=$copy "$HARNESS/kernel.sh" build uml "$copy" \
 		C=2 CHECK="$sparse" "$goal" >"$log" 2>&1 || { tail -n 5 "$log"; return 1; }
 	[ -n "$ONLY" ] || FSCOMMIT_BUILD_ROOT=$copy "$HARNESS/kernel.sh" build uml \
-		"$copy/selftests/test_modules" KBUILD_EXTRA_SYMBOLS="$copy/Module.symvers" \
+		"$copy/selftests" KBUILD_EXTRA_SYMBOLS="$copy/Module.symvers" \
 		C=2 CHECK="$sparse" modules >>"$log" 2>&1 || { tail -n 5 "$log"; return 1; }
 	# a file of the test modules is named from their own folder
 	grep -E '^[^ ]+:[0-9]+.*: (warning|error):' "$log" | sort -u |
 		while IFS= read -r line; do
-			[ -e "$TREE/${line%%:*}" ] || line=selftests/test_modules/$line
+			[ -e "$TREE/${line%%:*}" ] || line=selftests/$line
 			printf '%s\n' "${line#"$copy"/}"
 		done
 	grep -q '^  CHECK ' "$log"

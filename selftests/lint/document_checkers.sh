@@ -30,7 +30,10 @@ options_in()
 # options of the program.
 lint_man()
 {
-	local d=$CACHE/lint/programs page name p
+	local d=$CACHE/lint/programs page name p source devices=()
+	for p in "$TREE"/selftests/*/module; do
+		devices+=("-I$p")
+	done
 	mkdir -p "$d"
 	for page in "$TREE"/tools/*.[1-8]; do
 		name=$(basename "$page")
@@ -43,14 +46,16 @@ lint_man()
 		diff <(grep -E "^ +-" "$d/help" | options_in -) <(options_in "$d/tags") |
 			sed -nE "s|^< |tools/$name:1: not in it: |p;s|^> |tools/$name:1: not in --help: |p"
 	done
-	for p in "$TREE"/selftests/bench/*.c; do
+	for p in "$TREE"/selftests/*/bench/*.c; do
+		source=$p
 		name=$(basename "$p" .c)
 		[ -e "$d/$name" ] && [ "$d/$name" -nt "$p" ] ||
-			gcc -O0 -w -static -pthread -o "$d/$name" "$p" || return 1
-		"$d/$name" --help >"$d/help" || echo "selftests/bench/$name.c:1: --help fails"
+			gcc -O0 -w -static -pthread -I"$TREE/selftests/lib" "${devices[@]}" \
+				-o "$d/$name" "$p" || return 1
+		"$d/$name" --help >"$d/help" || echo "${p#"$TREE"/}:1: --help fails"
 		grep -oE '\{ "[a-z-]+", [01], NULL' "$p" | cut -d '"' -f 2 | while read -r p; do
 			grep -qE -- "--$p([^a-z-]|$)" "$d/help" ||
-				echo "selftests/bench/$name.c:1: --help does not tell of --$p"
+				echo "${source#"$TREE"/}:1: --help does not tell of --$p"
 		done
 	done
 	return 0

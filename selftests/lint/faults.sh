@@ -43,14 +43,14 @@ heeds_exceptions()
 	local out=$OUT/fault-exceptions verdict=FAIL n
 	mkdir -p "$out"
 	cat >"$out/exceptions" <<-'END'
-		= user selftests/bench/*
+		= user selftests/*/bench/*
 		house module/*.c a.reason.*x needed here
 		house user never.said not needed
 	END
-	printf '%s\n' 'module/main.c:1: a reason for x' 'selftests/bench/lockbench.c:1: a reason for x' \
+	printf '%s\n' 'module/main.c:1: a reason for x' 'selftests/unfair_rwsem/bench/lockbench.c:1: a reason for x' \
 		>"$out/findings"
 	n=$(LINT=$out heed house "$out/findings" | tee "$out/left" | wc -l)
-	[ "$n" -eq 2 ] && grep -q '^selftests/bench/lockbench.c:1: a reason' "$out/left" &&
+	[ "$n" -eq 2 ] && grep -q '^selftests/unfair_rwsem/bench/lockbench.c:1: a reason' "$out/left" &&
 		grep -q 'exceptions:3: nothing needs it' "$out/left" && verdict=ok
 	[ "$verdict" = ok ] || bad=1
 	counted exceptions "$verdict" 0
@@ -106,7 +106,7 @@ faults()
 	fault pyflakes selftests/bench/report.py 'imported but unused' <<-'END'
 		import planted
 	END
-	fault house selftests/bench/stats.h 'a blank at the end' <<-END
+	fault house selftests/lib/stats.h 'a blank at the end' <<-END
 		/* planted */$blank
 	END
 	fault house selftests/planted.h 'no SPDX line' <<-'END'

@@ -50,7 +50,7 @@ letters_of()
 
 tested_letters()
 {
-	(cd "$MODELS/litmus" && printf '%s\n' "$1"-*.litmus) | sed -E "s/^$1-([A-Z]+).*/\1/" |
+	(cd "$TOP/selftests" && basename -a ./*/model/"$1"-*.litmus) | sed -E "s/^$1-([A-Z]+).*/\1/" |
 		grep -o . | sort -u | tr -d '\n'
 }
 
@@ -79,7 +79,7 @@ litmus()
 	locked herd unpack_herd
 	model=$(memory_model)
 	mkdir -p "$WORK"
-	for f in "$MODELS"/litmus/*.litmus; do
+	for f in "$TOP"/selftests/*/model/*.litmus; do
 		name=$(basename "$f" .litmus)
 		start=$SECONDS
 		said=$(herd "$model" "$f" | awk '/^Observation/ { print $3 }')
@@ -92,19 +92,21 @@ litmus()
 			said=$(herd "$model" "$weak" | awk '/^Observation/ { print $3 }')
 			[ "$said" = Sometimes ] && ! cmp -s "$f" "$weak"
 			verdict "litmus:$name:weaker-$n" "$start" $? "${said:-herd7 failed}: $script"
-		done < <(awk -v n="$name" '$1 == n { sub(/^[^ ]+ +/, ""); print }' "$MODELS/litmus/weaker")
-		[ "$n" -gt 0 ] || verdict "litmus:$name:weaker" "$start" 1 "no script in litmus/weaker"
+		done < <(awk -v n="$name" '$1 == n { sub(/^[^ ]+ +/, ""); print }' "$MODELS/weaker")
+		[ "$n" -gt 0 ] || verdict "litmus:$name:weaker" "$start" 1 "no script in models/weaker"
 	done
 }
 
 # --- models ------------------------------------------------------------------
+
+model_file() { echo "$TOP"/selftests/*/model/"$1.pml"; }
 
 # config NAME MODEL DEFINES...
 config()
 {
 	local name=$1 model=$2 start=$SECONDS out=$WORK/$1 n mb
 	shift 2
-	search "$MODELS/$model.pml" "$*" "$out" "$optimize"
+	search "$(model_file "$model")" "$*" "$out" "$optimize"
 	if n=$(states "$out"); then
 		mb=$(awk '/total actual memory usage/ { print int($1) }' "$out/pan")
 		verdict "model:$name" "$start" 0 "$n states, $mb MB, $model $*"
@@ -123,8 +125,8 @@ mutant()
 	read -r model defines < <(sed -n 's/^# model: //p' "$file")
 	property=$(sed -n 's/^# breaks: //p' "$file")
 	mkdir -p "$WORK"
-	sed -E -f "$file" "$MODELS/$model.pml" >"$WORK/$name.pml"
-	if cmp -s "$WORK/$name.pml" "$MODELS/$model.pml"; then
+	sed -E -f "$file" "$(model_file "$model")" >"$WORK/$name.pml"
+	if cmp -s "$WORK/$name.pml" "$(model_file "$model")"; then
 		verdict "mutant:$name" "$start" 1 "changes nothing"
 		return
 	fi

@@ -22,8 +22,8 @@
 
 #include "kselftest_harness.h"
 
-#include "../scale.h"
-#include "../test_modules/rcu_reuse_test.h"
+#include "scale.h"
+#include "rcu_reuse_test.h"
 
 #define TRACING	"/sys/kernel/tracing/"
 #define ONLINE	"/sys/devices/system/cpu/cpu1/online"

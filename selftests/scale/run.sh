@@ -49,7 +49,7 @@ boot()
 	} >"$out.plan"
 	step "$name: $fixtures" "$usually" "$out.log" boot_and_follow "$out" --mem 2G \
 		--timeout "$((limit + 120))" "$@" "$kernel" "$out.plan" "$tree/module/fscommit.ko" \
-		"$tree"/selftests/test_modules/{fscommit,scale}_test.ko "$programs/scale/scale" || true
+		"$tree"/selftests/{fscommit,scale}_test.ko "$programs/scale/scale" || true
 	collect "$name" "$out" $((SECONDS - start))
 	sed -n "s/^TAP # figure /$name /p" "$out/result.txt" | tee -a "$figures" >&2
 }

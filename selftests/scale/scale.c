@@ -11,9 +11,9 @@
 #include <stdarg.h>
 #include <sys/syscall.h>
 
-#include "../test_modules/scale_test.h"
-#include "../unfair_rwsem/common.h"
-#include "../unfair_rwsem/counters.h"
+#include "scale_test.h"
+#include "common.h"
+#include "counters.h"
 
 /* Means of context switches: one to sleep, a few for the CPU. */
 #define MAX_SWITCHES	10

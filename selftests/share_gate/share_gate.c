@@ -20,9 +20,9 @@
 
 #include "kselftest_harness.h"
 
-#include "../scale.h"
-#include "../test_modules/fscommit_test.h"
-#include "../test_modules/share_gate_test.h"
+#include "scale.h"
+#include "fscommit_test.h"
+#include "share_gate_test.h"
 
 #define FILES	8
 

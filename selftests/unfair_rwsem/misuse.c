@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * misuse NAME: has the test module do what no driver may do. For a guest of its
- * own, that the harness expects to complain; see test_modules/misuse.c.
+ * own, that the harness expects to complain; see module/misuse.c.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -10,11 +10,11 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "../test_modules/commit_root_test.h"
-#include "../test_modules/cow_diff_test.h"
-#include "../test_modules/fscommit_test.h"
-#include "../test_modules/rcu_reuse_test.h"
-#include "../test_modules/share_gate_test.h"
+#include "commit_root_test.h"
+#include "cow_diff_test.h"
+#include "fscommit_test.h"
+#include "rcu_reuse_test.h"
+#include "share_gate_test.h"
 
 /* Of the other test devices: by number there, 0 if what was wrong was refused. */
 static const char * const of_commit_roots[] = {

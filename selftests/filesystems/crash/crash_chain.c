@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #define PROGRAM "crash_chain"
-#include "../../bench/options.h"
+#include "options.h"
 
 #define BLOCK		4096
 #define F2FS_MAGIC	0xf2f52010u

@@ -34,7 +34,7 @@
 #include <unistd.h>
 
 #define PROGRAM "crash_replay"
-#include "../../bench/options.h"
+#include "options.h"
 
 #define LOG_MAGIC	0x6a736677736872ULL
 #define LOG_VERSION	1

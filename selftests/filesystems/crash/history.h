@@ -19,7 +19,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../../bench/options.h"
+#include "options.h"
 
 #define MAX_WORKERS	16
 #define MAX_OPS		(1 << 18)

@@ -23,7 +23,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../../put.h"
+#include "put.h"
 
 #define GROUP		"/sys/fs/cgroup/fsync_attack"
 #define LEND		"/sys/module/fscommit/parameters/lend"

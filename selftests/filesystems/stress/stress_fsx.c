@@ -25,7 +25,7 @@
 #include <unistd.h>
 
 #define PROGRAM "stress_fsx"
-#include "../../bench/options.h"
+#include "options.h"
 
 #define MAX_SIZE	(1 << 20)
 #define PAGE		4096

@@ -15,7 +15,7 @@
 #include <sys/ioctl.h>
 
 #define PROGRAM "stress_ioctl"
-#include "../../bench/options.h"
+#include "options.h"
 
 /* ext4, xfs and f2fs have it by the same number; not every <linux/fs.h> does */
 #define SHUTDOWN	_IOR('X', 125, uint32_t)

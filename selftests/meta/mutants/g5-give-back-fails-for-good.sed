@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-# What could not be given back stays lent. (The rest is selftests/faults/give_back.sed.)
+# What could not be given back stays lent. (The rest is selftests/robust/give_back.sed.)
 # fails: give_back_fails own_policy_is_back_within_a_second
 /^static void apply/,/^}/ s/^			t->failed = true;/			;/
 /^static void apply/,/^}/ s/^			nr_failed\+\+;/			;/

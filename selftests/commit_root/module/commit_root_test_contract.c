@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What the calls of commit_root.h promise, on sets of their own: no reader, no workload.
+ */
+#include <linux/delay.h>
+#include <linux/module.h>
+#include <linux/vmalloc.h>
+
+#include "contract.h"
+#include "commit_root_test_internal.h"
+
+/* Of these the addresses are the roots. */
+struct roots_of_test {
+	char		root[8];
+	unsigned int	nr_released;
+	struct {
+		void	*root;
+		u64	generation;
+	} released[8];
+};
+
+static void note_release(void *private, void *root, u64 generation)
+{
+	struct roots_of_test *t = private;
+
+	if (t->nr_released < ARRAY_SIZE(t->released)) {
+		t->released[t->nr_released].root = root;
+		t->released[t->nr_released].generation = generation;
+	}
+	/* whoever sees the number sees the entries */
+	smp_store_release(&t->nr_released, t->nr_released + 1);
+}
+
+static const struct commit_root_ops note_ops = { note_release };
+
+static bool released_at(struct roots_of_test *t, unsigned int n, unsigned int root, u64 generation)
+{
+	/* pairs with note_release(): what is counted is written */
+	return smp_load_acquire(&t->nr_released) > n && t->released[n].root == &t->root[root] &&
+	       t->released[n].generation == generation;
+}
+
+#define REACHED(cond)								\
+({										\
+	unsigned int _i;							\
+	for (_i = 0; _i < 500 && !(cond); _i++)				\
+		msleep(10);							\
+	_i < 500;								\
+})
+
+/* A commit that changes these trees; NULL ends them. */
+static int commit_trees(struct commit_root_set *set, u64 generation, struct commit_tree *a,
+			void *root_a, struct commit_tree *b, void *root_b)
+{
+	struct commit_roots *next = commit_root_prepare(set, GFP_KERNEL);
+
+	CHECK(!IS_ERR(next));
+	CHECK(!commit_root_update(next, a, root_a));
+	CHECK(!b || !commit_root_update(next, b, root_b));
+	CHECK(!commit_root_switch(next, generation));
+	return 0;
+}
+
+static int before_the_first_commit(struct commit_root_set *set, struct roots_of_test *t)
+{
+	struct commit_tree tree, late;
+	struct commit_roots *next;
+	struct commit_gen gen = { };
+	struct commit_pin pin;
+
+	commit_gen_add(&gen, 1);
+	CHECK(commit_root_pin(set, &pin) == -ENODATA);
+	CHECK(!commit_root_eligible(set, &gen));
+	CHECK(!commit_root_reusable(set));
+	CHECK(!commit_tree_init(&tree, set));
+	next = commit_root_prepare(set, GFP_KERNEL);
+	CHECK(!IS_ERR(next));
+	CHECK(!commit_tree_init(&late, set));
+	CHECK(commit_root_update(next, &late, &t->root[1]) == -EAGAIN);
+	CHECK(!commit_root_update(next, &tree, &t->root[0]));
+	CHECK(!commit_root_switch(next, 7));
+	CHECK(!commit_root_pin(set, &pin));
+	CHECK(commit_root_of(&pin, &tree, NULL) == &t->root[0]);
+	/* one that came later is not in that commit */
+	CHECK(commit_root_of(&pin, &late, NULL) == ERR_PTR(-ENOENT));
+	CHECK(commit_root_eligible(set, &gen));
+	CHECK(commit_root_covers(&pin, &gen));
+	CHECK(commit_root_reusable(set) == 7);
+	commit_gen_add(&gen, 8);
+	CHECK(!commit_root_eligible(set, &gen));
+	CHECK(!commit_root_covers(&pin, &gen));
+	commit_root_unpin(&pin);
+	commit_tree_destroy(&late);
+	commit_tree_destroy(&tree);
+	return 0;
+}
+
+/* A second pin of replaced roots keeps them, and all that came after, when the first has gone. */
+static int pin_again(struct commit_root_set *set, struct roots_of_test *t)
+{
+	struct commit_pin first, second;
+	struct commit_tree tree;
+	u64 generation = 0;
+
+	CHECK(!commit_tree_init(&tree, set));
+	CHECK(!commit_trees(set, 1, &tree, &t->root[0], NULL, NULL));
+	CHECK(!commit_root_pin(set, &first));
+	CHECK(!commit_trees(set, 5, &tree, &t->root[1], NULL, NULL));
+	commit_root_pin_again(&second, &first);
+	commit_root_unpin(&first);
+	CHECK(!commit_trees(set, 6, &tree, &t->root[2], NULL, NULL));
+	/* those of 5 have no pin, but they come after those of 1 */
+	msleep(100);
+	CHECK(!t->nr_released);
+	CHECK(commit_root_reusable(set) == 1);
+	CHECK(commit_root_of(&second, &tree, &generation) == &t->root[0]);
+	CHECK(generation == 1 && commit_root_generation(&second) == 1);
+	commit_root_unpin(&second);
+	CHECK(REACHED(commit_root_reusable(set) == 6));
+	CHECK(t->nr_released == 2);
+	CHECK(released_at(t, 0, 0, 1));
+	CHECK(released_at(t, 1, 1, 5));
+	commit_tree_destroy(&tree);
+	return 0;
+}
+
+/* A tree that a commit does not name keeps its root, which is released once. */
+static int several_trees(struct commit_root_set *set, struct roots_of_test *t)
+{
+	struct commit_tree a, b, c;
+	struct commit_pin old, new;
+	u64 generation = 0;
+
+	CHECK(!commit_tree_init(&a, set));
+	CHECK(!commit_tree_init(&b, set));
+	CHECK(!commit_trees(set, 1, &a, &t->root[0], &b, &t->root[1]));
+	CHECK(!commit_trees(set, 2, &a, &t->root[2], NULL, NULL));
+	/* a pin that comes too soon may keep those of 1, too */
+	CHECK(REACHED(commit_root_reusable(set) == 2));
+	CHECK(!commit_root_pin(set, &old));
+	CHECK(commit_root_of(&old, &a, &generation) == &t->root[2] && generation == 2);
+	CHECK(commit_root_of(&old, &b, &generation) == &t->root[1] && generation == 1);
+	CHECK(t->nr_released == 1 && released_at(t, 0, 0, 1));
+
+	/* another one takes the place of a tree that is deleted */
+	commit_tree_destroy(&b);
+	CHECK(!commit_tree_init(&c, set));
+	CHECK(!commit_trees(set, 3, &a, &t->root[3], NULL, NULL));
+	CHECK(!commit_root_pin(set, &new));
+	CHECK(commit_root_of(&new, &c, NULL) == ERR_PTR(-ENOENT));
+	CHECK(commit_root_of(&old, &c, NULL) == ERR_PTR(-ENOENT));
+	CHECK(commit_root_of(&old, &a, NULL) == &t->root[2]);
+	CHECK(t->nr_released == 1);
+	commit_root_unpin(&new);
+	commit_root_unpin(&old);
+	CHECK(REACHED(t->nr_released == 3));
+	CHECK(released_at(t, 1, 2, 2) && released_at(t, 2, 1, 1));
+
+	/* the end releases those of trees that are still there */
+	CHECK(!commit_trees(set, 4, &c, &t->root[4], NULL, NULL));
+	return 0;
+}
+
+/* A commit that is given up leaves all as it was. */
+static int cancelled_commit(struct commit_root_set *set, struct roots_of_test *t)
+{
+	struct commit_tree tree;
+	struct commit_roots *next;
+	struct commit_pin pin;
+
+	CHECK(!commit_tree_init(&tree, set));
+	CHECK(!commit_trees(set, 1, &tree, &t->root[0], NULL, NULL));
+	next = commit_root_prepare(set, GFP_KERNEL);
+	CHECK(!IS_ERR(next));
+	CHECK(!commit_root_update(next, &tree, &t->root[1]));
+	commit_root_cancel(next);
+	commit_root_cancel(NULL);
+	commit_root_cancel(ERR_PTR(-ENOMEM));
+	CHECK(!commit_root_pin(set, &pin));
+	CHECK(commit_root_of(&pin, &tree, NULL) == &t->root[0]);
+	commit_root_unpin(&pin);
+	CHECK(!commit_trees(set, 2, &tree, &t->root[2], NULL, NULL));
+	return 0;
+}
+
+/* The second root of a tree in one commit stays the caller's. */
+static int named_twice(struct commit_root_set *set, struct roots_of_test *t)
+{
+	struct commit_roots *next;
+	struct commit_tree tree;
+	struct commit_pin pin;
+
+	CHECK(!commit_tree_init(&tree, set));
+	next = commit_root_prepare(set, GFP_KERNEL);
+	CHECK(!IS_ERR(next));
+	CHECK(!commit_root_update(next, &tree, &t->root[0]));
+	CHECK(commit_root_update(next, &tree, &t->root[1]) == -EEXIST);
+	CHECK(!commit_root_switch(next, 1));
+	CHECK(!commit_root_pin(set, &pin));
+	CHECK(commit_root_of(&pin, &tree, NULL) == &t->root[0]);
+	commit_root_unpin(&pin);
+	return 0;
+}
+
+/* Roots that have just been replaced are not weeks old. */
+static int age(struct commit_root_set *set, struct roots_of_test *t)
+{
+	struct commit_pin_info info;
+	struct commit_tree tree;
+	u64 generation;
+
+	CHECK(!commit_tree_init(&tree, set));
+	for (generation = 1; generation <= 32; generation++) {
+		CHECK(!commit_trees(set, generation, &tree, &t->root[generation % 8], NULL, NULL));
+		CHECK(!commit_root_oldest_pin(set, &info) || info.age_ms < 3600000);
+		usleep_range(1000, 5000);
+	}
+	return 0;
+}
+
+/* More than one piece of memory from the slab has room for. */
+static int many_trees(struct commit_root_set *set, struct roots_of_test *t)
+{
+	const unsigned int nr = 140000;
+	struct commit_tree *trees = vcalloc(nr, sizeof(*trees));
+	unsigned int i;
+	int ret = 0;
+
+	CHECK(trees);
+	for (i = 0; !ret && i < nr; i++) {
+		ret = commit_tree_init(&trees[i], set);
+		cond_resched();
+	}
+	if (!ret)
+		ret = commit_trees(set, 1, &trees[0], &t->root[0], &trees[nr - 1], &t->root[1]);
+	vfree(trees);
+	return ret;
+}
+
+int crt_contract(u32 which)
+{
+	static int (*const scenario[])(struct commit_root_set *, struct roots_of_test *) = {
+		[CRT_EARLY] = before_the_first_commit,
+		[CRT_PIN_AGAIN] = pin_again,
+		[CRT_TREES] = several_trees,
+		[CRT_CANCEL] = cancelled_commit,
+		[CRT_NAMED_TWICE] = named_twice,
+		[CRT_AGE] = age,
+		[CRT_MANY_TREES] = many_trees,
+	};
+	/* how many roots each has given to a switch */
+	static const unsigned int roots[] = { 1, 3, 5, 2, 1, 32, 2 };
+	/* static, and the module stays: a scenario that fails leaves its set behind */
+	static struct commit_root_set sets[ARRAY_SIZE(scenario)];
+	static struct roots_of_test notes[ARRAY_SIZE(scenario)];
+	static bool failed[ARRAY_SIZE(scenario)];
+	int ret;
+
+	if (which >= ARRAY_SIZE(scenario))
+		return -EINVAL;
+	CHECK(!failed[which]);
+	memset(&notes[which], 0, sizeof(notes[which]));
+	ret = commit_root_set_init(&sets[which], "contract", &note_ops, &notes[which]);
+	if (ret)
+		return ret;
+	ret = scenario[which](&sets[which], &notes[which]) ?:
+	      commit_root_set_destroy(&sets[which]);
+	if (ret) {
+		failed[which] = true;
+		__module_get(THIS_MODULE);
+		return ret;
+	}
+	CHECK(notes[which].nr_released == roots[which]);
+	return 0;
+}

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Pins by hand, and what must be refused with a warning.
+ */
+#include <linux/ktime.h>
+
+#include "commit_root_test_internal.h"
+
+int crt_take_pin(struct crt *c, struct crt_pin *p)
+{
+	int ret;
+
+	if (p->id >= CRT_MAX_PINS || c->pinned[p->id])
+		return -EINVAL;
+	ret = commit_root_pin(&c->roots, &c->pin[p->id]);
+	if (ret)
+		return ret;
+	c->pinned[p->id] = true;
+	p->generation = commit_root_generation(&c->pin[p->id]);
+	return 0;
+}
+
+int crt_give_pin(struct crt *c, u32 id)
+{
+	if (id >= CRT_MAX_PINS || !c->pinned[id])
+		return -EINVAL;
+	commit_root_unpin(&c->pin[id]);
+	c->pinned[id] = false;
+	return 0;
+}
+
+int crt_look_up_pinned(struct crt *c, struct crt_lookup *l)
+{
+	u64 value[CRT_EXTENT_BLOCKS];
+	unsigned long found = 0;
+	struct cow_range range = { l->place, CRT_EXTENT_BLOCKS, value, &found };
+	unsigned int k;
+	void *root;
+	int ret;
+
+	if (l->id >= CRT_MAX_PINS || !c->pinned[l->id])
+		return -EINVAL;
+	root = commit_root_of(&c->pin[l->id], &c->tree, NULL);
+	if (IS_ERR(root))
+		return PTR_ERR(root);
+	ret = cow_search_root(c->fs, (unsigned long)root, &range);
+	if (ret && ret != -ENOENT)
+		return ret;
+	l->wrong = 0;
+	l->lost = 0;
+	for (k = 0; k < CRT_EXTENT_BLOCKS; k++)
+		if (!test_bit(k, &found))
+			l->lost++;
+		else if (value[k] != crt_csum(l->place + k, l->version))
+			l->wrong++;
+	return 0;
+}
+
+int crt_pin_loop(struct crt *c, struct crt_loop *loop)
+{
+	struct commit_pin pin;
+	u64 i, start;
+	int ret = 0;
+
+	if (loop->count > 100000000)
+		return -EINVAL;
+	start = ktime_get_ns();
+	for (i = 0; i < loop->count && !ret; i++) {
+		ret = commit_root_pin(&c->roots, &pin);
+		if (!ret)
+			commit_root_unpin(&pin);
+	}
+	loop->ns = ktime_get_ns() - start;
+	return ret;
+}
+
+/* A tree of another set. */
+static int use_foreign_tree(struct crt *c, u32 which, const struct commit_tree *foreign)
+{
+	static const struct commit_search_ops no_ops = { };
+	struct commit_search s = {
+		.set = &c->roots, .tree = foreign, .mode = COMMIT_SEARCH_FORCED, .ops = &no_ops,
+	};
+	struct commit_roots *next;
+	struct commit_pin pin;
+	int ret;
+
+	switch (which) {
+	case CRT_FOREIGN_TREE:
+		ret = commit_root_pin(&c->roots, &pin);
+		if (ret)
+			return ret;
+		ret = PTR_ERR_OR_ZERO(commit_root_of(&pin, foreign, NULL));
+		commit_root_unpin(&pin);
+		return ret;
+	case CRT_COMMIT_FOREIGN_TREE:
+		next = commit_root_prepare(&c->roots, GFP_KERNEL);
+		if (IS_ERR(next))
+			return PTR_ERR(next);
+		ret = commit_root_update(next, foreign, c);
+		commit_root_cancel(next);
+		return ret;
+	default:
+		return commit_root_search(&s);
+	}
+}
+
+int crt_misuse(struct crt *c, u32 which)
+{
+	struct commit_root_set other;
+	struct commit_tree foreign;
+	struct commit_roots *next;
+	struct commit_pin pin;
+	int ret;
+
+	switch (which) {
+	case CRT_UNPIN_TWICE:
+		ret = commit_root_pin(&c->roots, &pin);
+		if (ret)
+			return ret;
+		commit_root_unpin(&pin);
+		commit_root_unpin(&pin);
+		return 0;
+	case CRT_SWITCH_BACK:
+		next = commit_root_prepare(&c->roots, GFP_KERNEL);
+		if (IS_ERR(next))
+			return PTR_ERR(next);
+		ret = commit_root_switch(next, commit_root_reusable(&c->roots));
+		if (ret)
+			commit_root_cancel(next);
+		return ret;
+	case CRT_PREPARE_TWICE:
+		next = commit_root_prepare(&c->roots, GFP_KERNEL);
+		if (IS_ERR(next))
+			return PTR_ERR(next);
+		ret = PTR_ERR_OR_ZERO(commit_root_prepare(&c->roots, GFP_KERNEL));
+		commit_root_cancel(next);
+		return ret;
+	case CRT_FOREIGN_TREE:
+	case CRT_COMMIT_FOREIGN_TREE:
+	case CRT_SEARCH_FOREIGN_TREE:
+		ret = commit_root_set_init(&other, "other", &crt_root_ops, c);
+		if (ret)
+			return ret;
+		ret = commit_tree_init(&foreign, &other);
+		if (!ret) {
+			ret = use_foreign_tree(c, which, &foreign);
+			commit_tree_destroy(&foreign);
+		}
+		return commit_root_set_destroy(&other) ?: ret;
+	case CRT_DESTROY_PREPARED:
+		ret = commit_root_set_init(&other, "other", &crt_root_ops, c);
+		if (ret)
+			return ret;
+		next = commit_root_prepare(&other, GFP_KERNEL);
+		ret = commit_root_set_destroy(&other);
+		/* it is not destroyed: the commit can be cancelled, and then it can */
+		commit_root_cancel(next);
+		return commit_root_set_destroy(&other) ?: ret;
+	}
+	return -EINVAL;
+}

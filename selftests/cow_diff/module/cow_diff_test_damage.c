@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * /dev/cow_diff_test: trees that are not in order, and calls that nobody may make.
+ */
+#include <linux/module.h>
+#include <linux/sched/signal.h>
+
+#include "cow_diff_test_internal.h"
+
+/* --- damage on purpose --------------------------------------------------- */
+
+struct damage {
+	struct cow_diff_params	p;
+	struct cow_block	*root;		/* of the tree that is damaged */
+	bool			of_new;
+};
+
+/* The first child that the diff enters: of the old tree all that has gone. */
+static struct cow_ptr *entered_child(struct cdt *c, const struct damage *d)
+{
+	struct cow_block *other = data_of(c->fs, d->of_new ? d->p.old.ptr.block :
+							     d->p.new.ptr.block);
+	unsigned int i, k;
+
+	for (i = 0; i < d->root->nr; i++) {
+		for (k = 0; k < other->nr; k++)
+			if (other->ptr[k].block == d->root->ptr[i].block)
+				break;
+		if (k == other->nr)
+			return &d->root->ptr[i];
+	}
+	return NULL;
+}
+
+/* Makes sure that @d->problem is there to be found. */
+static int do_damage(struct cdt *c, struct damage *d, u32 problem)
+{
+	struct cow_ptr *p = entered_child(c, d);
+	struct cow_block *child;
+
+	if (!p || !d->root->level || d->root->nr < 3)
+		return -ENODATA;
+	child = data_of(c->fs, p->block);
+	switch (problem) {
+	case COW_DIFF_SWAPPED:
+		swap(d->p.old, d->p.new);
+		return 0;
+	case COW_DIFF_TOO_DEEP:
+		if (d->of_new)
+			d->p.new.level = COW_DIFF_MAX_LEVELS;
+		else
+			d->p.old.level = COW_DIFF_MAX_LEVELS;
+		return 0;
+	case COW_DIFF_BAD_LEVEL:
+		child->level++;
+		return 0;
+	case COW_DIFF_BAD_GENERATION:
+		child->generation--;
+		return 0;
+	case COW_DIFF_NEWER_CHILD:
+		p->generation = d->root->generation + 1;
+		return 0;
+	case COW_DIFF_BAD_KEY:
+		swap(d->root->ptr[1].key, d->root->ptr[2].key);
+		return 0;
+	case COW_DIFF_NO_CHILD:
+		p->block = 0;
+		return 0;
+	case COW_DIFF_MANY_CHILDREN:
+		d->root->nr = 10000;
+		return 0;
+	case COW_DIFF_LOOP:
+		p->block = d->root->self;
+		return 0;
+	case COW_DIFF_NOT_SHARED:
+		/* as if it were old: the old tree has another one there */
+		p->generation = d->p.newer_than;
+		return 0;
+	case COW_DIFF_REUSED:
+		if (!d->of_new)
+			return -EINVAL;
+		/* the new tree has a later block at a place that the old one still has */
+		p = &d->root->ptr[0];
+		if (p->generation > d->p.newer_than)
+			return -ENODATA;
+		p->generation = d->root->generation;
+		return 0;
+	}
+	return -EINVAL;
+}
+
+static int run_diff(struct cdt *c, const struct cow_diff_params *p,
+		    const struct cow_diff_position *pos)
+{
+	struct cow_diff_pair pair;
+	int ret = pos ? cow_diff_begin_after(&c->diff, p, pos) : cow_diff_begin(&c->diff, p);
+
+	while (!ret) {
+		ret = cow_diff_next(&c->diff, &pair);
+		if (ret <= 0)
+			break;
+		ret = 0;
+	}
+	cow_diff_end(&c->diff);
+	return ret;
+}
+
+int cdt_corrupt(struct cdt *c, struct cdt_corrupt *args)
+{
+	struct cow_block *saved = cow_alloc(sizeof(*saved) * c->fs->nr_blocks);
+	struct cow_diff_reader reader = { .fs = c->fs };
+	struct damage d = { .of_new = args->of_new };
+	unsigned int i;
+	int ret;
+
+	if (!saved)
+		return -ENOMEM;
+	for (i = 0; i < c->fs->nr_blocks; i++)
+		saved[i] = *data_of(c->fs, i + 1);
+	d.p = cow_diff_params_of(&reader, c->marked.root, c->tree.root, c->generation);
+	d.root = data_of(c->fs, d.of_new ? c->tree.root : c->marked.root);
+	ret = do_damage(c, &d, args->problem);
+	if (!ret) {
+		args->error = run_diff(c, &d.p, NULL);
+		args->found = c->diff.trouble.problem;
+		args->found_in_new = c->diff.trouble.of_new;
+		args->open = reader.open;
+		cow_diff_describe(&c->diff, args->text, sizeof(args->text));
+	}
+	for (i = 0; i < c->fs->nr_blocks; i++)
+		*data_of(c->fs, i + 1) = saved[i];
+	cow_free(saved);
+	return ret;
+}
+
+/* --- damage at random ---------------------------------------------------- */
+
+/* The roots, or any block that was not there before the mark, or any at all. */
+static u32 some_block(struct cdt *c)
+{
+	switch (cow_random_below(&c->random, 8)) {
+	case 0:
+		return 1 + cow_random_below(&c->random, c->fs->nr_blocks);
+	case 1:
+		return c->marked.root;
+	case 2:
+		return c->tree.root;
+	default:
+		return c->fs->nr_blocks -
+		       cow_random_below(&c->random, c->fs->nr_blocks / 4 + 1);
+	}
+}
+
+static void fuzz_once(struct cdt *c, struct cdt_fuzz *f)
+{
+	struct cow_diff_reader reader = { .fs = c->fs };
+	struct cow_diff_params p = cow_diff_params_of(&reader, c->marked.root, c->tree.root,
+						      c->generation);
+	const struct cow_diff_position pos = {
+		.key = cow_diff_key(cow_bad_value(&c->random,
+						  cow_random_below(&c->random, 10000))),
+		.level = cow_random_below(&c->random, COW_DIFF_MAX_LEVELS + 1),
+		.changed_old = cow_random(&c->random),
+		.changed_new = cow_random(&c->random),
+	};
+
+	if (!cow_random_below(&c->random, 4))
+		p.flags = COW_DIFF_UNREAD;
+	if (!cow_random_below(&c->random, 16))
+		p.newer_than = cow_bad_value(&c->random, p.newer_than);
+	f->refused += !!run_diff(c, &p, cow_random_below(&c->random, 4) ? NULL : &pos);
+	f->open += reader.open;
+}
+
+int cdt_fuzz(struct cdt *c, struct cdt_fuzz *f)
+{
+	struct cow_block *saved = cow_alloc(3 * sizeof(*saved));
+	u32 block[3], i, k, n;
+	int ret = 0;
+
+	if (!saved)
+		return -ENOMEM;
+	if (f->seed)
+		c->random.state = f->seed;
+	f->refused = 0;
+	f->open = 0;
+	for (i = 0; !ret && i < f->rounds; i++) {
+		n = 1 + cow_random_below(&c->random, 3);
+		for (k = 0; k < n; k++) {
+			block[k] = some_block(c);
+			saved[k] = *data_of(c->fs, block[k]);
+			cow_corrupt(&c->random, c->fs, data_of(c->fs, block[k]));
+		}
+		fuzz_once(c, f);
+		while (k--)
+			*data_of(c->fs, block[k]) = saved[k];
+		if (!(i % 64))
+			cond_resched();
+		if (fatal_signal_pending(current))
+			ret = -EINTR;
+	}
+	cow_free(saved);
+	return ret;
+}
+
+/* --- misuse -------------------------------------------------------------- */
+
+int cdt_misuse(struct cdt *c, u32 which)
+{
+	struct cow_diff_reader reader = { .fs = c->fs };
+	struct cow_diff_params p = cow_diff_params_of(&reader, c->marked.root, c->tree.root,
+						      c->generation);
+	struct cow_diff_ops ops = cow_diff_tree_ops;
+	struct cow_diff_position pos = { .level = COW_DIFF_MAX_LEVELS + 1 };
+	struct cow_diff_pair pair;
+
+	p.ops = &ops;
+	switch (which) {
+	case CDT_NO_OPERATION:
+		ops.release = NULL;
+		break;
+	case CDT_NO_CHILDREN:
+		ops.max_children = 0;
+		break;
+	case CDT_LOWEST_TOO_HIGH:
+		p.lowest_level = COW_DIFF_MAX_LEVELS;
+		break;
+	case CDT_UNKNOWN_FLAGS:
+		p.flags = ~COW_DIFF_UNREAD;
+		break;
+	case CDT_POSITION_TOO_HIGH:
+		return run_diff(c, &p, &pos);
+	case CDT_NEXT_AFTER_END:
+		if (run_diff(c, &p, NULL))
+			return 0;
+		return cow_diff_next(&c->diff, &pair);
+	}
+	return run_diff(c, &p, NULL);
+}

@@ -1,0 +1,539 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What the tests of the lock share: tasks that take it in a way of their own, and
+ * waiting for a state that was reached, instead of sleeping and hoping.
+ */
+#ifndef FSCOMMIT_COMMON_H
+#define FSCOMMIT_COMMON_H
+
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/utsname.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <linux/sched.h>
+
+#include "kselftest_harness.h"
+
+#include "put.h"
+#include "scale.h"
+
+#include "fscommit_test.h"
+
+/* One lock operation, and who does it. */
+struct job {
+	__u32 mode, how, hold, hold_us, timeout_ms, id, flags, outer;
+	int policy, prio, nice;		/* SCHED_OTHER, -, 0 */
+	uid_t uid;			/* not 0: that user's */
+	int cpu;			/* from 1: pinned to CPU cpu - 1; 0: anywhere */
+	const char *cgroup;		/* a folder */
+	int repeat;			/* so many times; 0 and 1: once */
+	int until_waits;		/* or until it had so many waits */
+};
+
+/* Shared between a task and the test. */
+struct task {
+	pid_t pid;
+	atomic_int done;		/* how many times */
+	int error;			/* of the last one; 0: it had the lock */
+	__u64 order, wait_ns;		/* of the last one that had it */
+	int waits, spun;		/* waits of 200 us or more; those without a sleep */
+};
+
+static inline void *share(size_t size)
+{
+	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	return p == MAP_FAILED ? NULL : p;
+}
+
+static inline bool file_has(const char *path, const char *text)
+{
+	char line[512];
+	FILE *f = fopen(path, "r");
+	bool found = false;
+
+	while (f && !found && fgets(line, sizeof(line), f))
+		found = strstr(line, text);
+	if (f)
+		fclose(f);
+	return found;
+}
+
+/* The first line of a file; empty if there is none. */
+static inline void get_line(const char *path, char *line, int size)
+{
+	FILE *f = fopen(path, "r");
+
+	if (!f || !fgets(line, size, f))
+		line[0] = 0;
+	if (f)
+		fclose(f);
+}
+
+static inline bool kernel_is_rt(void)
+{
+	struct utsname u;
+
+	return !uname(&u) && strstr(u.version, "PREEMPT_RT");
+}
+
+static inline int cpus(void)
+{
+	return sysconf(_SC_NPROCESSORS_ONLN);
+}
+
+static inline int lock_open(__u32 type)
+{
+	int fd = open("/dev/fscommit_test", O_RDWR);
+
+	if (fd >= 0 && ioctl(fd, FCT_CREATE, &type)) {
+		close(fd);
+		fd = -1;
+	}
+	return fd;
+}
+
+static inline struct fct_state state(int fd)
+{
+	struct fct_state s = { };
+
+	ioctl(fd, FCT_STATE, &s);
+	return s;
+}
+
+static inline bool set_param(const char *name, const char *value)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), "/sys/module/fscommit/parameters/%s", name);
+	return put(path, value);
+}
+
+static inline void set_lend(int fd, __u32 lend)
+{
+	ioctl(fd, FCT_SET_LEND, &lend);
+}
+
+static inline int lock(int fd, __u32 mode, __u32 how)
+{
+	struct fct_op op = { .mode = mode, .how = how };
+
+	return ioctl(fd, FCT_LOCK, &op) ? errno : 0;
+}
+
+static inline void go(int fd, __u32 id)
+{
+	ioctl(fd, FCT_GO, &id);
+}
+
+static inline void set_bound(int fd, __u32 us)
+{
+	ioctl(fd, FCT_SET_BOUND, &us);
+}
+
+static inline void pin(int cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	sched_setaffinity(0, sizeof(set), &set);
+}
+
+static inline void unpin(void)
+{
+	cpu_set_t set;
+	int i;
+
+	CPU_ZERO(&set);
+	for (i = 0; i < cpus(); i++)
+		CPU_SET(i, &set);
+	sched_setaffinity(0, sizeof(set), &set);
+}
+
+/* As SYS_sched_setattr takes it; not every C library declares it. */
+struct deadline_attr {
+	__u32 size, policy;
+	__u64 flags;
+	__s32 nice;
+	__u32 priority;
+	__u64 runtime, deadline, period;
+};
+
+static inline int set_policy(int policy, int prio)
+{
+	struct deadline_attr deadline = {
+		.size = sizeof(deadline), .policy = SCHED_DEADLINE,
+		.runtime = 10000000, .deadline = 100000000, .period = 100000000,
+	};
+	struct sched_param p = { .sched_priority = prio };
+
+	if (policy == SCHED_DEADLINE)
+		return syscall(SYS_sched_setattr, 0, &deadline, 0);
+	return sched_setscheduler(0, policy, &p);
+}
+
+static inline void prepare(const struct job *j)
+{
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (j->cgroup)
+		put(j->cgroup, "0");
+	if (j->cpu)
+		pin(j->cpu - 1);
+	if (j->nice && setpriority(PRIO_PROCESS, 0, j->nice))
+		_exit(1);
+	if (j->policy && set_policy(j->policy, j->prio))
+		_exit(1);
+	if (j->uid) {
+		if (setuid(j->uid))
+			_exit(1);
+		/* which setuid() takes back */
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+	}
+}
+
+static void ignore_signal(int sig)
+{
+	(void)sig;
+}
+
+/* Starts a task that does it. The lock's file is inherited. */
+static inline struct task *start(int fd, struct job j)
+{
+	struct task *t = share(sizeof(*t));
+	struct sigaction act = { .sa_handler = ignore_signal };
+	pid_t pid;
+	int i;
+
+	fflush(NULL);
+	t->error = -1;
+	pid = fork();
+	if (pid) {
+		t->pid = pid;
+		return t;
+	}
+	/* a signal that interrupts but does not kill */
+	sigaction(SIGUSR1, &act, NULL);
+	prepare(&j);
+	for (i = 0; i < (j.repeat ?: 1) && (!j.until_waits || t->waits < j.until_waits); i++) {
+		struct fct_op op = {
+			.mode = j.mode, .how = j.how, .hold = j.hold, .hold_us = j.hold_us,
+			.timeout_ms = j.timeout_ms, .id = j.id, .flags = j.flags,
+			.outer = j.outer,
+		};
+
+		struct rusage before, after;
+
+		getrusage(RUSAGE_SELF, &before);
+		t->error = ioctl(fd, FCT_LOCK, &op) ? errno : 0;
+		getrusage(RUSAGE_SELF, &after);
+		if (op.wait_ns >= 200000) {
+			t->waits++;
+			t->spun += before.ru_nvcsw == after.ru_nvcsw;
+		}
+		t->wait_ns = op.wait_ns;
+		if (op.order)
+			t->order = op.order;
+		atomic_fetch_add(&t->done, 1);
+	}
+	_exit(0);
+}
+
+/* Waits for its end. Returns 0, the error of its lock operation, or -signal. */
+static inline int finish(struct task *t)
+{
+	int status;
+
+	if (waitpid(t->pid, &status, 0) < 0)
+		return errno;
+	if (WIFSIGNALED(status))
+		return -WTERMSIG(status);
+	return WEXITSTATUS(status) ? 99 : t->error;
+}
+
+static inline char task_state(pid_t pid)
+{
+	char path[64], buf[256] = "", *p;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	f = fopen(path, "r");
+	if (!f)
+		return '?';
+	if (!fgets(buf, sizeof(buf), f))
+		buf[0] = 0;
+	fclose(f);
+	p = strrchr(buf, ')');
+	return p && p[1] ? p[2] : '?';
+}
+
+/* The time that a task has had on CPUs, in nanoseconds. */
+static inline __u64 cpu_time(pid_t pid)
+{
+	struct timespec t = { };
+	clockid_t clock;
+
+	if (!clock_getcpuclockid(pid, &clock))
+		clock_gettime(clock, &t);
+	return t.tv_sec * 1000000000ULL + t.tv_nsec;
+}
+
+static inline bool is_asleep(struct task *t)
+{
+	char c = task_state(t->pid);
+
+	return c == 'S' || c == 'D';
+}
+
+static inline double seconds(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec + t.tv_nsec / 1e9;
+}
+
+/* While a CPU is kept from everybody, so may be a timer that went there. */
+static bool timers_may_fail;
+
+/* Who is waited for may be of the lowest priority, and have this CPU only. */
+static inline void stay_awake_until(double end)
+{
+	struct sched_param p = { };
+
+	sched_setscheduler(0, SCHED_IDLE, &p);
+	while (seconds() < end)
+		sched_yield();
+	sched_setscheduler(0, SCHED_OTHER, &p);
+}
+
+static inline void sleep_ms(long ms)
+{
+	struct timespec t = { ms / 1000, ms % 1000 * 1000000 };
+	double end = seconds() + ms / 1e3;
+
+	if (timers_may_fail) {
+		stay_awake_until(end);
+		return;
+	}
+	do
+		nanosleep(&t, NULL);
+	while (seconds() < end);
+}
+
+/* Until @cond, or for 10 s: far longer than it takes, then the test fails. */
+#define reached(cond)						\
+({								\
+	double _end = seconds() + 10;				\
+	bool _met;						\
+								\
+	while (!(_met = (cond)) && seconds() < _end)		\
+		sleep_ms(1);					\
+	_met;							\
+})
+
+#define ASSERT_REACHED(cond)					\
+	ASSERT_TRUE(reached(cond)) { TH_LOG("never: " #cond); }
+
+static inline void throttle_real_time(bool on)
+{
+	put("/proc/sys/kernel/sched_rt_runtime_us", on ? "950000" : "-1");
+}
+
+/*
+ * A task that keeps a CPU from everybody else, but for higher real-time ones; and,
+ * since 6.8, but for the fair server, which serves the others a little each second.
+ * So a test with an absent task says AGAIN if the task was seen to run.
+ */
+struct hog {
+	pid_t pid;
+	atomic_int *up, *stop;
+	int wake;		/* from hog_ready(): it sleeps until this is written to */
+};
+
+static inline pid_t hog_fork(struct hog *h, int cpu, int wait)
+{
+	pid_t pid;
+
+	/* no pause for the others every second */
+	throttle_real_time(false);
+	fflush(NULL);
+	pid = fork();
+	if (!pid) {
+		struct job j = { .policy = SCHED_FIFO, .prio = 50, .cpu = cpu + 1 };
+		double end;
+		char c;
+
+		prepare(&j);
+		atomic_store(h->up, 1);
+		if (wait >= 0 && read(wait, &c, 1) != 1)
+			_exit(1);
+		end = seconds() + 20;
+		while (!atomic_load(h->stop) && seconds() < end)
+			;
+		_exit(0);
+	}
+	while (!atomic_load(h->up))
+		sleep_ms(1);
+	return pid;
+}
+
+static inline struct hog hog_start(int cpu)
+{
+	struct hog h = { .up = share(4096), .wake = -1 };
+
+	h.stop = h.up + 16;
+	/* what is started from now on must not begin on that CPU */
+	pin(!cpu);
+	h.pid = hog_fork(&h, cpu, -1);
+	timers_may_fail = true;
+	return h;
+}
+
+/* This hog sleeps until hog_go(). Then it takes its CPU at once. */
+static inline struct hog hog_ready(int cpu)
+{
+	struct hog h = { .up = share(4096), .wake = -1 };
+	int fds[2];
+
+	h.stop = h.up + 16;
+	if (pipe(fds))
+		return h;
+	h.pid = hog_fork(&h, cpu, fds[0]);
+	close(fds[0]);
+	h.wake = fds[1];
+	while (task_state(h.pid) != 'S')
+		sleep_ms(1);
+	return h;
+}
+
+static inline void hog_go(struct hog *h)
+{
+	if (write(h->wake, "", 1) != 1)
+		abort();
+}
+
+#define AGAIN	(-1000000)
+
+/* 0, or minus the line that was not as it should be. */
+#define CONCLUSIVE(test)	CONCLUSIVE_OF(10, test)
+
+#define CONCLUSIVE_OF(tries, test)				\
+({								\
+	int _ret = AGAIN, _try;					\
+								\
+	for (_try = 0; _try < (tries) && _ret == AGAIN; _try++)	\
+		_ret = (test);					\
+	_ret;							\
+})
+
+#define CHECK(cond)	do { if (!(cond)) return -__LINE__; } while (0)
+
+static inline void hog_stop(struct hog *h)
+{
+	atomic_store(h->stop, 1);
+	if (h->wake >= 0) {
+		kill(h->pid, SIGKILL);
+		close(h->wake);
+	}
+	waitpid(h->pid, NULL, 0);
+	timers_may_fail = false;
+	throttle_real_time(true);
+	unpin();
+}
+
+/* A window so long that a woken reader is there in time on any machine. */
+static inline void set_window(const char *us)
+{
+	set_param("window_us", us);
+}
+
+static char lend_before[16], period_before[16], cpu_budget_before[16];
+
+/* The watcher is kept from looking where it would make good what a test is about. */
+static inline void watch_every(const char *us)
+{
+	get_line("/sys/module/fscommit/parameters/lend_period_us", period_before,
+		 sizeof(period_before));
+	set_param("lend_period_us", us);
+}
+
+static inline void watch_as_before(void)
+{
+	set_param("lend_period_us", period_before);
+}
+
+/* @value: for the parameter lend while a test runs, or NULL. */
+static inline void setup_lending(const char *value)
+{
+	get_line("/sys/module/fscommit/parameters/lend", lend_before, sizeof(lend_before));
+	/* other tests may have used up the budget of a CPU: it is for g12_budget */
+	get_line("/sys/module/fscommit/parameters/lend_cpu_us", cpu_budget_before,
+		 sizeof(cpu_budget_before));
+	set_param("lend_cpu_us", "1000000");
+	if (!value)
+		return;
+	set_param("lend", value);
+	watch_every("300");
+}
+
+static inline void restore_lending(void)
+{
+	set_param("lend", lend_before);
+	set_param("lend_cpu_us", cpu_budget_before);
+	if (period_before[0])
+		watch_as_before();
+}
+
+/* Every test starts with a lock of ours, and leaves it as it was made. */
+#define LOCK_FIXTURE(name)	LENDING_LOCK_FIXTURE(name, NULL)
+
+#define LENDING_LOCK_FIXTURE(name, lend)				\
+FIXTURE(name) { int fd; };						\
+FIXTURE_SETUP(name)							\
+{									\
+	setup_lending(lend);						\
+	if (access("/dev/fscommit_test", F_OK))				\
+		SKIP(return, "no /dev/fscommit_test: insmod fscommit_test.ko"); \
+	if (geteuid())							\
+		SKIP(return, "needs root");				\
+	self->fd = lock_open(FCT_UNFAIR);				\
+	ASSERT_GE(self->fd, 0);						\
+}									\
+FIXTURE_TEARDOWN(name)							\
+{									\
+	struct fct_state s = state(self->fd);				\
+									\
+	EXPECT_EQ(0, s.violations);					\
+	EXPECT_EQ(0, s.is_locked);					\
+	EXPECT_EQ(0, s.is_contended);					\
+	EXPECT_EQ(0, s.queued_readers + s.queued_writers);		\
+	/* the fast paths are open again */				\
+	EXPECT_EQ(0, lock(self->fd, FCT_WRITE, FCT_TRYLOCK));		\
+	EXPECT_EQ(0, lock(self->fd, FCT_READ, FCT_TRYLOCK));		\
+	set_window("200");						\
+	restore_lending();						\
+	close(self->fd);						\
+}
+
+#endif /* FSCOMMIT_COMMON_H */

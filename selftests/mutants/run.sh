@@ -1,0 +1,208 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0
+# Tests of the tests.   run.sh quick|all|NAME...
+#
+# The harness must say FAIL to a guest that warns, hangs, powers off early, leaks or
+# kills a test; and each mutant of the module (mutants/*.sed) must fail the test that
+# it names. Prints a line `NAME ok|FAIL SECONDS` each.
+
+. "$(dirname "$0")/../harness/lib.sh"
+. "$HARNESS/plan.sh"
+META=$TOP/selftests/meta
+programs=$("$HARNESS/programs.sh")
+tree=$("$HARNESS/stage.sh" uml)
+bad=0
+
+# verdict NAME START STATUS: one line for it
+verdict()
+{
+	local v=ok
+	[ "$3" -eq 0 ] || { v=FAIL; bad=1; }
+	printf '%s %s %d\n' "$1" "$v" $((SECONDS - $2))
+}
+
+# harness NAME REGEX KERNEL PLAN-LINES [OPTION...]: the verdict must match
+harness()
+{
+	local name=$1 regex=$2 kernel=$3 plan=$4 start=$SECONDS out=$LOGS/meta-$1 got
+	shift 4
+	printf 'load fscommit\nload fscommit_test\n%b' "$plan" >"$out.plan"
+	got=$("$HARNESS/boot.sh" --out "$out" --timeout 60 "$@" "$kernel" "$out.plan" \
+		"$CACHE/build/$kernel/module/fscommit.ko" \
+		"$CACHE/build/$kernel/selftests/"*.ko \
+		"$programs/unfair_rwsem/misuse" 2>"$out.log") && got="PASS $got"
+	if grep -qE "$regex" <<<"$got"; then
+		verdict "$name" "$start" 0
+	else
+		say "  $name: the verdict was '$got', not '$regex'"
+		verdict "$name" "$start" 1
+	fi
+}
+
+# A test that fails or is killed must count as failed, whatever the guest says.
+counted()
+{
+	local name=$1 plan=$2 start=$SECONDS out=$LOGS/meta-$1
+	printf 'load fscommit\n%b\nunload fscommit\n' "$plan" >"$out.plan"
+	"$HARNESS/boot.sh" --out "$out" --timeout 60 uml "$out.plan" "$tree/module/fscommit.ko" \
+		>"$out.log" 2>&1 || true
+	if (. "$HARNESS/results.sh"; collect uml "$out" 0 2>/dev/null; print_sum >"$out.sum"); then
+		verdict "$name" "$start" 1
+	else
+		verdict "$name" "$start" 0
+	fi
+}
+
+# One tree for all mutants of a run: nearly all that is built they have in common.
+own_tree()
+{
+	local n
+	mkdir -p "$CACHE/locks"
+	for n in 1 2 3 4; do
+		exec 8>"$CACHE/locks/mutants-$n"
+		flock -n 8 && { mutants=mutants-$n; return; }
+	done
+	die "four other runs of mutants are under way"
+}
+
+# mutant FILE: each test that it names must fail on it, or have the kernel warn, or what it
+# names must not be reported: "# fails: " or "# warns: ", PROGRAM TEST; "# silent: ", NAME of
+# harness/expected
+mutant()
+{
+	local file=$1 name broken how program test
+	name=$(basename "$file" .sed)
+	[ "${mutants:-}" ] || own_tree
+	broken=$("$HARNESS/stage.sh" uml "$file" "$mutants") ||
+		{ verdict "mutant:$name" "$SECONDS" 1; return; }
+	while read -r how program test; do
+		if [ "$how" = silent ]; then
+			is_silent_on "$name" "$broken" "$program"
+		else
+			fails_on "$name" "$broken" "$how" "$program" "$test"
+		fi
+	done < <(sed -n -E 's/^# (fails|warns|silent): /\1 /p' "$file")
+}
+
+# is_silent_on MUTANT TREE NAME
+is_silent_on()
+{
+	local name=$1 broken=$2 start=$SECONDS out=$LOGS/mutant-$1-$3 kernel regex rc=0
+	read -r kernel regex < <(sed -n "s/^$3 //p" "$HARNESS/expected")
+	[ "${kernel:-}" = uml ] || die "mutant $name: harness/expected has no '$3' on uml"
+	boot_misuse "$3" uml "$regex" "$out" "$broken" "$programs" </dev/null || rc=1
+	# it must have been done, and nothing else have been wrong
+	if [ $rc -eq 1 ] && grep -q '^FAIL 0 reports in the log, 1 expected' "$out.log"; then
+		verdict "mutant:$name" "$start" 0
+	else
+		say "  mutant $name: $3 is reported all the same; see $out"
+		verdict "mutant:$name" "$start" 1
+	fi
+}
+
+# fails_on MUTANT TREE fails|warns PROGRAM TEST
+fails_on()
+{
+	local name=$1 broken=$2 how=$3 program=$4 test=$5 start=$SECONDS out=$LOGS/mutant-$1-$5
+	local path seconds=60 panic=--no-panic
+	# where the kernel warns, it is the end of the guest
+	[ "$how" = fails ] || panic=
+	path=$(echo "$programs"/*/"$program")
+	[ -e "$path" ] || die "mutant $name: no test program '$program'"
+	case $program in
+	# loads them itself
+	load_cycles) seconds=140
+		echo "test $program 120 cd /fscommit && FSCOMMIT_CYCLES=200 $program -t $test" ;;
+	*)	echo 'load fscommit lend_period_us=60000000 lend=1 holdup_ms=0'
+		plan_suite "$(basename "$(dirname "$path")")" 40 "$program" -t "$test" ;;
+	esac >"$out.plan"
+	"$HARNESS/boot.sh" --out "$out" --timeout "$seconds" ${panic:+"$panic"} uml "$out.plan" \
+		"$broken/module/fscommit.ko" "$broken"/selftests/*_test.ko \
+		"$path" </dev/null >"$out.log" 2>&1 || true
+	# failed, or did not live to say so; but it must have begun
+	if grep -q "^TEST $program" "$out/result.txt" && ! grep -q '^TAP ok ' "$out/result.txt" &&
+	   ! grep -q "^DONE $program 0 " "$out/result.txt" &&
+	   { [ "$how" = fails ] || grep -q 'panic_on_warn set' "$out/console"; }; then
+		verdict "mutant:$name" "$start" 0
+	else
+		say "  mutant $name was not caught by $program $test; see $out"
+		verdict "mutant:$name" "$start" 1
+	fi
+}
+
+# The copy-on-write tree that commit-root search is tested on, by itself.
+tree_fuzz()
+{
+	local start=$SECONDS out=$LOGS/meta-tree-fuzz rc=0
+	{ gcc -O1 -g -Wall -fsanitize=address,undefined -fno-sanitize-recover=all -o "$out" \
+		-I"$TOP/selftests/lib" "$TOP/selftests/lib/cow_tree_fuzz.c" \
+		"$TOP"/selftests/lib/cow_{tree,blocks,search,check}.c >"$out.log" 2>&1 &&
+		"$out" >>"$out.log" 2>&1; } || rc=1
+	verdict tree-fuzz "$start" "$rc"
+}
+
+# The COW diff in userspace, with as many corrupted trees as go into some seconds. More of
+# them: see its source.
+diff_fuzz()
+{
+	local start=$SECONDS out=$LOGS/meta-diff-fuzz rc=0
+	local lib=$TOP/selftests/lib m=$TOP/selftests/cow_diff
+	{ gcc -O1 -g -Wall -fsanitize=address,undefined -fno-sanitize-recover=all -o "$out" \
+		-I"$m/shim" -I"$TOP/module/include" -I"$lib" -I"$m/module" \
+		"$m/fuzz/cow_diff_fuzz.c" "$TOP/module/cow_diff.c" \
+		"$lib"/cow_{tree,blocks,search,check}.c \
+		"$m"/module/cow_{balance,diff_tree,diff_corrupt}.c \
+		>"$out.log" 2>&1 && timeout 120 "$out" 400000 >>"$out.log" 2>&1; } || rc=1
+	verdict diff-fuzz "$start" "$rc"
+}
+
+# Each mutant still breaks something; that it is caught is for `all`.
+mutants_apply()
+{
+	local m f start=$SECONDS rc=0
+	for m in "$META"/mutants/*.sed; do
+		for f in $(product_files "$TOP"); do
+			sed -E -f "$m" "$f" | cmp -s - "$f" || continue 2
+		done
+		say "  mutant $(basename "$m" .sed): the line that it breaks is gone"
+		rc=1
+	done
+	verdict mutants-apply "$start" "$rc"
+}
+
+quick()
+{
+	mutants_apply
+	tree_fuzz
+	diff_fuzz
+	harness injected-warn '^FAIL' uml 'test w 10 misuse injected_warn\n'
+	harness hung-guest 'FAIL the guest hung' uml 'test hang 1000 sleep 1000\n' --timeout 8
+	harness early-power-off 'FAIL the guest stopped' uml 'test off 10 poweroff -f; sleep 100\n'
+	harness leaked-reference 'FAIL .*cannot unload' uml \
+		'test leak 10 misuse leak_reference\nunload fscommit_test\n'
+	harness cleared-log 'FAIL .*the kernel.s log has lost its beginning' uml \
+		'test clear 5 dmesg -c\nunload fscommit_test\nunload fscommit\n'
+	harness unexpected-silence 'FAIL .*reports in the log, 1 expected' uml 'test t 5 true\n' \
+		--expect 'never said'
+	counted killed-test 'test k 10 kill -9 $$'
+	counted failed-test 'test f 10 echo "not ok 1 it"; true'
+	counted timed-out-test 'test t 2 sleep 30'
+	counted silent-guest 'test s 10 poweroff -f; sleep 100'
+	harness busted-lock 'PASS' uml \
+		'load unfair_torture torture_type=busted\ntest t 10 sleep 3\nunload unfair_torture\ntest verdict 5 dmesg | grep "End of test: FAILURE" >/dev/null\nunload fscommit_test\nunload fscommit\n'
+}
+
+case ${1:-quick} in
+quick) quick ;;
+all)
+	quick
+	for f in "$META"/mutants/*.sed; do
+		mutant "$f"
+	done ;;
+*)
+	for n in "$@"; do
+		[ -e "$META/mutants/$n.sed" ] || die "no mutant '$n' in $META/mutants"
+		mutant "$META/mutants/$n.sed"
+	done ;;
+esac
+exit $bad

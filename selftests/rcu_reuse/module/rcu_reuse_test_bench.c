@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The workload of reusebench: one task that allocates a batch of objects, links them where
+ * readers find them, does some work with each, unlinks and frees them, and again.
+ */
+#include <linux/hash.h>
+#include <linux/ktime.h>
+#include <linux/math64.h>
+#include <linux/rculist.h>
+#include <linux/rcupdate.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+#include <linux/sort.h>
+
+#include "rcu_reuse_test_internal.h"
+
+#define MAX_BATCH	4096U
+#define BUCKETS		1024
+#define PAYLOAD		448	/* with the rest, about what an inode of a filesystem has */
+
+struct node {
+	struct hlist_node	link;
+	struct rcu_reuse_head	reuse;
+	struct rcu_head		rcu;
+	struct node		*next;
+	struct bench		*bench;
+	u8			payload[PAYLOAD];
+};
+
+struct bench {
+	struct rrt_bench	*args;
+	struct rcu_reuse_queue	queue;
+	struct kmem_cache	*cache;
+	struct hlist_head	bucket[BUCKETS];
+	spinlock_t		lock;		/* of the buckets */
+	struct node		*node[MAX_BATCH];
+	struct node		*free;		/* of those variants that keep them */
+	unsigned long		cookie;
+	bool			has_cookie;
+	atomic_long_t		nodes;		/* that are there */
+	u32			sum;
+};
+
+/* One pass over an object. Its time is that of work that is really done. */
+static u32 pass(const struct node *n)
+{
+	const u32 *p = (const u32 *)n->payload;
+	u32 sum = 0;
+	int i;
+
+	/* each time anew */
+	barrier();
+	for (i = 0; i < PAYLOAD / 4; i++)
+		sum = hash_32(sum ^ p[i], 32) + i;
+	return sum;
+}
+
+static void work(struct bench *b, const struct node *n, unsigned int passes)
+{
+	while (passes--)
+		b->sum += pass(n);
+}
+
+static u64 time_passes(struct bench *b, const struct node *n, unsigned int passes)
+{
+	u64 start = ktime_get_ns();
+
+	work(b, n, passes);
+	return ktime_get_ns() - start;
+}
+
+static int compare_u64(const void *a, const void *b)
+{
+	u64 x = *(const u64 *)a, y = *(const u64 *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/*
+ * Not the shortest: an emulator's clock stands still at times. Not the median either: a
+ * guest does, too.
+ */
+static unsigned int measure_pass(struct bench *b, const struct node *n)
+{
+	unsigned int passes = 64, i;
+	u64 ns[9];
+
+	while (time_passes(b, n, passes) < 2 * NSEC_PER_MSEC && passes < 1 << 20)
+		passes *= 2;
+	for (i = 0; i < ARRAY_SIZE(ns); i++)
+		ns[i] = time_passes(b, n, passes);
+	sort(ns, ARRAY_SIZE(ns), sizeof(ns[0]), compare_u64, NULL);
+	return max_t(u64, div_u64(ns[2], passes), 1);
+}
+
+/* Measured once, so the same for all variants. */
+static unsigned int passes_for(struct bench *b, const struct node *n)
+{
+	static unsigned int pass_ns;
+
+	if (!pass_ns)
+		pass_ns = measure_pass(b, n);
+	return b->args->work_ns / pass_ns;
+}
+
+static void node_free(struct bench *b, struct node *n)
+{
+	atomic_long_dec(&b->nodes);
+	kmem_cache_free(b->cache, n);
+}
+
+static void free_by_rcu(struct rcu_head *head)
+{
+	struct node *n = container_of(head, struct node, rcu);
+
+	node_free(n->bench, n);
+}
+
+static void release(void *private, struct rcu_reuse_head *head)
+{
+	node_free(private, container_of(head, struct node, reuse));
+}
+
+static const struct rcu_reuse_ops ops = { .release = release };
+
+static bool is_ours(const struct rrt_bench *args)
+{
+	return args->variant == RRT_OURS || args->variant == RRT_OURS_EXPEDITED;
+}
+
+static struct node *reuse_one(struct bench *b)
+{
+	struct rcu_reuse_head *head;
+	struct node *n = b->free;
+
+	if (is_ours(b->args)) {
+		head = rcu_reuse_dequeue(&b->queue);
+		return head ? container_of(head, struct node, reuse) : NULL;
+	}
+	if (n)
+		b->free = n->next;
+	return n;
+}
+
+static struct node *node_alloc(struct bench *b)
+{
+	struct node *n = reuse_one(b);
+	unsigned long nodes;
+
+	if (n) {
+		b->args->reused++;
+	} else {
+		n = kmem_cache_alloc(b->cache, GFP_KERNEL);
+		if (!n)
+			return NULL;
+		n->bench = b;
+		rcu_reuse_head_init(&n->reuse);
+		nodes = atomic_long_inc_return(&b->nodes);
+		b->args->peak = max_t(u64, b->args->peak, nodes);
+	}
+	b->args->allocated++;
+	memset(n->payload, 0, sizeof(n->payload));
+	return n;
+}
+
+/* It is unlinked. */
+static void node_give(struct bench *b, struct node *n)
+{
+	switch (b->args->variant) {
+	case RRT_CALL_RCU:
+		call_rcu(&n->rcu, free_by_rcu);
+		break;
+	case RRT_OURS:
+	case RRT_OURS_EXPEDITED:
+		if (rcu_reuse_enqueue(&b->queue, &n->reuse))
+			call_rcu(&n->rcu, free_by_rcu);
+		break;
+	default:
+		n->next = b->free;
+		b->free = n;
+	}
+}
+
+static void before_reuse(struct bench *b)
+{
+	if (b->has_cookie)
+		cond_synchronize_rcu(b->cookie);
+	b->has_cookie = false;
+}
+
+static void after_free(struct bench *b)
+{
+	if (b->args->variant == RRT_SYNCHRONIZE)
+		synchronize_rcu();
+	if (b->args->variant == RRT_COND_SYNCHRONIZE) {
+		b->cookie = start_poll_synchronize_rcu();
+		b->has_cookie = true;
+	}
+}
+
+static int one_batch(struct bench *b, unsigned int passes)
+{
+	unsigned int i, nr = b->args->batch;
+	int ret = 0;
+
+	before_reuse(b);
+	for (i = 0; i < nr; i++) {
+		struct node *n = node_alloc(b);
+
+		if (!n) {
+			ret = -ENOMEM;
+			break;
+		}
+		b->node[i] = n;
+		spin_lock(&b->lock);
+		hlist_add_head_rcu(&n->link, &b->bucket[hash_ptr(n, 10)]);
+		spin_unlock(&b->lock);
+		work(b, n, passes);
+	}
+	while (i--) {
+		spin_lock(&b->lock);
+		hlist_del_rcu(&b->node[i]->link);
+		spin_unlock(&b->lock);
+		node_give(b, b->node[i]);
+	}
+	after_free(b);
+	cond_resched();
+	return ret;
+}
+
+static int loop(struct bench *b)
+{
+	struct rrt_bench *args = b->args;
+	struct node *n = node_alloc(b);
+	u64 start, last, now;
+	unsigned int passes;
+	int ret = 0;
+
+	if (!n)
+		return -ENOMEM;
+	passes = passes_for(b, n);
+	node_free(b, n);
+	args->allocated = 0;
+	start = ktime_get_ns();
+	last = start;
+	do {
+		ret = one_batch(b, passes);
+		now = ktime_get_ns();
+		args->longest_ns = max(args->longest_ns, now - last);
+		last = now;
+		if (signal_pending(current))
+			ret = -EINTR;
+	} while (!ret && now - start < args->ms * 1000000ULL);
+	args->ns = now - start;
+	return ret;
+}
+
+static void free_all(struct bench *b)
+{
+	struct node *n;
+
+	while ((n = b->free)) {
+		b->free = n->next;
+		node_free(b, n);
+	}
+	if (is_ours(b->args))
+		rcu_reuse_destroy(&b->queue);
+	rcu_barrier();
+	WARN_ONCE(atomic_long_read(&b->nodes), "reusebench: %ld objects are left\n",
+		  atomic_long_read(&b->nodes));
+}
+
+int rrt_bench(struct rrt_bench *args)
+{
+	const struct rcu_reuse_params params = {
+		.batch = clamp(args->batch, 1U, 64U), .keep = args->keep, .max = args->max,
+		.max_age_ms = 10000, .expedited = args->variant == RRT_OURS_EXPEDITED,
+	};
+	struct bench *b;
+	int ret;
+
+	if (args->variant >= RRT_NR_VARIANTS || !args->batch || args->batch > MAX_BATCH ||
+	    args->ms > 600000 || args->work_ns > 1000000)
+		return -EINVAL;
+	args->ns = 0;
+	args->allocated = 0;
+	args->reused = 0;
+	args->peak = 0;
+	args->longest_ns = 0;
+	b = kvzalloc(sizeof(*b), GFP_KERNEL);
+	if (!b)
+		return -ENOMEM;
+	b->args = args;
+	spin_lock_init(&b->lock);
+	b->cache = kmem_cache_create("reusebench", sizeof(struct node), 0, 0, NULL);
+	ret = b->cache ? 0 : -ENOMEM;
+	if (!ret && is_ours(args))
+		ret = rcu_reuse_init(&b->queue, "reusebench", &ops, b, &params);
+	if (!ret) {
+		ret = loop(b);
+		free_all(b);
+	}
+	kmem_cache_destroy(b->cache);
+	kvfree(b);
+	return ret;
+}

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Readers against writers who take their objects out of the queue.
+ *
+ * Objects are linked into slots. A writer puts another one into a slot, and the old one
+ * into the queue. A reader takes the object of a slot, stays, and looks what has become of
+ * it, as rcutorture's pipe counts: it may have been unlinked meanwhile, but not be in use
+ * again. How often an object was used, its life, tells so also when it was linked again.
+ */
+#include <linux/delay.h>
+#include <linux/kthread.h>
+#include <linux/prandom.h>
+#include <linux/random.h>
+#include <linux/rcupdate.h>
+#include <linux/slab.h>
+
+#include "rcu_reuse_test_internal.h"
+
+#define SLOTS		32
+#define MAX_THREADS	64
+
+struct torture {
+	struct rrt		*r;
+	struct object __rcu	*slot[SLOTS];
+	atomic64_t		reads, reused, fresh, pipe[3];
+};
+
+static u32 rnd(struct rnd_state *state, u32 below)
+{
+	return prandom_u32_state(state) % below;
+}
+
+static void stay(struct rrt *r, struct rnd_state *rnd_state)
+{
+	u32 us = rnd(rnd_state, 256) ? rnd(rnd_state, 20) : 3000;
+	u64 until = ktime_get_ns() + us * 1000ULL;
+
+	if (r->setup.flavour == RRT_SRCU && us == 3000)
+		msleep(1);
+	while (ktime_get_ns() < until)
+		rrt_preempt_point();
+}
+
+static void read_once(struct torture *t, struct rnd_state *rnd_state)
+{
+	struct rrt *r = t->r;
+	int idx = rrt_read_lock(r), pipe;
+	struct object *o;
+	u64 life;
+
+	o = rcu_dereference_check(t->slot[rnd(rnd_state, SLOTS)], true);
+	life = READ_ONCE(o->life);
+	stay(r, rnd_state);
+	pipe = READ_ONCE(o->pipe);
+	/* pipe before life: it is 0 again when the next life has begun */
+	smp_rmb();
+	if (READ_ONCE(o->life) != life)
+		pipe = 2;
+	rrt_read_unlock(r, idx);
+	atomic64_inc(&t->pipe[pipe]);
+	atomic64_inc(&t->reads);
+}
+
+static int reader(void *arg)
+{
+	struct torture *t = arg;
+	struct rnd_state rnd_state;
+
+	prandom_seed_state(&rnd_state, get_random_u64());
+	while (!kthread_should_stop()) {
+		read_once(t, &rnd_state);
+		cond_resched();
+	}
+	return 0;
+}
+
+/* For what the queue refuses. */
+static void wait_for_readers(struct rrt *r)
+{
+	if (r->setup.flavour == RRT_SRCU)
+		synchronize_srcu(&r->srcu);
+	else
+		synchronize_rcu();
+}
+
+static struct object *take_new(struct torture *t)
+{
+	struct object *o = rrt_dequeue(t->r);
+
+	if (o) {
+		WRITE_ONCE(o->pipe, 2);
+		atomic64_inc(&t->reused);
+	} else {
+		o = rrt_fresh(t->r);
+		if (!o)
+			return NULL;
+		atomic64_inc(&t->fresh);
+	}
+	WRITE_ONCE(o->life, o->life + 1);
+	return o;
+}
+
+static void replace_one(struct torture *t, struct rnd_state *rnd_state)
+{
+	struct object __rcu **slot = &t->slot[rnd(rnd_state, SLOTS)];
+	struct object *o = take_new(t), *old;
+
+	if (!o) {
+		schedule_timeout_idle(1);
+		return;
+	}
+	/* life before pipe: see read_once() */
+	smp_wmb();
+	WRITE_ONCE(o->pipe, 0);
+	old = unrcu_pointer(xchg(slot, RCU_INITIALIZER(o)));
+	WRITE_ONCE(old->pipe, 1);
+	if (rrt_enqueue(t->r, old)) {
+		wait_for_readers(t->r);
+		rrt_free(t->r, old);
+	}
+}
+
+static int writer(void *arg)
+{
+	struct torture *t = arg;
+	struct rnd_state rnd_state;
+
+	prandom_seed_state(&rnd_state, get_random_u64());
+	while (!kthread_should_stop()) {
+		replace_one(t, &rnd_state);
+		if (!rnd(&rnd_state, 64))
+			usleep_range(10, 500);
+		cond_resched();
+	}
+	return 0;
+}
+
+static int run(struct torture *t, const struct rrt_torture *args)
+{
+	struct task_struct **task;
+	unsigned int i, nr = 0, all = args->readers + args->writers;
+	int ret = 0;
+
+	task = kcalloc(all, sizeof(*task), GFP_KERNEL);
+	if (!task)
+		return -ENOMEM;
+	for (i = 0; i < all; i++) {
+		bool reads = i < args->readers;
+
+		task[i] = kthread_run(reads ? reader : writer, t, "rrt_%s/%u",
+				      reads ? "read" : "write", i);
+		if (IS_ERR(task[i])) {
+			ret = PTR_ERR(task[i]);
+			break;
+		}
+		nr++;
+	}
+	if (!ret)
+		msleep_interruptible(args->ms);
+	for (i = 0; i < nr; i++)
+		kthread_stop(task[i]);
+	kfree(task);
+	return ret;
+}
+
+int rrt_torture(struct rrt *r, struct rrt_torture *args)
+{
+	struct torture *t;
+	int i, ret = -ENOMEM;
+
+	if (!args->readers || args->readers > MAX_THREADS || !args->writers ||
+	    args->writers > MAX_THREADS || args->ms > 3600000 || !r->has_queue)
+		return -EINVAL;
+	t = kzalloc(sizeof(*t), GFP_KERNEL);
+	if (!t)
+		return -ENOMEM;
+	t->r = r;
+	for (i = 0; i < SLOTS; i++) {
+		struct object *o = rrt_fresh(r);
+
+		if (!o)
+			goto out;
+		o->pipe = 0;
+		RCU_INIT_POINTER(t->slot[i], o);
+	}
+	ret = run(t, args);
+	args->reads = atomic64_read(&t->reads);
+	args->reused = atomic64_read(&t->reused);
+	args->fresh = atomic64_read(&t->fresh);
+	args->early = atomic64_read(&r->early);
+	for (i = 0; i < 3; i++)
+		args->pipe[i] = atomic64_read(&t->pipe[i]);
+out:
+	/* nobody reads any more */
+	for (i = 0; i < SLOTS; i++) {
+		struct object *o = rcu_dereference_protected(t->slot[i], true);
+
+		if (o)
+			rrt_free(r, o);
+	}
+	kfree(t);
+	return ret;
+}

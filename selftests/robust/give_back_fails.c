@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A loan whose end fails: the task must get its own policy back all the same, soon after the
+ * release. The kernel refuses it, for example, while a BPF scheduler has disallowed the task.
+ *
+ * Seen failing: the mutant g5-give-back-fails-for-good, which has give_back.sed in it.
+ *
+ * Needs a fscommit.ko that was built with give_back.sed.
+ */
+#include "common.h"
+
+#define FAULTS	"/sys/module/fscommit/parameters/fault_give_back"
+
+FIXTURE(give_back_fails) { int fd; };
+
+FIXTURE_SETUP(give_back_fails)
+{
+	if (access(FAULTS, F_OK))
+		SKIP(return, "no " FAULTS ": build fscommit.ko with give_back.sed");
+	setup_lending("3");
+	set_param("lend_fifo_us", "1000000");
+	self->fd = lock_open(FCT_UNFAIR);
+	ASSERT_GE(self->fd, 0);
+}
+
+FIXTURE_TEARDOWN(give_back_fails)
+{
+	put(FAULTS, "0");
+	set_param("lend_fifo_us", "10000");
+	restore_lending();
+	close(self->fd);
+}
+
+static int faults_left(void)
+{
+	char line[16];
+
+	get_line(FAULTS, line, sizeof(line));
+	return atoi(line);
+}
+
+static bool has_fifo(pid_t pid)
+{
+	return (sched_getscheduler(pid) & ~SCHED_RESET_ON_FORK) == SCHED_FIFO;
+}
+
+/* A task that holds the lock until FCT_GO, and lives on without it. */
+static pid_t start_holder(int fd, __u32 mode)
+{
+	pid_t pid;
+
+	fflush(NULL);
+	pid = fork();
+	if (!pid) {
+		struct fct_op op = {
+			.mode = mode, .hold = FCT_UNTIL_GO,
+			.flags = mode == FCT_WRITE ? FCT_DOWNGRADE : 0,
+		};
+
+		prepare(&(struct job){ .nice = 19 });
+		ioctl(fd, FCT_LOCK, &op);
+		for (;;)
+			pause();
+	}
+	return pid;
+}
+
+/*
+ * A holder is lent SCHED_FIFO, and releases while @times calls fail. After that it sleeps,
+ * without any lock, so it cannot help itself.
+ */
+static int released_while_it_fails(int fd, __u32 mode, const char *times)
+{
+	struct task *w;
+	pid_t holder;
+	double end;
+	int ret = 0;
+
+	holder = start_holder(fd, mode);
+	CHECK(reached(state(fd).readers + state(fd).writers == 1 && task_state(holder) != 'R'));
+	w = start(fd, (struct job){ .mode = FCT_WRITE });
+	CHECK(reached(has_fifo(holder)));
+	CHECK(put(FAULTS, times));
+	go(fd, 0);
+	if (mode == FCT_WRITE)
+		go(fd, 1);
+	CHECK(!finish(w));
+	end = seconds() + 1;
+	while (sched_getscheduler(holder) != SCHED_OTHER && seconds() < end)
+		sleep_ms(1);
+	if (sched_getscheduler(holder) != SCHED_OTHER ||
+	    getpriority(PRIO_PROCESS, holder) != 19) {
+		fprintf(stderr, "# left with policy %#x; of %s failures, %d are still to come\n",
+			sched_getscheduler(holder), times, faults_left());
+		ret = -__LINE__;
+	} else if (faults_left()) {
+		/* the module took it back in another way */
+		fprintf(stderr, "# of %s failures, %d did not happen\n", times, faults_left());
+	}
+	put(FAULTS, "0");
+	kill(holder, SIGKILL);
+	waitpid(holder, NULL, 0);
+	return ret;
+}
+
+TEST_F_TIMEOUT(give_back_fails, own_policy_is_back_within_a_second, 60)
+{
+	EXPECT_EQ(0, released_while_it_fails(self->fd, FCT_READ, "1"));
+	EXPECT_EQ(0, released_while_it_fails(self->fd, FCT_READ, "2"));
+	EXPECT_EQ(0, released_while_it_fails(self->fd, FCT_READ, "5"));
+	EXPECT_EQ(0, released_while_it_fails(self->fd, FCT_WRITE, "1"));
+	EXPECT_EQ(0, released_while_it_fails(self->fd, FCT_WRITE, "5"));
+}
+
+/* Control: nothing is wrong with the test itself. */
+TEST_F_TIMEOUT(give_back_fails, without_a_failure, 60)
+{
+	EXPECT_EQ(0, released_while_it_fails(self->fd, FCT_READ, "0"));
+	EXPECT_EQ(0, released_while_it_fails(self->fd, FCT_WRITE, "0"));
+}
+
+/* The task ends before it got its own policy back: nothing of it stays, nor keeps the module. */
+TEST_F_TIMEOUT(give_back_fails, the_task_may_end_first, 60)
+{
+	struct task *holder, *w;
+	int i;
+
+	for (i = 0; i < 4; i++) {
+		holder = start(self->fd, (struct job){ .mode = FCT_READ, .hold = FCT_UNTIL_GO,
+						       .nice = 19 });
+		ASSERT_REACHED(state(self->fd).readers == 1 && is_asleep(holder));
+		w = start(self->fd, (struct job){ .mode = FCT_WRITE });
+		ASSERT_REACHED(has_fifo(holder->pid));
+		ASSERT_TRUE(put(FAULTS, "1000000"));
+		go(self->fd, 0);
+		EXPECT_EQ(0, finish(holder));
+		EXPECT_EQ(0, finish(w));
+		ASSERT_TRUE(put(FAULTS, "0"));
+	}
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The module comes and goes, FSCOMMIT_CYCLES times (20), while other tasks read and write
+ * whatever it has in debugfs and sysfs. It refuses to go while a driver uses it, and the
+ * driver while its file is open. What the kernel has allocated does not grow.
+ *
+ * Seen failing: the mutants faults-debugfs-stays and faults-tables-leak.
+ *
+ * Needs fscommit.ko and fscommit_test.ko in the current folder, both not loaded.
+ */
+#include "common.h"
+#include "load.h"
+
+#include <dirent.h>
+
+#define DEBUGFS	"/sys/kernel/debug/fscommit"
+#define PARAMS	"/sys/module/fscommit/parameters"
+
+/* --- who looks ----------------------------------------------------------- */
+
+static void look_at(const char *dir, bool write_back, atomic_int *looked)
+{
+	DIR *d = opendir(dir);
+	struct dirent *e;
+
+	while (d && (e = readdir(d))) {
+		char path[512], text[4096];
+		int fd, n;
+
+		snprintf(path, sizeof(path), "%s/%s", dir, e->d_name);
+		fd = open(path, O_RDONLY | O_NONBLOCK);
+		if (fd < 0)
+			continue;
+		n = read(fd, text, sizeof(text) - 1);
+		close(fd);
+		if (n <= 0)
+			continue;
+		atomic_fetch_add(looked, 1);
+		text[n] = 0;
+		if (write_back)
+			put(path, text);
+	}
+	if (d)
+		closedir(d);
+}
+
+static pid_t start_looker(int i, atomic_int *looked)
+{
+	pid_t pid = fork();
+
+	if (pid)
+		return pid;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	for (;;) {
+		if (i) {
+			look_at(PARAMS, true, looked);
+		} else {
+			put(DEBUGFS "/stats", "on");
+			look_at(DEBUGFS, false, looked);
+			put(DEBUGFS "/stats", "reset");
+			put(DEBUGFS "/stats", "off");
+		}
+		sched_yield();
+	}
+}
+
+/* --- what the kernel has allocated --------------------------------------- */
+
+#define NR_CACHES	64
+
+struct memory {
+	int nr;
+	struct { char name[32]; long objects; } cache[NR_CACHES];
+	long percpu_kb, vmalloc_areas;
+};
+
+/* Objects that are free and kept for the next allocation count as used: up to 840 of a cache. */
+static void give_back_free_objects(void)
+{
+	DIR *d = opendir("/sys/kernel/slab");
+	char path[512];
+	struct dirent *e;
+
+	while (d && (e = readdir(d))) {
+		if (strncmp(e->d_name, "kmalloc-", 8))
+			continue;
+		snprintf(path, sizeof(path), "/sys/kernel/slab/%s/shrink", e->d_name);
+		put(path, "1");
+	}
+	if (d)
+		closedir(d);
+}
+
+static void measure(struct memory *m)
+{
+	char line[512];
+	FILE *f;
+	int i;
+
+	*m = (struct memory){ };
+	/*
+	 * What is only cached goes first. Names of sysfs folders that are gone are kept by
+	 * dentries, and one pass leaves those that were looked up since the last one.
+	 */
+	for (i = 0; i < 4; i++)
+		put("/proc/sys/vm/drop_caches", "3");
+	/* kfree_rcu() collects for 5 s, and then waits for a grace period */
+	sleep_ms(10000);
+	give_back_free_objects();
+	f = fopen("/proc/slabinfo", "r");
+	while (f && fgets(line, sizeof(line), f) && m->nr < NR_CACHES)
+		if (!strncmp(line, "kmalloc-", 8) &&
+		    sscanf(line, "%31s %ld", m->cache[m->nr].name, &m->cache[m->nr].objects) == 2)
+			m->nr++;
+	if (f)
+		fclose(f);
+	f = fopen("/proc/meminfo", "r");
+	while (f && fgets(line, sizeof(line), f))
+		sscanf(line, "Percpu: %ld", &m->percpu_kb);
+	if (f)
+		fclose(f);
+	f = fopen("/proc/vmallocinfo", "r");
+	while (f && fgets(line, sizeof(line), f))
+		m->vmalloc_areas++;
+	if (f)
+		fclose(f);
+}
+
+/* --- the tests ----------------------------------------------------------- */
+
+static int nr_cycles(void)
+{
+	const char *s = getenv("FSCOMMIT_CYCLES");
+
+	return s ? atoi(s) : 20;
+}
+
+#define NEEDS_MODULES()								\
+do {										\
+	if (access("fscommit.ko", R_OK) || access("fscommit_test.ko", R_OK))	\
+		SKIP(return, "no fscommit.ko and fscommit_test.ko in this folder"); \
+	if (!access("/sys/module/fscommit", F_OK))				\
+		SKIP(return, "fscommit is loaded already");			\
+} while (0)
+
+/* In use: refused, and usable as before. */
+TEST(refused_while_in_use)
+{
+	struct task *holder;
+	int fd, look;
+
+	NEEDS_MODULES();
+	ASSERT_EQ(0, load("fscommit.ko"));
+	EXPECT_EQ(EEXIST, load("fscommit.ko"));
+	ASSERT_EQ(0, load("fscommit_test.ko"));
+	EXPECT_EQ(EWOULDBLOCK, unload("fscommit"));
+	fd = lock_open(FCT_UNFAIR);
+	ASSERT_GE(fd, 0);
+	holder = start(fd, (struct job){ .mode = FCT_READ, .hold = FCT_UNTIL_GO });
+	ASSERT_REACHED(state(fd).readers == 1);
+	EXPECT_EQ(EWOULDBLOCK, unload("fscommit_test"));
+	EXPECT_EQ(EWOULDBLOCK, unload("fscommit"));
+	EXPECT_EQ(0, lock(fd, FCT_READ, FCT_PLAIN));
+	EXPECT_EQ(EAGAIN, lock(fd, FCT_WRITE, FCT_TRYLOCK));
+	/* its task has the file, too */
+	close(fd);
+	EXPECT_EQ(EWOULDBLOCK, unload("fscommit_test"));
+	kill(holder->pid, SIGKILL);
+	EXPECT_EQ(-SIGKILL, finish(holder));
+	EXPECT_EQ(0, unload("fscommit_test"));
+	look = open(DEBUGFS "/locks", O_RDONLY);
+	if (look >= 0) {
+		EXPECT_EQ(EWOULDBLOCK, unload("fscommit"));
+		close(look);
+	}
+	EXPECT_EQ(0, unload("fscommit"));
+	EXPECT_NE(0, access("/sys/module/fscommit", F_OK));
+	EXPECT_NE(0, access(DEBUGFS, F_OK));
+}
+
+/* One cycle with a lock that has been used. Returns how often it was refused, or -line. */
+static int cycle(void)
+{
+	int fd, refused = 0, ret;
+
+	CHECK(!load("fscommit.ko"));
+	CHECK(!load("fscommit_test.ko"));
+	fd = lock_open(FCT_UNFAIR);
+	CHECK(fd >= 0);
+	CHECK(!lock(fd, FCT_READ, FCT_PLAIN));
+	CHECK(!lock(fd, FCT_WRITE, FCT_PLAIN));
+	CHECK(unload("fscommit_test") == EWOULDBLOCK);
+	CHECK(unload("fscommit") == EWOULDBLOCK);
+	close(fd);
+	/* whoever looks has a file open */
+	while ((ret = unload("fscommit_test")) == EWOULDBLOCK && refused < 10000) {
+		refused++;
+		sched_yield();
+	}
+	CHECK(!ret);
+	while ((ret = unload("fscommit")) == EWOULDBLOCK && refused < 10000) {
+		refused++;
+		sched_yield();
+	}
+	CHECK(!ret);
+	return refused;
+}
+
+static bool has_grown(struct __test_metadata *_metadata, const char *what, long before, long after,
+		      long limit)
+{
+	if (after - before > limit / 2 || before - after > limit / 2)
+		TH_LOG("%s: from %ld to %ld", what, before, after);
+	return after - before > limit;
+}
+
+/*
+ * A leak of one object in each cycle would be as many as there were cycles; half of that is
+ * more than noise, where there were enough.
+ */
+FIXTURE(load_cycles) { };
+FIXTURE_SETUP(load_cycles) { }
+FIXTURE_TEARDOWN(load_cycles) { }
+
+TEST_F_TIMEOUT(load_cycles, nothing_grows, 3000)
+{
+	const int cycles = nr_cycles(), warm = cycles / 10 + 1;
+	atomic_int *looked = share(4096);
+	struct memory before = { }, after;
+	int i, c, ret, grown = 0, refused = 0;
+	pid_t looker[2];
+
+	NEEDS_MODULES();
+	for (i = 0; i < 2; i++)
+		looker[i] = start_looker(i, looked);
+	for (c = 0; c < warm + cycles; c++) {
+		if (c == warm && cycles >= 200) {
+			for (i = 0; i < 2; i++)
+				kill(looker[i], SIGSTOP);
+			measure(&before);
+			for (i = 0; i < 2; i++)
+				kill(looker[i], SIGCONT);
+		}
+		ret = cycle();
+		ASSERT_GE(ret, 0) { TH_LOG("cycle %d", c); }
+		refused += ret;
+	}
+	for (i = 0; i < 2; i++) {
+		kill(looker[i], SIGKILL);
+		waitpid(looker[i], NULL, 0);
+	}
+	if (cycles >= 200) {
+		measure(&after);
+		for (i = 0; i < before.nr && i < after.nr; i++)
+			grown += has_grown(_metadata, before.cache[i].name, before.cache[i].objects,
+					   after.cache[i].objects, cycles / 2);
+		/* 16 KiB for each CPU in each cycle; a chunk may come and go */
+		grown += has_grown(_metadata, "Percpu kB", before.percpu_kb, after.percpu_kb,
+				   cycles);
+		grown += has_grown(_metadata, "vmalloc areas", before.vmalloc_areas,
+				   after.vmalloc_areas, cycles / 2);
+		EXPECT_EQ(0, grown);
+	}
+	EXPECT_LT(0, *looked);
+	TH_LOG("%d cycles, %d times refused on top of 3 in each, %d files read", c, refused,
+	       *looked);
+}
+
+TEST_HARNESS_MAIN

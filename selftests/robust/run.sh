@@ -1,0 +1,105 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0
+# Faults: allocations that fail, signals, frozen and killed tasks, modules that come and go.
+#
+#   run.sh quick           for `make test`: without allocations, on uml, 20 cycles of loading
+#   run.sh all [KERNEL]    all of it: allocations and kmemleak on KERNEL (uml-fault), 1,000
+#                          cycles on uml
+#   run.sh allocations [KERNEL]
+#   run.sh give_back [KERNEL]
+#
+# Prints lines `KERNEL TEST VERDICT SECONDS PASSED FAILED SKIPPED`; the exit status is 0 if
+# nothing failed.
+
+# shellcheck source-path=SCRIPTDIR
+. "$(dirname "$0")/../harness/lib.sh"
+. "$HARNESS/results.sh"
+FAULTS=$TOP/selftests/robust
+
+# guest NAME KERNEL SECONDS FOLDER [OPTION...]: the plan comes from stdin
+guest()
+{
+	local name=$1 kernel=$2 seconds=$3 tree=$4 out=$LOGS/faults-$1-$2 start=$SECONDS
+	shift 4
+	mkdir -p "$out"
+	cat >"$out.plan"
+	step "faults on $kernel: $name" "$seconds s" "$out.log" "$HARNESS/boot.sh" --out "$out" \
+		--timeout $((seconds * 5 + 60)) "$@" "$kernel" "$out.plan" \
+		"$tree/module/fscommit.ko" \
+		"$tree"/selftests/{fscommit,fault}_test.ko \
+		"$programs"/robust/* "$HARNESS/kmemleak_check" || true
+	collect "$kernel" "$out" $((SECONDS - start))
+}
+
+# tasks KERNEL SCALE CYCLES SECONDS: what happens to tasks, and to the module
+tasks()
+{
+	local tree
+	tree=$("$HARNESS/stage.sh" "$1") || { result "$1" faults-build FAIL 0; return; }
+	guest tasks "$1" "$4" "$tree" < <(cat <<-EOF
+		load fscommit lend_period_us=60000000 lend=1 holdup_ms=0
+		load fscommit_test
+		test freezer $4 FSCOMMIT_SCALE=$2 freezer
+		test oom $4 FSCOMMIT_SCALE=$2 oom
+		test signal_storm 300 FSCOMMIT_SCALE=$2 signal_storm
+		unload fscommit_test
+		unload fscommit
+		test load_cycles 3000 cd /fscommit && FSCOMMIT_CYCLES=$3 load_cycles
+	EOF
+	[ "$1" = uml ] || echo "test kmemleak 300 kmemleak_check")
+}
+
+# give_back KERNEL: of a module whose calls to take a loan back say that they failed
+give_back()
+{
+	local tree
+	tree=$("$HARNESS/stage.sh" "$1" "$FAULTS/give_back.sed") ||
+		{ result "$1" faults-build FAIL 0; return; }
+	guest give_back "$1" 20 "$tree" <<-EOF
+		load fscommit lend=3 holdup_ms=0
+		load fscommit_test
+		test give_back_fails 120 give_back_fails
+		unload fscommit_test
+		unload fscommit
+	EOF
+}
+
+# allocations KERNEL: of a module whose calls of allocators say that they failed
+allocations()
+{
+	local tree start=$SECONDS sites
+	tree=$("$HARNESS/stage.sh" "$1" "$FAULTS/sites.sed") ||
+		{ result "$1" faults-build FAIL 0; return; }
+	# lockdep has the same paths on uml-debug, and takes most of the time here
+	guest allocations "$1" 240 "$tree" --mem 2G <<-EOF
+		test lockdep_off 5 echo 0 >/proc/sys/kernel/prove_locking
+		test alloc_faults 1200 cd /fscommit && alloc_faults
+		test kmemleak 300 kmemleak_check
+	EOF
+	if sites=$("$FAULTS/sites.sh" "$LOGS/faults-allocations-$1/dmesg"); then
+		result "$1" every-site ok $((SECONDS - start)) "$(grep -c failed <<<"$sites")" 0 0
+	else
+		result "$1" every-site FAIL $((SECONDS - start))
+	fi
+	printf '%s\n' "$sites" >&2
+}
+
+programs=$("$HARNESS/programs.sh") || die "cannot build the test programs"
+case ${1:-} in
+quick)
+	tasks uml 16 20 60
+	give_back uml ;;
+give_back)
+	give_back "${2:-uml}" ;;
+allocations)
+	allocations "${2:-uml-fault}" ;;
+all)
+	allocations "${2:-uml-fault}"
+	tasks "${2:-uml-fault}" 8 20 240
+	give_back "${2:-uml}"
+	[ -n "${2:-}" ] || tasks uml 1 1000 200 ;;
+*)	sed -n '3,/^$/s/^# \{0,1\}//p' "$0"
+	exit 2 ;;
+esac
+printf '%s\n' "${RESULTS[@]}"
+[ ${#FAILURES[@]} -eq 0 ]

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Signals at any moment of a wait, kills among them, with a CPU that goes and comes where
+ * the kernel can do that. Nothing is left behind, and nobody waits for a wakeup that a
+ * killed task was given.
+ *
+ * Seen failing: the mutant lost-wakeup-by-last-reader.
+ */
+#include "common.h"
+
+#define TASKS	10
+#define CPU1	"/sys/devices/system/cpu/cpu1/online"
+
+LOCK_FIXTURE(signal_storm)
+
+struct counts {
+	atomic_int taken, interrupted, timed_out, others, stop;
+};
+
+static const __u32 hows[] = {
+	FCT_INTERRUPTIBLE, FCT_KILLABLE, FCT_INTERRUPTIBLE, FCT_TIMEOUT, FCT_PLAIN,
+};
+
+static pid_t start_one(int fd, int i, struct counts *c)
+{
+	pid_t pid;
+
+	fflush(NULL);
+	pid = fork();
+	if (pid)
+		return pid;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	while (!atomic_load(&c->stop)) {
+		struct fct_op op = {
+			.mode = i < TASKS / 2 ? FCT_WRITE : FCT_READ,
+			.how = hows[i % 5], .timeout_ms = 1,
+			.hold = i % 3 ? FCT_BUSY : FCT_SLEEP, .hold_us = 20 + 10 * i,
+		};
+
+		if (!ioctl(fd, FCT_LOCK, &op))
+			atomic_fetch_add(&c->taken, 1);
+		else if (errno == EINTR)
+			atomic_fetch_add(&c->interrupted, 1);
+		else if (errno == ETIME)
+			atomic_fetch_add(&c->timed_out, 1);
+		else
+			atomic_fetch_add(&c->others, 1);
+	}
+	_exit(0);
+}
+
+static pid_t start_plugger(atomic_int *plugged)
+{
+	pid_t pid;
+
+	if (access(CPU1, W_OK))
+		return 0;
+	fflush(NULL);
+	pid = fork();
+	if (pid)
+		return pid;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	for (;;) {
+		if (put(CPU1, "0"))
+			atomic_fetch_add(plugged, 1);
+		sleep_ms(30);
+		put(CPU1, "1");
+		sleep_ms(30);
+	}
+}
+
+/*
+ * A wakeup that is lost in the middle is made good by whoever comes next: so in rounds, at
+ * the end of which nobody comes.
+ */
+TEST_F_TIMEOUT(signal_storm, storm, 300)
+{
+	const int rounds = scaled(100), interrupts = scaled(2000), kills = scaled(1000);
+	struct sigaction act = { .sa_handler = ignore_signal };
+	struct counts *c = share(4096);
+	atomic_int *plugged = share(4096);
+	int i, round, status, killed = 0, sent = 0, unplugs;
+	pid_t pid[TASKS], plugger;
+	unsigned int dice = 1;
+	/* a limit for what hangs: each of these is reached long before it */
+	double end = seconds() + 240;
+
+	/* theirs from their first moment on */
+	sigaction(SIGUSR1, &act, NULL);
+	plugger = start_plugger(plugged);
+	unplugs = plugger ? scaled(50) : 0;
+	for (round = 1; round <= rounds; round++) {
+		atomic_store(&c->stop, 0);
+		for (i = 0; i < TASKS; i++)
+			pid[i] = start_one(self->fd, i, c);
+		while ((c->interrupted < round * interrupts / rounds ||
+			killed < round * kills / rounds ||
+			*plugged < round * unplugs / rounds) && seconds() < end) {
+			dice = dice * 1103515245 + 12345;
+			i = (dice >> 16) % TASKS;
+			if ((dice >> 8) % 8) {
+				kill(pid[i], SIGUSR1);
+				sent++;
+			} else {
+				kill(pid[i], SIGKILL);
+				/* a plain one comes to its turn first */
+				ASSERT_EQ(pid[i], waitpid(pid[i], &status, 0));
+				ASSERT_TRUE(WIFSIGNALED(status));
+				killed++;
+				pid[i] = start_one(self->fd, i, c);
+			}
+			if (!((dice >> 4) % 4))
+				sched_yield();
+		}
+		/* nobody sends signals any more: who sleeps now must be woken by the lock */
+		atomic_store(&c->stop, 1);
+		for (i = 0; i < TASKS; i++) {
+			ASSERT_REACHED(waitpid(pid[i], &status, WNOHANG) == pid[i]);
+			EXPECT_EQ(0, status);
+		}
+	}
+	EXPECT_LE(interrupts, c->interrupted);
+	EXPECT_LE(kills, killed);
+	EXPECT_LE(unplugs, *plugged);
+	EXPECT_EQ(0, c->others);
+	if (plugger) {
+		kill(plugger, SIGTERM);
+		waitpid(plugger, NULL, 0);
+		put(CPU1, "1");
+	}
+	TH_LOG("%d taken, %d interrupted, %d timed out; %d signals, %d kills, %d unplugs",
+	       c->taken, c->interrupted, c->timed_out, sent, killed, *plugged);
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What the calls of share_gate.h promise, on gates of their own; what must be reported; and
+ * ranges that programs hold.
+ */
+#include <linux/delay.h>
+#include <linux/list.h>
+#include <linux/sched/signal.h>
+
+#include "contract.h"
+#include "share_gate_test_internal.h"
+
+/* Of a generation: may something of it be shared in that one? */
+static bool shared(const struct share_gate *gate, u64 generation)
+{
+	return share_gate_may_be_shared(gate, generation);
+}
+
+static int monotonic(void)
+{
+	struct share_gate a, b;
+
+	share_gate_init(&a);
+	share_gate_init(&b);
+	CHECK(!shared(&a, 1) && !shared(&b, 1));
+	share_gate_mark(&a, &b, 7);
+	/* whoever is late does not take it back */
+	share_gate_mark(&a, &a, 5);
+	CHECK(shared(&a, 7) && shared(&b, 7));
+	CHECK(shared(&a, 6));
+	CHECK(!shared(&a, 8) && !shared(&b, 8));
+	share_gate_mark(&b, &a, 9);
+	CHECK(shared(&a, 9) && shared(&b, 9));
+	/* which generation runs is not known */
+	CHECK(shared(&a, 0) && shared(&a, ~0ULL));
+	return 0;
+}
+
+static int late_mark(void)
+{
+	struct share_gate gate;
+	u64 marks;
+
+	share_gate_init(&gate);
+	share_gate_mark(&gate, &gate, 7);
+	marks = share_gate_marks(&gate);
+	/* in the same generation, while all is logged that was marked before */
+	share_gate_mark(&gate, &gate, 7);
+	share_gate_clear(&gate, marks);
+	CHECK(shared(&gate, 7));
+	share_gate_clear(&gate, share_gate_marks(&gate));
+	CHECK(!shared(&gate, 7));
+	/* an older one takes nothing back */
+	share_gate_mark(&gate, &gate, 7);
+	share_gate_clear(&gate, marks);
+	CHECK(shared(&gate, 7));
+	/* a share in an older generation than that which is known already */
+	share_gate_clear(&gate, share_gate_marks(&gate));
+	share_gate_raise(&gate, 7);
+	CHECK(shared(&gate, 7));
+	CHECK(!shared(&gate, 8));
+	return 0;
+}
+
+static int reloaded(void)
+{
+	struct share_gate gate;
+
+	share_gate_reloaded(&gate, 7);
+	CHECK(shared(&gate, 7));
+	CHECK(!shared(&gate, 8));
+	/* not known: always, until all is logged */
+	share_gate_reloaded(&gate, 0);
+	CHECK(shared(&gate, 7) && shared(&gate, 1ULL << 62));
+	share_gate_mark(&gate, &gate, 8);
+	CHECK(shared(&gate, 9));
+	share_gate_clear(&gate, share_gate_marks(&gate));
+	CHECK(!shared(&gate, 9));
+	return 0;
+}
+
+static int wrap(void)
+{
+	struct share_gate gate;
+
+	share_gate_init(&gate);
+	share_gate_mark(&gate, &gate, ~0ULL - 1);
+	CHECK(shared(&gate, ~0ULL - 1));
+	/* 0 and ~0 are left out */
+	CHECK(!shared(&gate, 1));
+	share_gate_mark(&gate, &gate, 1);
+	CHECK(shared(&gate, 1));
+	share_gate_mark(&gate, &gate, ~0ULL - 1);
+	CHECK(shared(&gate, 1));
+	CHECK(!shared(&gate, 2));
+	return 0;
+}
+
+static unsigned int locks, unlocks;
+
+static int count_lock(void *lock, u64 first, u64 last, void *private)
+{
+	locks++;
+	return *(int *)private;
+}
+
+static void count_unlock(void *lock, u64 first, u64 last, void *private)
+{
+	unlocks++;
+}
+
+static const struct share_gate_ops count_ops = { count_lock, count_unlock };
+
+/* An error of the range lock is the caller's; what was not taken is not released. */
+static int lock_fails(void)
+{
+	struct share_gate_section section;
+	struct share_gate gate;
+	int error = -EINTR;
+
+	locks = 0;
+	unlocks = 0;
+	share_gate_init(&gate);
+	CHECK(share_gate_enter(&section, &gate, 7, &count_ops, NULL, &error, 1, 2) ==
+	      SHARE_GATE_SKIPPED);
+	share_gate_exit(&section);
+	CHECK(!locks && !unlocks);
+	share_gate_mark(&gate, &gate, 7);
+	CHECK(share_gate_enter(&section, &gate, 7, &count_ops, NULL, &error, 1, 2) == -EINTR);
+	CHECK(locks == 1 && !unlocks);
+	error = 0;
+	CHECK(share_gate_enter(&section, &gate, 7, &count_ops, NULL, &error, 1, 1) ==
+	      SHARE_GATE_LOCKED);
+	CHECK(locks == 2 && !unlocks);
+	/* what happens to the gate meanwhile does not matter */
+	share_gate_clear(&gate, share_gate_marks(&gate));
+	share_gate_exit(&section);
+	CHECK(locks == 2 && unlocks == 1);
+	return 0;
+}
+
+int sgt_contract(u32 which)
+{
+	static int (*const scenario[])(void) = {
+		[SGT_MONOTONIC] = monotonic,
+		[SGT_LATE_MARK] = late_mark,
+		[SGT_RELOADED] = reloaded,
+		[SGT_WRAP] = wrap,
+		[SGT_LOCK_FAILS] = lock_fails,
+	};
+
+	return which < ARRAY_SIZE(scenario) ? scenario[which]() : -EINVAL;
+}
+
+/* --- misuse -------------------------------------------------------------- */
+
+int sgt_misuse(u32 which)
+{
+	struct share_gate_section section;
+	struct share_ranges ranges;
+	struct share_range range;
+	struct share_gate gate;
+	int no_error = 0, ret;
+
+	share_gate_init(&gate);
+	share_ranges_init(&ranges);
+	switch (which) {
+	case SGT_EXIT_TWICE:
+		ret = share_gate_enter(&section, &gate, 7, &count_ops, NULL, &no_error, 1, 2);
+		share_gate_exit(&section);
+		share_gate_exit(&section);
+		return ret;
+	case SGT_EMPTY_RANGE:
+		ret = share_gate_enter(&section, &gate, 7, &count_ops, NULL, &no_error, 2, 1);
+		return ret == -EINVAL ? 0 : -EPROTO;
+	case SGT_NO_GENERATION:
+		share_gate_mark(&gate, &gate, 0);
+		return share_gate_may_be_shared(&gate, 1000) ? 0 : -EPROTO;
+	case SGT_SHARED_MEANWHILE:
+		ret = share_gate_enter(&section, &gate, 7, &count_ops, NULL, &no_error, 1, 2);
+		share_gate_mark(&gate, &gate, 7);
+		share_gate_exit(&section);
+		return ret;
+	case SGT_UNLOCK_TWICE:
+		share_range_lock(&ranges, &range, 1, 2);
+		share_range_unlock(&ranges, &range);
+		share_range_unlock(&ranges, &range);
+		return 0;
+	case SGT_LOCK_EMPTY_RANGE:
+		if (share_range_lock_killable(&ranges, &range, 2, 1) != -EINVAL)
+			return -EPROTO;
+		/* nothing is locked: another one has all of it at once */
+		share_range_lock(&ranges, &range, 0, ~0ULL);
+		share_range_unlock(&ranges, &range);
+		return 0;
+	}
+	return -EINVAL;
+}
+
+/* --- ranges -------------------------------------------------------------- */
+
+struct holder {
+	struct list_head	node;
+	u64			first, last;
+};
+
+static DEFINE_SPINLOCK(holders_lock);
+static LIST_HEAD(holders);
+static struct share_ranges ranges = {
+	.lock = __SPIN_LOCK_UNLOCKED(ranges.lock), .tree = RB_ROOT_CACHED,
+};
+
+static atomic_t waiting, holding;
+static atomic64_t together, turns;
+
+static void hold(struct holder *me, u32 ms)
+{
+	struct holder *h;
+
+	spin_lock(&holders_lock);
+	list_for_each_entry(h, &holders, node)
+		if (h->first <= me->last && me->first <= h->last)
+			atomic64_inc(&together);
+	list_add(&me->node, &holders);
+	spin_unlock(&holders_lock);
+	if (ms)
+		msleep_interruptible(ms);
+	spin_lock(&holders_lock);
+	list_del(&me->node);
+	spin_unlock(&holders_lock);
+}
+
+int sgt_range(struct sgt_range *r)
+{
+	struct holder me = { .first = r->first, .last = r->last };
+	struct share_range range;
+	int ret;
+
+	if (r->first > r->last || r->unused)
+		return -EINVAL;
+	atomic_inc(&waiting);
+	ret = share_range_lock_killable(&ranges, &range, r->first, r->last);
+	atomic_dec(&waiting);
+	if (ret)
+		return ret;
+	atomic_inc(&holding);
+	r->turn = atomic64_inc_return(&turns) - 1;
+	hold(&me, r->ms);
+	atomic_dec(&holding);
+	share_range_unlock(&ranges, &range);
+	return 0;
+}
+
+void sgt_range_state(struct sgt_range_state *state)
+{
+	*state = (struct sgt_range_state) {
+		.waiting = atomic_read(&waiting),
+		.holding = atomic_read(&holding),
+		.together = atomic64_read(&together),
+	};
+}

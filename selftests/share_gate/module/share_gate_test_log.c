@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The log of the toy filesystem: items (first block, blocks) that must not overlap.
+ */
+#include "share_gate_test_internal.h"
+
+/* The items that begin in these blocks of an extent, and how long they are. */
+struct items {
+	u64		length[SGT_BLOCKS];
+	unsigned long	found[BITS_TO_LONGS(SGT_BLOCKS)];
+};
+
+static u64 start_of_extent(u64 block)
+{
+	return block / SGT_BLOCKS * SGT_BLOCKS;
+}
+
+static void find_items(struct sgt *s, u64 first, unsigned int nr, struct items *items)
+{
+	struct cow_range range = { first, nr, items->length, items->found };
+
+	memset(items->found, 0, sizeof(items->found));
+	cow_search_live(&s->log, &range);
+}
+
+/* An item that was taken out: what of it is not between @first and @last goes back. */
+static int put_rest_back(struct sgt *s, u64 key, u64 length, u64 first, u64 last)
+{
+	int ret = 0;
+
+	if (key < first)
+		ret = cow_insert(&s->log, key, min(length, first - key));
+	if (!ret && key + length - 1 > last)
+		ret = cow_insert(&s->log, max(key, last + 1), key + length - max(key, last + 1));
+	return ret;
+}
+
+/* Those in a leaf before that of @last. */
+static int delete_elsewhere(struct sgt *s, u64 from, u64 first, u64 last)
+{
+	struct items items;
+	unsigned int i;
+	int ret = 0;
+
+	find_items(s, from, last - from + 1, &items);
+	for (i = 0; i <= last - from && !ret; i++) {
+		if (!test_bit(i, items.found) || from + i + items.length[i] <= first)
+			continue;
+		atomic64_inc(&s->deleted);
+		ret = cow_delete(&s->log, from + i);
+		ret = ret ?: put_rest_back(s, from + i, items.length[i], first, last);
+	}
+	return ret;
+}
+
+/* What begins before @first and does not reach it, is put back: the extent is locked. */
+static int delete_items(struct sgt *s, u64 first, u64 last)
+{
+	u64 from = start_of_extent(first), end = last, key, length;
+
+	for (;;) {
+		int ret = cow_delete_last(&s->log, from, end, &key, &length);
+
+		if (ret == -EAGAIN)
+			return delete_elsewhere(s, from, first, end);
+		if (ret == -ENOENT)
+			return 0;
+		if (ret)
+			return ret;
+		if (key + length > first)
+			atomic64_inc(&s->deleted);
+		ret = put_rest_back(s, key, length, first, last);
+		/* what is before it was not in the way */
+		if (ret || key <= first)
+			return ret;
+		end = key - 1;
+	}
+}
+
+/*
+ * Of an extent of the running generation, in a transaction. The whole extent is locked, since
+ * an item that is in the way may reach beyond the slot.
+ */
+int sgt_log_slot(struct sgt *s, struct share_gate *gate, const struct slot *slot)
+{
+	u64 first = slot->place, last = first + slot->nr - 1;
+	u64 start = start_of_extent(first), end = start + SGT_BLOCKS - 1;
+	struct share_gate_section section;
+	struct share_range range;
+	int ret;
+
+	switch (s->setup.mode) {
+	case SGT_ALWAYS:
+		ret = share_range_lock_killable(&s->ranges, &range, start, end);
+		if (ret)
+			return ret;
+		atomic64_inc(&s->locked);
+		ret = delete_items(s, first, last) ?: cow_insert(&s->log, first, slot->nr);
+		share_range_unlock(&s->ranges, &range);
+		return ret;
+	case SGT_NEVER:
+		return cow_insert(&s->log, first, slot->nr);
+	}
+	ret = share_gate_enter(&section, gate, cow_running(s->fs), &share_range_ops, &s->ranges,
+			       &range, start, end);
+	if (ret < 0)
+		return ret;
+	atomic64_inc(ret == SHARE_GATE_LOCKED ? &s->locked : &s->skipped);
+	ret = ret == SHARE_GATE_LOCKED ? delete_items(s, first, last) : 0;
+	ret = ret ?: cow_insert(&s->log, first, slot->nr);
+	share_gate_exit(&section);
+	return ret;
+}
+
+/* In the last item that begins at @block or before. */
+bool sgt_has_csum(struct sgt *s, u64 block)
+{
+	u64 from = start_of_extent(block);
+	struct items items;
+	unsigned int i;
+
+	find_items(s, from, block - from + 1, &items);
+	for (i = block - from + 1; i--; )
+		if (test_bit(i, items.found))
+			return from + i + items.length[i] > block;
+	return false;
+}

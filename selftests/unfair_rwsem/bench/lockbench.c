@@ -1,0 +1,789 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * lockbench - what each lock type of /dev/fscommit_test costs
+ *
+ * Uncontended pairs, readers on two CPUs, a write-heavy mix, and the longest wait of
+ * a reader under back-to-back writers; all lock types in interleaved rounds, their
+ * order rotated. Options are named as in ckptlat. What is timed runs in the kernel,
+ * called by real userspace tasks.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <math.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "fscommit_test.h"
+
+#define PROGRAM "lockbench"
+#include "options.h"
+#include "json.h"
+
+#define MAX_ROUNDS	1000
+#define MAX_TASKS	64
+#define CHUNK		10000	/* pairs between two looks at the clock */
+#define WINDOW_PARAM	"/sys/module/fscommit/parameters/window_us"
+
+static const struct lock_name {
+	const char *option, *shown;
+	unsigned int type;
+} lock_names[] = {
+	{ "rwsem", "rw_semaphore", FCT_RWSEM },
+	{ "percpu", "percpu_rw_semaphore", FCT_PERCPU },
+	{ "f2fs", "f2fs-style unfair", FCT_F2FS },
+	{ "unfair", "unfair_rwsem", FCT_UNFAIR },
+	/* last: what a pair costs where there is no lock */
+	{ "empty", "(empty loop)", FCT_BUSTED },
+};
+
+#define NR_LOCKS	(sizeof(lock_names) / sizeof(lock_names[0]))
+#define RWSEM		0
+#define OURS		(NR_LOCKS - 2)
+#define EMPTY		(NR_LOCKS - 1)
+
+enum figure {
+	READ_PAIR, WRITE_PAIR, ONE_CPU, TWO_CPUS, SPEEDUP, WRITES, READS, WRITES_RATIO,
+	READS_RATIO, WRITER_WAIT, READER_WAIT, WRITE_SECTION, NR_FIGURES,
+};
+
+static const char *const figure_names[NR_FIGURES] = {
+	"read_pair", "write_pair", "one_cpu", "two_cpus", "speedup", "writes", "reads",
+	"writes_ratio", "reads_ratio", "writer_wait_max", "reader_wait_max",
+	"write_section_max",
+};
+
+static struct part {
+	const char *name, *title, *unit;
+	void (*run)(unsigned int l, int round);
+	void (*print)(void);
+	int rounds, writers, readers, reader_nice;
+	long reader_interval;
+	bool empty;
+} *part;
+
+static struct {
+	bool lock[NR_LOCKS];
+	int rounds, writers, readers, nice, reader_nice;
+	double duration;
+	long pairs, section, reader_section, interval, reader_interval, bound;
+	bool quiet, apart;
+	const char *json, *title, *unit;
+} opt = {
+	.lock = { true, true, true, true, true },
+	.rounds = -1, .writers = -1, .readers = -1, .reader_nice = 100, .duration = 3,
+	.pairs = 20000, .section = 5, .reader_section = 5, .reader_interval = -1,
+	.bound = 10000, .unit = "ns",
+};
+
+/* NAN where there is none */
+static double figures[NR_LOCKS][NR_FIGURES][MAX_ROUNDS];
+
+struct task {
+	struct fct_loop loop;	/* or pairs: how many, until then, in which time */
+	double seconds;
+	int nice;
+	int first_cpu, last_cpu;
+};
+
+static struct shared {
+	atomic_int ready, go;
+	struct task task[MAX_TASKS];
+} *shared;
+
+static int cpus(void)
+{
+	return sysconf(_SC_NPROCESSORS_ONLN);
+}
+
+/* Of the rounds; NAN if there is none. */
+static int compare(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static double quantile(unsigned int l, enum figure f, double q)
+{
+	double v[MAX_ROUNDS];
+	int i, n = 0;
+
+	for (i = 0; i < opt.rounds; i++)
+		if (!isnan(figures[l][f][i]))
+			v[n++] = figures[l][f][i];
+	if (!n)
+		return NAN;
+	qsort(v, n, sizeof(*v), compare);
+	i = q * (n - 1);
+	return q == 0.5 && !(n % 2) ? (v[i] + v[i + 1]) / 2 : v[i];
+}
+
+static double lowest(unsigned int l, enum figure f) { return quantile(l, f, 0); }
+static double median(unsigned int l, enum figure f) { return quantile(l, f, 0.5); }
+static double highest(unsigned int l, enum figure f) { return quantile(l, f, 1); }
+
+/* --- the tasks ------------------------------------------------------------ */
+
+static int open_lock(unsigned int l)
+{
+	__u32 type = lock_names[l].type, bound = opt.bound;
+	int fd = open("/dev/fscommit_test", O_RDWR);
+
+	if (fd < 0)
+		fatal("/dev/fscommit_test: %s (insmod fscommit_test.ko; root only)",
+		      strerror(errno));
+	if (ioctl(fd, FCT_CREATE, &type))
+		fatal("cannot create %s: %s", lock_names[l].shown, strerror(errno));
+	if (l == OURS && ioctl(fd, FCT_SET_BOUND, &bound))
+		fatal("bound of %ld us: %s", opt.bound, strerror(errno));
+	return fd;
+}
+
+static void close_lock(int fd, unsigned int l)
+{
+	struct fct_state s;
+
+	if (ioctl(fd, FCT_STATE, &s))
+		fatal("state of %s: %s", lock_names[l].shown, strerror(errno));
+	if (s.violations)
+		fatal("%s: held by two that exclude each other, %llu times",
+		      lock_names[l].shown, (unsigned long long)s.violations);
+	close(fd);
+}
+
+static void run_on(int first, int last)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	while (first <= last)
+		CPU_SET(first++, &set);
+	if (sched_setaffinity(0, sizeof(set), &set))
+		fatal("CPU %d: %s", last, strerror(errno));
+}
+
+static void child_start(const struct task *t)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	prctl(PR_SET_TIMERSLACK, 1000UL);
+	run_on(t->first_cpu, t->last_cpu);
+	if (setpriority(PRIO_PROCESS, 0, t->nice))
+		fatal("nice %d: %s", t->nice, strerror(errno));
+	atomic_fetch_add(&shared->ready, 1);
+	while (!atomic_load(&shared->go))
+		usleep(200);
+}
+
+static void loop_task(int fd, struct task *t)
+{
+	double start;
+
+	child_start(t);
+	start = now();
+	if (ioctl(fd, FCT_LOOP, &t->loop))
+		fatal("FCT_LOOP: %s", strerror(errno));
+	t->seconds = now() - start;
+	_exit(0);
+}
+
+static void pairs_task(int fd, struct task *t)
+{
+	struct fct_pairs p = { .mode = t->loop.mode, .pairs = CHUNK };
+	double start;
+
+	child_start(t);
+	start = now();
+	do {
+		if (ioctl(fd, FCT_PAIRS, &p))
+			fatal("FCT_PAIRS: %s", strerror(errno));
+		t->loop.count += CHUNK;
+		t->seconds = now() - start;
+	} while (t->seconds < opt.duration);
+	_exit(0);
+}
+
+/* The first @n of shared->task, at once, each by @fn. */
+static void run_tasks(int fd, int n, void (*fn)(int fd, struct task *t))
+{
+	pid_t pids[MAX_TASKS];
+	int i, status;
+
+	atomic_store(&shared->ready, 0);
+	atomic_store(&shared->go, 0);
+	fflush(NULL);
+	for (i = 0; i < n; i++) {
+		pids[i] = fork();
+		if (pids[i] < 0)
+			fatal("fork: %s", strerror(errno));
+		if (!pids[i])
+			fn(fd, &shared->task[i]);
+	}
+	while (atomic_load(&shared->ready) < n) {
+		if (waitpid(-1, &status, WNOHANG) > 0)
+			exit(1);	/* it said why; the others die with us */
+		usleep(200);
+	}
+	atomic_store(&shared->go, 1);
+	for (i = 0; i < n; i++)
+		if (waitpid(pids[i], &status, 0) != pids[i] || status)
+			exit(1);
+}
+
+/* --- the parts ------------------------------------------------------------ */
+
+static double time_pairs(int fd, unsigned int l, unsigned int mode)
+{
+	struct fct_pairs p = { .mode = mode, .pairs = opt.pairs };
+
+	/* one of them waits for an RCU grace period: that is no uncontended pair */
+	if (lock_names[l].type == FCT_PERCPU && mode == FCT_WRITE)
+		return NAN;
+	if (ioctl(fd, FCT_PAIRS, &p))
+		fatal("FCT_PAIRS on %s: %s", lock_names[l].shown, strerror(errno));
+	return (double)p.ns / opt.pairs;
+}
+
+static void run_pairs(unsigned int l, int round)
+{
+	int fd = open_lock(l);
+
+	figures[l][READ_PAIR][round] = time_pairs(fd, l, FCT_READ);
+	figures[l][WRITE_PAIR][round] = time_pairs(fd, l, FCT_WRITE);
+	close_lock(fd, l);
+}
+
+static double pairs_per_second(int fd, int tasks)
+{
+	double sum = 0;
+	int i;
+
+	for (i = 0; i < tasks; i++)
+		shared->task[i] = (struct task){
+			.loop = { .mode = FCT_READ }, .first_cpu = i, .last_cpu = i,
+		};
+	run_tasks(fd, tasks, pairs_task);
+	for (i = 0; i < tasks; i++)
+		sum += shared->task[i].loop.count / shared->task[i].seconds;
+	return sum;
+}
+
+static void run_scaling(unsigned int l, int round)
+{
+	int fd = open_lock(l);
+
+	figures[l][ONE_CPU][round] = pairs_per_second(fd, 1);
+	figures[l][TWO_CPUS][round] = pairs_per_second(fd, 2);
+	figures[l][SPEEDUP][round] = figures[l][TWO_CPUS][round] / figures[l][ONE_CPU][round];
+	close_lock(fd, l);
+}
+
+static struct task make_loop(bool write)
+{
+	int last = cpus() - 1;
+	struct task t = {
+		.loop = {
+			.mode = write ? FCT_WRITE : FCT_READ,
+			.hold_ns = (write ? opt.section : opt.reader_section) * 1000,
+			.pause_us = write ? opt.interval : opt.reader_interval,
+			.duration_ms = opt.duration * 1000,
+		},
+		.nice = write ? opt.nice : opt.reader_nice,
+		.last_cpu = last,
+	};
+
+	if (opt.apart) {
+		t.first_cpu = write ? 0 : last;
+		t.last_cpu = write ? last - 1 : last;
+	}
+	return t;
+}
+
+static void take_longer(double *max, double v)
+{
+	if (!(*max >= v))
+		*max = v;
+}
+
+static void run_loops(unsigned int l, int round)
+{
+	double *rate[] = { &figures[l][READS][round], &figures[l][WRITES][round] };
+	double *wait[] = { &figures[l][READER_WAIT][round], &figures[l][WRITER_WAIT][round] };
+	int i, fd = open_lock(l);
+
+	/* readers come first: they are few, and a start in the middle of a storm is slow */
+	for (i = 0; i < opt.readers + opt.writers; i++)
+		shared->task[i] = make_loop(i >= opt.readers);
+	run_tasks(fd, opt.readers + opt.writers, loop_task);
+	for (i = 0; i < opt.readers + opt.writers; i++) {
+		const struct task *t = &shared->task[i];
+		bool write = i >= opt.readers;
+
+		*rate[write] = (isnan(*rate[write]) ? 0 : *rate[write]) +
+			       t->loop.count / t->seconds;
+		take_longer(wait[write], t->loop.wait_max_ns);
+		if (write)
+			take_longer(&figures[l][WRITE_SECTION][round], t->loop.hold_max_ns);
+	}
+	close_lock(fd, l);
+}
+
+static void make_ratios(void)
+{
+	unsigned int l;
+	int i;
+
+	for (l = 0; l < NR_LOCKS; l++) {
+		for (i = 0; i < opt.rounds; i++) {
+			figures[l][WRITES_RATIO][i] =
+				figures[l][WRITES][i] / figures[RWSEM][WRITES][i];
+			figures[l][READS_RATIO][i] =
+				figures[l][READS][i] / figures[RWSEM][READS][i];
+		}
+	}
+}
+
+/* --- what comes of it ----------------------------------------------------- */
+
+static void print_value(int width, int digits, double v, const char *suffix)
+{
+	if (isnan(v))
+		printf(" %*s%*s", width, "-", (int)strlen(suffix), "");
+	else
+		printf(" %*.*f%s", width, digits, v, suffix);
+}
+
+static void print_pairs(void)
+{
+	unsigned int l;
+
+	printf("\n%-20s %9s %9s %9s %9s   (%s, minimum of %d rounds of %ld)\n",
+	       "uncontended pair", "read", "/rwsem", "write", "/rwsem", opt.unit, opt.rounds,
+	       opt.pairs);
+	for (l = 0; l < NR_LOCKS; l++) {
+		if (!opt.lock[l])
+			continue;
+		printf("%-20s", lock_names[l].shown);
+		print_value(9, 2, lowest(l, READ_PAIR), "");
+		print_value(9, 2, lowest(l, READ_PAIR) / lowest(RWSEM, READ_PAIR), "");
+		print_value(9, 2, lowest(l, WRITE_PAIR), "");
+		print_value(9, 2, lowest(l, WRITE_PAIR) / lowest(RWSEM, WRITE_PAIR), "");
+		printf("\n");
+	}
+}
+
+static void print_scaling(void)
+{
+	unsigned int l;
+
+	printf("\n%-20s %9s %9s %9s   (million read pairs a second, median of %d)\n",
+	       "readers", "1 CPU", "2 CPUs", "ratio", opt.rounds);
+	for (l = 0; l < NR_LOCKS; l++) {
+		if (!opt.lock[l])
+			continue;
+		printf("%-20s", lock_names[l].shown);
+		print_value(9, 2, median(l, ONE_CPU) / 1e6, "");
+		print_value(9, 2, median(l, TWO_CPUS) / 1e6, "");
+		print_value(9, 2, median(l, SPEEDUP), "");
+		printf("\n");
+	}
+}
+
+static void print_mix(void)
+{
+	unsigned int l;
+
+	printf("\n%-20s %9s %7s %9s %7s %11s %11s\n", "mix", "writes/s", "/rwsem", "reads/s",
+	       "/rwsem", "wr max ms", "rd max ms");
+	for (l = 0; l < NR_LOCKS; l++) {
+		if (!opt.lock[l])
+			continue;
+		printf("%-20s", lock_names[l].shown);
+		print_value(9, 0, median(l, WRITES), "");
+		print_value(7, 3, median(l, WRITES_RATIO), "");
+		print_value(9, 0, median(l, READS), "");
+		print_value(7, 3, median(l, READS_RATIO), "");
+		print_value(11, 2, highest(l, WRITER_WAIT) / 1e6, "");
+		print_value(11, 2, highest(l, READER_WAIT) / 1e6, "");
+		printf("\n");
+	}
+	printf("%d writers, %d readers; rates, ratios: median of %d rounds; waits: the longest\n",
+	       opt.writers, opt.readers, opt.rounds);
+}
+
+static long window_us(void)
+{
+	FILE *f = fopen(WINDOW_PARAM, "r");
+	long us = 0;
+
+	if (!f || fscanf(f, "%ld", &us) != 1)
+		fatal("%s: cannot read the length of the window", WINDOW_PARAM);
+	fclose(f);
+	return us;
+}
+
+/* What a reader that runs waits at most: the longest section is as long as it was. */
+static double limit_ns(int round)
+{
+	return (opt.bound + window_us()) * 1e3 + figures[OURS][WRITE_SECTION][round];
+}
+
+static int rounds_within(void)
+{
+	int i, within = 0;
+
+	for (i = 0; i < opt.rounds; i++)
+		within += figures[OURS][READER_WAIT][i] <= limit_ns(i);
+	return within;
+}
+
+static void print_bound(void)
+{
+	unsigned int l;
+
+	printf("\n%-20s %11s %11s %11s %9s %9s\n", "reader's wait (ms)", "max", "median max",
+	       "section max", "reads/s", "writes/s");
+	for (l = 0; l < NR_LOCKS; l++) {
+		if (!opt.lock[l])
+			continue;
+		printf("%-20s", lock_names[l].shown);
+		print_value(11, 3, highest(l, READER_WAIT) / 1e6, "");
+		print_value(11, 3, median(l, READER_WAIT) / 1e6, "");
+		print_value(11, 3, highest(l, WRITE_SECTION) / 1e6, "");
+		print_value(9, 0, median(l, READS), "");
+		print_value(9, 0, median(l, WRITES), "");
+		printf("\n");
+	}
+	if (!opt.bound || !opt.lock[OURS])
+		return;
+	printf("limit: bound %ld us + window %ld us + the round's longest write section; kept in %d of %d rounds of %.1f s\n",
+	       opt.bound, window_us(), rounds_within(), opt.rounds, opt.duration);
+}
+
+static struct part parts[] = {
+	{ "pairs", "uncontended pairs", NULL, run_pairs, print_pairs, .rounds = 50,
+	  .empty = true },
+	{ "scaling", "readers on one and on two CPUs", "pairs/s", run_scaling, print_scaling,
+	  .rounds = 5 },
+	{ "mix", "write-heavy mix", "1/s and ns", run_loops, print_mix, .rounds = 5, .writers = 4,
+	  .readers = 2 },
+	{ "bound", "a reader under back-to-back writers", "1/s and ns", run_loops, print_bound,
+	  .rounds = 5, .writers = 4, .readers = 1, .reader_interval = 200, .reader_nice = -20 },
+};
+
+#define NR_PARTS	(sizeof(parts) / sizeof(parts[0]))
+
+static void print_json_figure(FILE *f, unsigned int l, enum figure fig)
+{
+	int i, first = 1;
+
+	fprintf(f, "\"%s\": { \"min\": %.6g, \"median\": %.6g, \"max\": %.6g, \"rounds\": [",
+		figure_names[fig], lowest(l, fig), median(l, fig), highest(l, fig));
+	for (i = 0; i < opt.rounds; i++) {
+		if (isnan(figures[l][fig][i]))
+			continue;
+		fprintf(f, "%s%.6g", first ? "" : ", ", figures[l][fig][i]);
+		first = 0;
+	}
+	fprintf(f, "] }");
+}
+
+static void print_json_locks(FILE *f)
+{
+	unsigned int l, fig;
+	int first = 1, first_figure;
+
+	for (l = 0; l < NR_LOCKS; l++) {
+		if (!opt.lock[l])
+			continue;
+		fprintf(f, "%s\n    \"%s\": {", first ? "" : ",", lock_names[l].option);
+		first = 0;
+		first_figure = 1;
+		for (fig = 0; fig < NR_FIGURES; fig++) {
+			if (isnan(median(l, fig)))
+				continue;
+			fprintf(f, "%s\n      ", first_figure ? "" : ",");
+			print_json_figure(f, l, fig);
+			first_figure = 0;
+		}
+		fprintf(f, "\n    }");
+	}
+}
+
+static void print_json_parameters(FILE *f)
+{
+	const struct { const char *name; double value; } p[] = {
+		{ "rounds", opt.rounds }, { "duration", opt.duration }, { "pairs", opt.pairs },
+		{ "writers", opt.writers }, { "readers", opt.readers },
+		{ "section_us", opt.section }, { "reader_section_us", opt.reader_section },
+		{ "interval_us", opt.interval }, { "reader_interval_us", opt.reader_interval },
+		{ "nice", opt.nice }, { "reader_nice", opt.reader_nice },
+		{ "bound_us", opt.bound }, { "window_us", window_us() },
+		{ "limit_ns", (opt.bound + window_us()) * 1e3 + highest(OURS, WRITE_SECTION) },
+		{ "rounds_within", rounds_within() }, { "apart", opt.apart },
+	};
+	unsigned int i;
+
+	fprintf(f, "  \"parameters\": {");
+	for (i = 0; i < sizeof(p) / sizeof(p[0]); i++)
+		fprintf(f, isnan(p[i].value) ? "%s \"%s\": null" : "%s \"%s\": %.12g",
+			i ? "," : "", p[i].name, p[i].value);
+	fprintf(f, " },\n");
+}
+
+static void print_json(int argc, char **argv, time_t start)
+{
+	FILE *f = json_begin(opt.json, part->name, argc, argv, start, "%s",
+			     opt.title ?: part->title);
+
+	fprintf(f, "  \"unit\": \"");
+	print_escaped(f, part->unit ?: opt.unit);
+	fprintf(f, "\",\n");
+	print_json_parameters(f);
+	fprintf(f, "  \"locks\": {");
+	print_json_locks(f);
+	fprintf(f, "\n  }");
+	json_end(f, opt.json);
+}
+
+/* --- options -------------------------------------------------------------- */
+
+static void usage(FILE *f)
+{
+	fprintf(f,
+"Usage: lockbench [OPTIONS] PART\n"
+"What each lock type costs. PART is one of\n"
+"  pairs      uncontended read and write pairs, and an empty loop\n"
+"  scaling    read pairs on one CPU, and on two at once\n"
+"  mix        more writers than readers, short sections, no pause\n"
+"  bound      the longest wait of a reader under back-to-back writers\n\n"
+"  -l LIST  --lock=LIST       rwsem, percpu, f2fs, unfair, empty, or all  [all]\n"
+"  -r NUM   --rounds=NUM      rounds, order rotated, 1 to 1000    [5; pairs: 50]\n"
+"  -D TIME  --duration=TIME   of a round of one lock; s, m                 [3s]\n"
+"  -n NUM   --pairs=NUM       pairs in a round of `pairs'               [20000]\n"
+"  -t NUM   --readers=NUM     0 to 32                             [2; bound: 1]\n"
+"           --threads=NUM     the same\n"
+"  -w NUM   --writers=NUM     0 to 32                                       [4]\n"
+"  -s US    --section=US      the writers' section                          [5]\n"
+"  -i US    --interval=US     the writers' pause                            [0]\n"
+"           --nice=NUM        of the writers                                [0]\n"
+"           --reader-section=US                                             [5]\n"
+"           --reader-interval=US                               [0; bound: 200]\n"
+"           --reader-nice=NUM                                   [0; bound: -20]\n"
+"           --apart           the readers on the last CPU, the writers on the others\n"
+"           --bound=US        reader bound of unfair_rwsem, 0: off      [10000]\n"
+"           --unit=TEXT       what a nanosecond stands for in `pairs': instructions\n"
+"                             under QEMU's -icount shift=0                 [ns]\n"
+"           --json=FILE       results with all rounds; -: stdout\n"
+"           --title=TEXT      for the report\n"
+"  -q       --quiet           only the table\n"
+"  -h       --help\n\n"
+"Exit status: 0, or 1 on an error.\n");
+}
+
+static void choose_locks(const char *arg)
+{
+	char *list = strdup(arg), *name, *rest;
+	unsigned int l;
+
+	memset(opt.lock, 0, sizeof(opt.lock));
+	for (name = strtok_r(list, ",", &rest); name; name = strtok_r(NULL, ",", &rest)) {
+		bool all = !strcmp(name, "all"), found = all;
+
+		for (l = 0; l < NR_LOCKS; l++)
+			if (all || !strcmp(name, lock_names[l].option)) {
+				opt.lock[l] = true;
+				found = true;
+			}
+		if (!found)
+			fatal("--lock=%s: must be rwsem, percpu, f2fs, unfair, empty or all", name);
+	}
+	free(list);
+}
+
+static void choose_part(const char *name)
+{
+	for (part = parts; part < parts + NR_PARTS; part++)
+		if (!strcmp(name, part->name))
+			return;
+	fatal("'%s': must be pairs, scaling, mix or bound", name);
+}
+
+enum {
+	OPT_NICE = 256, OPT_RSECTION, OPT_RINTERVAL, OPT_RNICE, OPT_APART, OPT_BOUND, OPT_UNIT,
+	OPT_JSON, OPT_TITLE,
+};
+
+static void parse(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "lock", 1, NULL, 'l' }, { "rounds", 1, NULL, 'r' },
+		{ "duration", 1, NULL, 'D' }, { "pairs", 1, NULL, 'n' },
+		{ "readers", 1, NULL, 't' }, { "threads", 1, NULL, 't' },
+		{ "writers", 1, NULL, 'w' }, { "section", 1, NULL, 's' },
+		{ "interval", 1, NULL, 'i' }, { "nice", 1, NULL, OPT_NICE },
+		{ "reader-section", 1, NULL, OPT_RSECTION },
+		{ "reader-interval", 1, NULL, OPT_RINTERVAL },
+		{ "reader-nice", 1, NULL, OPT_RNICE }, { "apart", 0, NULL, OPT_APART },
+		{ "bound", 1, NULL, OPT_BOUND }, { "unit", 1, NULL, OPT_UNIT },
+		{ "json", 1, NULL, OPT_JSON }, { "title", 1, NULL, OPT_TITLE },
+		{ "quiet", 0, NULL, 'q' }, { "help", 0, NULL, 'h' }, { }
+	};
+	int c;
+
+	while ((c = getopt_long(argc, argv, "l:r:D:n:t:w:s:i:qh", options, NULL)) != -1) {
+		/* one line each: checkpatch would like three, for the sake of nothing */
+		switch (c) {
+		case 'l':
+			choose_locks(optarg);
+			break;
+		case 'r':
+			opt.rounds = number("--rounds", optarg, 1, MAX_ROUNDS);
+			break;
+		case 'D':
+			opt.duration = duration(optarg, FCT_MAX_LOOP_MS / 1000);
+			break;
+		case 'n':
+			opt.pairs = number("--pairs", optarg, 1, FCT_MAX_PAIRS);
+			break;
+		case 't':
+			opt.readers = number("--readers", optarg, 0, MAX_TASKS / 2);
+			break;
+		case 'w':
+			opt.writers = number("--writers", optarg, 0, MAX_TASKS / 2);
+			break;
+		/* the loop's hold is at most a second */
+		case 's':
+			opt.section = number("--section", optarg, 0, 1000000);
+			break;
+		case 'i':
+			opt.interval = number("--interval", optarg, 0, FCT_MAX_HOLD_US);
+			break;
+		case OPT_NICE:
+			opt.nice = number("--nice", optarg, -20, 19);
+			break;
+		case OPT_RSECTION:
+			opt.reader_section = number("--reader-section", optarg, 0, 1000000);
+			break;
+		case OPT_RINTERVAL:
+			opt.reader_interval = number("--reader-interval", optarg, 0,
+						     FCT_MAX_HOLD_US);
+			break;
+		case OPT_RNICE:
+			opt.reader_nice = number("--reader-nice", optarg, -20, 19);
+			break;
+		case OPT_APART:
+			opt.apart = true;
+			break;
+		case OPT_BOUND:
+			opt.bound = number("--bound", optarg, 0, 10000000);
+			break;
+		case OPT_UNIT:
+			opt.unit = optarg;
+			break;
+		case OPT_JSON:
+			opt.json = optarg;
+			break;
+		case OPT_TITLE:
+			opt.title = optarg;
+			break;
+		case 'q':
+			opt.quiet = true;
+			break;
+		case 'h':
+			usage(stdout);
+			exit(0);
+		default:
+			usage(stderr);
+			exit(1);
+		}
+	}
+	if (optind != argc - 1) {
+		usage(stderr);
+		exit(1);
+	}
+	choose_part(argv[optind]);
+	if (opt.rounds < 0)
+		opt.rounds = part->rounds;
+	if (opt.writers < 0)
+		opt.writers = part->writers;
+	if (opt.readers < 0)
+		opt.readers = part->readers;
+	if (opt.reader_interval < 0)
+		opt.reader_interval = part->reader_interval;
+	if (opt.reader_nice > 19)
+		opt.reader_nice = part->reader_nice;
+	if (!part->empty)
+		opt.lock[EMPTY] = false;
+	if ((opt.apart || part->run == run_scaling) && cpus() < 2)
+		fatal("%s needs two CPUs; there is %d", opt.apart ? "--apart" : "scaling", cpus());
+}
+
+static void start_round_of(unsigned int l, int round, int turn, double t0)
+{
+	unsigned int i, locks = 0;
+
+	for (i = 0; i < NR_LOCKS; i++)
+		locks += opt.lock[i];
+	/* rounds of `pairs' are short */
+	if (opt.quiet || (part->empty && (turn || round % 10)))
+		return;
+	printf("round %d of %d: %-20s (%.0f s", round + 1, opt.rounds,
+	       part->empty ? "all" : lock_names[l].shown, now() - t0);
+	if (!part->empty)
+		printf(" of about %.0f", locks * opt.rounds * (opt.duration + 0.1) *
+		       (part->run == run_scaling ? 2 : 1));
+	printf(")\n");
+	fflush(stdout);
+}
+
+int main(int argc, char **argv)
+{
+	time_t start = time(NULL);
+	double t0 = now();
+	unsigned int l, turn, f;
+	int round;
+
+	parse(argc, argv);
+	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+		      -1, 0);
+	if (shared == MAP_FAILED)
+		fatal("mmap: %s", strerror(errno));
+	for (l = 0; l < NR_LOCKS; l++)
+		for (f = 0; f < NR_FIGURES; f++)
+			for (round = 0; round < MAX_ROUNDS; round++)
+				figures[l][f][round] = NAN;
+	if (!opt.quiet)
+		printf("%s\n", opt.title ?: part->title);
+	for (round = 0; round < opt.rounds; round++) {
+		for (turn = 0; turn < NR_LOCKS; turn++) {
+			l = (turn + round) % NR_LOCKS;
+			if (!opt.lock[l])
+				continue;
+			start_round_of(l, round, turn, t0);
+			part->run(l, round);
+		}
+	}
+	if (part->run == run_loops)
+		make_ratios();
+	part->print();
+	fflush(stdout);
+	if (opt.json)
+		print_json(argc, argv, start);
+	return 0;
+}
