@@ -1,50 +1,107 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Commit-root search: the committer's side, and what becomes of old roots. For the other
- * one see commit_root_read.c.
+ * Commit-root search: pins, searches, commits, and the release of old roots.
  *
- * The committed roots of all trees, as of one commit, are one object, struct
- * commit_roots. A set points to the newest one; replaced ones stay in its list, oldest
- * first, as long as they are pinned.
+ * struct commit_roots holds the committed roots of all trees, as of one commit. A set points to
+ * the newest one. Replaced roots stay in the set's list, oldest first, while they are pinned.
  *
- *  reader	pin: enter an SRCU read section (B), then take the pointer. unpin: leave
- *		it, on whichever CPU that is. Both count on their own CPU, and write no
- *		line that others do.
+ *  reader	pin: enter an SRCU read section (B), then load the pointer. unpin: leave the
+ *		section, on any CPU. Both count on their own CPU and write no shared cache
+ *		line.
  *
  *  committer	prepare: allocate.
  *		switch: fill in the trees that this commit did not change, publish the
- *		pointer (A), then the generation; have SRCU call back when all who may
- *		have seen the roots before have left. The switch waits for none of it.
+ *		pointer (A), then the generation. call_srcu() calls back after all readers
+ *		that may have seen the old roots. The switch does not wait for that.
  *
- *  release	In a workqueue, from the oldest on, if nobody has it any more: the roots
- *		that the next commit has no more go to the filesystem, then the
- *		generation up to which blocks may be reused moves on. So one old pin
- *		keeps all later roots, too: they may share blocks with it.
+ *  release	A work item, from the oldest roots on, while they are unpinned: pass the
+ *		roots that the next commit no longer has to the filesystem, then advance the
+ *		generation up to which blocks may be reused. So one old pin keeps all later
+ *		roots, too: they may share blocks with it.
  *
- * SRCU (Paul McKenney) is made for read sections that sleep; it counts them in turn in one of
- * two sets of counters, so an old one holds up the next callbacks, which is the order that
- * we want. commit_root_pin_again() cannot enter a section of the past: it counts on the
- * roots themselves.
+ * SRCU (Paul McKenney) supports read sections that sleep. A grace period flips between two sets
+ * of counters and waits for each section that was entered before the flip. So an old section
+ * delays later callbacks, which preserves our order. A pin taken after a switch may delay the
+ * release, too: with overlapping pins of length L it takes up to 2 L.
  *
- * With track_pins, each pin is in a list of its set, under a lock: for debugging. The
- * committer never takes that lock, except where it asks for the oldest pin.
+ * commit_root_pin_again() cannot enter a section of the past: it counts on the roots themselves.
+ *
+ * With track_pins, each pin is in a list of its set, under a lock: for debugging. The committer
+ * takes that lock only to report the oldest pin.
  */
+#include <linux/debugfs.h>
 #include <linux/jiffies.h>
 #include <linux/module.h>
+#include <linux/mutex.h>
+#include <linux/pid.h>
+#include <linux/seq_file.h>
 #include <linux/slab.h>
 
 #include <linux/commit_root.h>
 
-#include "commit_roots.h"
-#include "compat.h"
+#include "internal.h"
 #include "trace.h"
 
 static bool track_pins;
 module_param(track_pins, bool, 0644);
 MODULE_PARM_DESC(track_pins,
-		 "know the owner of each pin of committed roots; for sets that are made from then on; default off");
+		 "record the owner of each pin, for sets initialised later; default off");
+
+static bool commit_root_oracle;
+module_param(commit_root_oracle, bool, 0644);
+MODULE_PARM_DESC(commit_root_oracle,
+		 "repeat committed searches in the live tree, report differences; default off");
 
 static struct workqueue_struct *release_wq;
+
+struct tree_root {
+	u64	tree;		/* number of the tree; 0: none */
+	u64	generation;	/* the commit that added @root */
+	void	*root;
+	bool	gone;		/* not in the next commit; under lock */
+};
+
+struct commit_roots {
+	struct commit_root_set	*set;
+	u64			generation;
+	struct rcu_head		head;
+	/* 1 until all SRCU pins have ended, plus 1 for each commit_root_pin_again() */
+	atomic_t		users;
+	bool			wanted;
+	bool			unpinned;	/* never pinned again; under lock */
+	unsigned long		replaced;	/* jiffies; 0: current */
+	struct list_head	node;		/* under lock */
+	unsigned int		capacity;
+	struct tree_root	tree[];
+};
+
+static inline void count(const struct commit_root_set *set, enum commit_root_event event)
+{
+	this_cpu_inc(set->counts->nr[event]);
+}
+
+#define misused(set, fmt, ...)							\
+do {										\
+	count(set, COMMIT_ROOT_MISUSE);						\
+	WARN_ONCE(1, "fscommit: commit roots of %s: " fmt "\n", (set)->name,	\
+		  ##__VA_ARGS__);						\
+} while (0)
+
+static inline struct commit_roots *oldest_roots(struct commit_root_set *set)
+{
+	lockdep_assert_held(&set->lock);
+	return list_first_entry_or_null(&set->all, struct commit_roots, node);
+}
+
+static unsigned long sum_of(const struct commit_root_set *set, enum commit_root_event event)
+{
+	unsigned long sum = 0;
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		sum += READ_ONCE(per_cpu_ptr(set->counts, cpu)->nr[event]);
+	return sum;
+}
 
 static struct commit_roots *current_roots(const struct commit_root_set *set)
 {
@@ -53,7 +110,7 @@ static struct commit_roots *current_roots(const struct commit_root_set *set)
 
 /* --- release ------------------------------------------------------------- */
 
-/* After that, freed blocks up to the generation of the oldest roots may be reused. */
+/* Blocks freed up to the generation of the oldest roots may be reused. */
 static void move_reusable(struct commit_root_set *set)
 {
 	struct commit_roots *oldest = oldest_roots(set);
@@ -63,8 +120,8 @@ static void move_reusable(struct commit_root_set *set)
 		atomic64_set_release(&set->reusable, oldest->generation);
 }
 
-static bool is_still_in(const struct tree_root *old, unsigned int slot,
-			const struct commit_roots *next)
+static bool next_has_root(const struct tree_root *old, unsigned int slot,
+			  const struct commit_roots *next)
 {
 	const struct tree_root *t;
 
@@ -74,7 +131,7 @@ static bool is_still_in(const struct tree_root *old, unsigned int slot,
 	return t->tree == old->tree && t->root == old->root && t->generation == old->generation;
 }
 
-static void release_those_replaced(struct commit_roots *roots, const struct commit_roots *next)
+static void release_replaced(struct commit_roots *roots, const struct commit_roots *next)
 {
 	struct commit_root_set *set = roots->set;
 	unsigned int i;
@@ -82,7 +139,7 @@ static void release_those_replaced(struct commit_roots *roots, const struct comm
 	for (i = 0; i < roots->capacity; i++) {
 		const struct tree_root *t = &roots->tree[i];
 
-		if (!t->tree || is_still_in(t, i, next))
+		if (!t->tree || next_has_root(t, i, next))
 			continue;
 		count(set, COMMIT_ROOT_RELEASE);
 		trace_commit_root_release(set->name, i, t->generation);
@@ -105,8 +162,8 @@ static void release_work(struct work_struct *work)
 		next = list_is_last(&roots->node, &set->all) ? NULL : list_next_entry(roots, node);
 		raw_spin_unlock_irq(&set->lock);
 
-		/* nobody else takes roots off the list: both stay */
-		release_those_replaced(roots, next);
+		/* only this work removes roots from the list: both stay */
+		release_replaced(roots, next);
 
 		raw_spin_lock_irq(&set->lock);
 		list_del(&roots->node);
@@ -116,58 +173,320 @@ static void release_work(struct work_struct *work)
 	}
 }
 
-unsigned long sum_of(const struct commit_root_set *set, enum commit_root_event event)
-{
-	unsigned long sum = 0;
-	int cpu;
-
-	for_each_possible_cpu(cpu)
-		sum += READ_ONCE(per_cpu_ptr(set->counts, cpu)->nr[event]);
-	return sum;
-}
-
-void put_roots(struct commit_roots *roots)
+/* Drop a reference. The last one queues the release. */
+static void put_roots(struct commit_roots *roots)
 {
 	struct commit_root_set *set = roots->set;
 	unsigned long irqflags;
 
 	if (!atomic_dec_and_test(&roots->users))
 		return;
-	/* as one step: the roots, and the set with them, may go as soon as they are seen so */
+	/* queue under the lock: once @unpinned is visible, @roots and @set may be freed */
 	raw_spin_lock_irqsave(&set->lock, irqflags);
 	roots->unpinned = true;
 	queue_work(release_wq, &set->work);
 	raw_spin_unlock_irqrestore(&set->lock, irqflags);
 }
 
-static void all_have_left(struct rcu_head *head)
+static void all_unpinned(struct rcu_head *head)
 {
 	put_roots(container_of(head, struct commit_roots, head));
 }
 
-/* Nobody finds these roots any more. Called once, by who has replaced them. */
+/* Called once, after @roots were replaced: new readers no longer find them. */
 static void retire(struct commit_roots *roots)
 {
 	if (roots)
-		call_srcu(&roots->set->pins, &roots->head, all_have_left);
+		call_srcu(&roots->set->pins, &roots->head, all_unpinned);
 }
+
+/* --- pins ---------------------------------------------------------------- */
+
+/* Exported for the inline functions. */
+DEFINE_STATIC_KEY_FALSE(commit_root_watched);
+EXPORT_SYMBOL_FSCOMMIT(commit_root_watched);
+
+int commit_root_watch_pins(void)
+{
+	static_branch_inc(&commit_root_watched);
+	return 0;
+}
+
+void commit_root_unwatch_pins(void)
+{
+	static_branch_dec(&commit_root_watched);
+}
+
+static void track(struct commit_pin *pin)
+{
+	struct commit_root_set *set = pin->set;
+	unsigned long irqflags;
+
+	pin->since = jiffies;
+	pin->pid = task_pid_nr(current);
+	memcpy(pin->comm, current->comm, sizeof(pin->comm));
+	spin_lock_irqsave(&set->track_lock, irqflags);
+	list_add_tail(&pin->node, &set->tracks);
+	spin_unlock_irqrestore(&set->track_lock, irqflags);
+}
+
+static void untrack(struct commit_pin *pin)
+{
+	struct commit_root_set *set = pin->set;
+	unsigned long irqflags;
+
+	spin_lock_irqsave(&set->track_lock, irqflags);
+	list_del(&pin->node);
+	spin_unlock_irqrestore(&set->track_lock, irqflags);
+}
+
+/**
+ * __commit_root_pinned() - trace and track a pin
+ * @pin: just taken
+ *
+ * Context: as commit_root_pin().
+ */
+void __commit_root_pinned(struct commit_pin *pin)
+{
+	trace_commit_root_pin(pin->set->name, pin->roots->generation);
+	if (pin->set->tracked)
+		track(pin);
+}
+EXPORT_SYMBOL_FSCOMMIT(__commit_root_pinned);
+
+/**
+ * __commit_root_unpinned() - trace and untrack a pin
+ * @pin: about to be dropped
+ *
+ * Context: as commit_root_pin().
+ */
+void __commit_root_unpinned(struct commit_pin *pin)
+{
+	trace_commit_root_unpin(pin->set->name, pin->roots->generation);
+	if (pin->set->tracked)
+		untrack(pin);
+}
+EXPORT_SYMBOL_FSCOMMIT(__commit_root_unpinned);
+
+/**
+ * __commit_root_refused() - undo a pin that found no roots
+ * @set: the set
+ * @idx: index of the SRCU section that the pin entered
+ *
+ * Context: as commit_root_pin().
+ * Return: -ENODATA before the first commit, -ESHUTDOWN after commit_root_set_destroy() began.
+ */
+int __commit_root_refused(struct commit_root_set *set, int idx)
+	__fsc_unchecked
+{
+	int ret = READ_ONCE(set->ending) ? -ESHUTDOWN : -ENODATA;
+
+	count(set, COMMIT_ROOT_REFUSED);
+	__srcu_read_unlock(&set->pins, idx);
+	__commit_root_unpin_done(set);
+	return ret;
+}
+EXPORT_SYMBOL_FSCOMMIT(__commit_root_refused);
+
+/**
+ * commit_root_pin_again() - pin the roots of another pin
+ * @pin: the new pin, with an unpin of its own
+ * @held: a pin that stays held during the call
+ *
+ * For a request that is split: both halves see the same commit.
+ *
+ * Context: as commit_root_pin(). Cannot fail, even after commit_root_set_destroy() began.
+ */
+void commit_root_pin_again(struct commit_pin *pin, const struct commit_pin *held)
+	__fsc_unchecked
+{
+	*pin = (struct commit_pin){ .roots = held->roots, .set = held->set, .idx = -1 };
+	if (WARN_ONCE(!held->roots, "fscommit: %s() of a pin that is not held\n", __func__))
+		return;
+	count(pin->set, COMMIT_ROOT_PIN);
+	atomic_inc(&pin->roots->users);
+	if (static_branch_unlikely(&commit_root_watched))
+		__commit_root_pinned(pin);
+}
+EXPORT_SYMBOL_FSCOMMIT(commit_root_pin_again);
+
+/**
+ * __commit_root_unpin_odd() - drop a pin of commit_root_pin_again()
+ * @pin: the pin; if it is not held, warn once and do nothing
+ *
+ * Context: as commit_root_pin().
+ */
+void __commit_root_unpin_odd(struct commit_pin *pin)
+{
+	struct commit_root_set *set = pin->set;
+	struct commit_roots *roots = pin->roots;
+
+	if (WARN_ONCE(!roots, "fscommit: commit_root_unpin() of a pin that is not held\n"))
+		return;
+	if (static_branch_unlikely(&commit_root_watched))
+		__commit_root_unpinned(pin);
+	pin->roots = NULL;
+	put_roots(roots);
+	__commit_root_unpin_done(set);
+}
+EXPORT_SYMBOL_FSCOMMIT(__commit_root_unpin_odd);
+
+/**
+ * commit_root_generation() - generation of the pinned commit
+ * @pin: the pin
+ *
+ * Context: any.
+ * Return: the generation; 0 for a pin that is not held.
+ */
+u64 commit_root_generation(const struct commit_pin *pin)
+{
+	return pin->roots ? pin->roots->generation : 0;
+}
+EXPORT_SYMBOL_FSCOMMIT(commit_root_generation);
+
+/**
+ * commit_root_of() - root of a tree in the pinned commit
+ * @pin: the pin
+ * @tree: the tree, of the same set
+ * @generation: if not NULL: set to the generation that added this root
+ *
+ * Context: any.
+ * Return: the root that was passed to commit_root_update(); ERR_PTR(-ENOENT) if the commit
+ * does not have the tree; ERR_PTR(-EINVAL), with a warning, for a tree of another set or a pin
+ * that is not held.
+ */
+void *commit_root_of(const struct commit_pin *pin, const struct commit_tree *tree,
+		     u64 *generation)
+{
+	const struct commit_roots *roots = pin->roots;
+	const struct tree_root *t;
+
+	if (WARN_ONCE(!roots, "fscommit: %s() of a pin that is not held\n", __func__))
+		return ERR_PTR(-EINVAL);
+	if (unlikely(tree->set != roots->set)) {
+		misused(roots->set, "tree %llu belongs to another set", tree->number);
+		return ERR_PTR(-EINVAL);
+	}
+	if (tree->slot >= roots->capacity)
+		return ERR_PTR(-ENOENT);
+	t = &roots->tree[tree->slot];
+	if (t->tree != tree->number)
+		return ERR_PTR(-ENOENT);
+	if (generation)
+		*generation = t->generation;
+	return t->root;
+}
+EXPORT_SYMBOL_FSCOMMIT(commit_root_of);
+
+/**
+ * commit_root_wanted() - did commit_root_want_space() ask for the space that a pin keeps?
+ * @pin: the pin
+ *
+ * A reader that holds a pin for long checks this now and then. If true, it unpins and pins
+ * again where it can.
+ *
+ * Context: any.
+ * Return: true if the space is wanted; false also for a pin that is not held.
+ */
+bool commit_root_wanted(const struct commit_pin *pin)
+{
+	return pin->roots && READ_ONCE(pin->roots->wanted);
+}
+EXPORT_SYMBOL_FSCOMMIT(commit_root_wanted);
+
+/* --- search -------------------------------------------------------------- */
+
+static void run_oracle(struct commit_search *s)
+{
+	struct commit_difference diff = { };
+
+	if (!s->ops->compare || s->ops->compare(s, &diff))
+		return;
+	count(s->set, COMMIT_ROOT_DIFFERENCE);
+	pr_err("fscommit: commit roots of %s: key %llu, generation %llu: \"%s\" in commit %llu, \"%s\" live\n",
+	       s->set->name, diff.key, s->gen.max, diff.committed, s->generation, diff.live);
+}
+
+/* Returns -ENOENT if something is left to search. */
+static int search_committed(struct commit_search *s)
+{
+	bool forced = s->mode == COMMIT_SEARCH_FORCED;
+	struct commit_pin pin;
+	int ret;
+
+	if (!forced && !commit_root_eligible(s->set, &s->gen))
+		return -ENOENT;
+	ret = commit_root_pin(s->set, &pin);
+	if (ret)
+		return forced ? ret : -ENOENT;
+	ret = -ENOENT;
+	s->generation = commit_root_generation(&pin);
+	if (forced || commit_root_covers(&pin, &s->gen)) {
+		s->root = commit_root_of(&pin, s->tree, NULL);
+		if (IS_ERR(s->root)) {
+			ret = PTR_ERR(s->root);
+		} else {
+			s->committed = true;
+			count(s->set, COMMIT_ROOT_COMMITTED);
+			ret = s->ops->search(s);
+			if (!ret && !forced && READ_ONCE(commit_root_oracle))
+				run_oracle(s);
+		}
+		if (ret == -ENOENT) {
+			s->missed = true;
+			count(s->set, COMMIT_ROOT_MISS);
+			trace_commit_root_miss(s->set->name, s->gen.max, s->generation);
+		}
+	}
+	s->root = NULL;
+	commit_root_unpin(&pin);
+	return ret;
+}
+
+/**
+ * commit_root_search() - search the committed tree, then the live tree for the remainder
+ * @s: the search
+ *
+ * One pin covers the whole committed search, so one lookup sees one commit. It is dropped before
+ * the live search.
+ *
+ * Context: as &commit_search_ops.search.
+ * Return: 0 if all was found; -ENOENT if something is missing; any other error of
+ * &commit_search_ops.search; -EINVAL, with a warning, for a tree of another set. With
+ * COMMIT_SEARCH_FORCED also the errors of commit_root_pin().
+ */
+int commit_root_search(struct commit_search *s)
+{
+	int ret;
+
+	s->root = NULL;
+	s->generation = 0;
+	s->committed = false;
+	s->missed = false;
+	s->live = false;
+	ret = search_committed(s);
+	if (ret != -ENOENT || s->mode == COMMIT_SEARCH_FORCED)
+		return ret;
+	s->live = true;
+	count(s->set, COMMIT_ROOT_LIVE);
+	return s->ops->search(s);
+}
+EXPORT_SYMBOL_FSCOMMIT(commit_root_search);
 
 /* --- the committer ------------------------------------------------------- */
 
 /**
- * commit_root_prepare() - get ready for a switch
+ * commit_root_prepare() - prepare a commit
  * @set: the set
  * @gfp: as for kmalloc()
  *
- * One at a time, and after all trees that it is to have were added.
+ * One commit at a time. Add all of its trees with commit_tree_init() first. The table of roots
+ * has 32 bytes for each tree, for as many trees as ever existed at once.
  *
- * The table of roots is 32 bytes for each tree there ever was at once.
- *
- * Context: as @gfp says; memory that need not be contiguous where that may sleep.
- * Return: what is to be filled in, then given to commit_root_switch() or
- * commit_root_cancel(); ERR_PTR(-ENOMEM) with nothing changed; ERR_PTR(-EBUSY), with a
- * warning, if another one is in preparation; ERR_PTR(-ESHUTDOWN) after
- * commit_root_set_destroy() began.
+ * Context: as @gfp allows. kvzalloc() falls back to vmalloc() where @gfp may sleep.
+ * Return: roots for commit_root_update(), then commit_root_switch() or commit_root_cancel();
+ * ERR_PTR(-ENOMEM) with nothing changed; ERR_PTR(-EBUSY), with a warning, if another commit is
+ * prepared; ERR_PTR(-ESHUTDOWN) after commit_root_set_destroy() began.
  */
 struct commit_roots *commit_root_prepare(struct commit_root_set *set, gfp_t gfp)
 {
@@ -202,25 +521,24 @@ struct commit_roots *commit_root_prepare(struct commit_root_set *set, gfp_t gfp)
 EXPORT_SYMBOL_FSCOMMIT(commit_root_prepare);
 
 /**
- * commit_root_update() - what the root of a tree is after the commit
+ * commit_root_update() - set the root of a tree in a prepared commit
  * @next: from commit_root_prepare()
  * @tree: the tree
- * @root: the filesystem's, not NULL; goes to &commit_root_ops.release in the end
+ * @root: pointer of the filesystem, not NULL; passed to &commit_root_ops.release in the end
  *
- * A tree that is not named keeps the root that it has. One that is named has a new root: name
- * those that have changed, or take a reference to @root for each time, since it is released as
- * often as it was named.
+ * Other trees keep their roots. @root is released once for each update: update only trees that
+ * have changed, or take a reference to @root for each update.
  *
- * Context: any.
- * Return: 0; -EAGAIN if @tree was added after commit_root_prepare(): cancel, and prepare
- * again; -EEXIST if it was named for this commit before; -EINVAL, with a warning, for a tree of
- * another set or no root. With an error @root stays the caller's.
+ * Context: any; one call at a time for @next.
+ * Return: 0; -EAGAIN if @tree was added after commit_root_prepare(): cancel and prepare again;
+ * -EEXIST if this commit already has an update of @tree; -EINVAL, with a warning, for a tree of
+ * another set or no root. After an error @root stays the caller's.
  */
 int commit_root_update(struct commit_roots *next, const struct commit_tree *tree, void *root)
 {
 	if (tree->set != next->set || !root) {
-		misused(next->set, "%s of tree %llu, which is not one of them",
-			root ? "root" : "no root", tree->number);
+		misused(next->set, "tree %llu %s", tree->number,
+			root ? "belongs to another set" : "is updated without a root");
 		return -EINVAL;
 	}
 	if (tree->slot >= next->capacity)
@@ -233,12 +551,13 @@ int commit_root_update(struct commit_roots *next, const struct commit_tree *tree
 }
 EXPORT_SYMBOL_FSCOMMIT(commit_root_update);
 
-/* In jiffies, and never in the future. */
-static unsigned long now_not_0(void)
+/* For commit_roots.replaced: never 0, and never in the future. */
+static unsigned long nonzero_jiffies(void)
 {
 	return (jiffies - 1) | 1;
 }
 
+/* Set the generation of updated trees, and copy the roots of the others from @old. */
 static void fill_in(struct commit_roots *next, const struct commit_roots *old)
 {
 	unsigned int i;
@@ -254,16 +573,16 @@ static void fill_in(struct commit_roots *next, const struct commit_roots *old)
 }
 
 /**
- * commit_root_switch() - from now on, these are the committed roots
+ * commit_root_switch() - publish the roots of a commit
  * @next: from commit_root_prepare(); belongs to the set afterwards
- * @generation: of the commit; later than that of the last one, neither 0 nor ~0
+ * @generation: of the commit; later than that of the last commit, neither 0 nor ~0
  *
- * All trees at once. It waits for no reader: no lock that it takes is held by one. It is
- * to be called before anybody can see the next generation running.
+ * Switches all trees at once, and does not wait for readers: none of them searches with a lock
+ * held that the switch takes. Call it before anyone can see the next generation running.
  *
- * Context: process context; does not sleep, but on PREEMPT_RT for a lock of SRCU.
- * Return: 0; or -EINVAL, with a warning, for a generation out of range: then nothing has
- * changed, and @next is still the caller's.
+ * Context: process context; sleeps only on PREEMPT_RT, for a lock of SRCU.
+ * Return: 0; -EINVAL, with a warning, for a generation out of range or after
+ * commit_root_set_destroy() began: nothing has changed, and @next stays the caller's.
  */
 int commit_root_switch(struct commit_roots *next, u64 generation)
 {
@@ -287,12 +606,12 @@ int commit_root_switch(struct commit_roots *next, u64 generation)
 	list_add_tail(&next->node, &set->all);
 	if (!old)
 		move_reusable(set);
-	/* A: pairs with commit_root_pin(): who sees the roots sees what they are */
+	/* A: pairs with commit_root_pin(): readers that see @next see its contents */
 	rcu_assign_pointer(set->roots, next);
-	/* and who sees the generation can pin its roots */
+	/* readers that see the generation can pin its roots */
 	atomic64_set_release(&set->running, generation + 1);
 	if (old)
-		WRITE_ONCE(old->replaced, now_not_0());
+		WRITE_ONCE(old->replaced, nonzero_jiffies());
 	WRITE_ONCE(set->preparing, false);
 	raw_spin_unlock_irqrestore(&set->lock, irqflags);
 
@@ -306,12 +625,12 @@ int commit_root_switch(struct commit_roots *next, u64 generation)
 EXPORT_SYMBOL_FSCOMMIT(commit_root_switch);
 
 /**
- * commit_root_cancel() - a commit that is not to be
- * @next: from commit_root_prepare(); NULL or an error have no effect
+ * commit_root_cancel() - abandon a prepared commit
+ * @next: from commit_root_prepare(); NULL and ERR_PTR() have no effect
  *
- * The roots that were given to commit_root_update() stay the caller's.
+ * The roots that were passed to commit_root_update() stay the caller's.
  *
- * Context: process context.
+ * Context: process context; may sleep.
  */
 void commit_root_cancel(struct commit_roots *next)
 {
@@ -342,14 +661,14 @@ static bool oldest_tracked(struct commit_root_set *set, struct commit_pin_info *
 }
 
 /**
- * commit_root_oldest_pin() - what keeps freed blocks from being reused?
+ * commit_root_oldest_pin() - find the pin that keeps freed blocks from being reused
  * @set: the set
- * @info: is filled in
+ * @info: filled in
  *
- * Without track_pins, pins of the newest roots are not known, and of older ones no more than
- * that there is one, or was until a moment ago.
+ * Without track_pins, pins of the newest roots are not seen. Older roots count as pinned until
+ * their SRCU callback has run.
  *
- * Context: process context; does not sleep.
+ * Context: process context; does not sleep, except on PREEMPT_RT with track_pins.
  * Return: true if there is a pin.
  */
 bool commit_root_oldest_pin(struct commit_root_set *set, struct commit_pin_info *info)
@@ -373,10 +692,10 @@ bool commit_root_oldest_pin(struct commit_root_set *set, struct commit_pin_info 
 EXPORT_SYMBOL_FSCOMMIT(commit_root_oldest_pin);
 
 /**
- * commit_root_want_space() - ask long readers to give up old roots
+ * commit_root_want_space() - ask readers to unpin old roots
  * @set: the set
  *
- * They see it in commit_root_wanted(), if they ask. Nobody waits.
+ * Readers poll it with commit_root_wanted(). This call does not wait for them.
  *
  * Context: any but NMI and hard interrupts; does not sleep.
  */
@@ -386,7 +705,7 @@ void commit_root_want_space(struct commit_root_set *set)
 	unsigned long irqflags;
 
 	raw_spin_lock_irqsave(&set->lock, irqflags);
-	/* those that were wanted before are the oldest ones */
+	/* roots already marked are the oldest ones */
 	list_for_each_entry_reverse(roots, &set->all, node) {
 		if (roots->wanted)
 			break;
@@ -397,17 +716,96 @@ void commit_root_want_space(struct commit_root_set *set)
 }
 EXPORT_SYMBOL_FSCOMMIT(commit_root_want_space);
 
+/* --- debugfs ------------------------------------------------------------- */
+
+static const char * const event_names[NR_COMMIT_ROOT_EVENTS] = {
+	[COMMIT_ROOT_PIN] = "pins",
+	[COMMIT_ROOT_UNPIN] = "unpins",
+	[COMMIT_ROOT_REFUSED] = "pins_refused",
+	[COMMIT_ROOT_SWITCH] = "switches",
+	[COMMIT_ROOT_SLEPT] = "switches_slept",
+	[COMMIT_ROOT_RELEASE] = "roots_released",
+	[COMMIT_ROOT_COMMITTED] = "searches_committed",
+	[COMMIT_ROOT_MISS] = "misses",
+	[COMMIT_ROOT_LIVE] = "searches_live",
+	[COMMIT_ROOT_DIFFERENCE] = "differences",
+	[COMMIT_ROOT_MISUSE] = "misuses",
+};
+
+static DEFINE_MUTEX(sets_mutex);
+static LIST_HEAD(sets);
+
+static void list_set(struct commit_root_set *set)
+{
+	mutex_lock(&sets_mutex);
+	list_add_tail(&set->node, &sets);
+	mutex_unlock(&sets_mutex);
+}
+
+static void unlist_set(struct commit_root_set *set)
+{
+	mutex_lock(&sets_mutex);
+	list_del(&set->node);
+	mutex_unlock(&sets_mutex);
+}
+
+static void show_set(struct seq_file *m, struct commit_root_set *set)
+{
+	struct commit_roots *roots;
+	unsigned int i, nr = 0;
+	u64 oldest = 0;
+
+	raw_spin_lock_irq(&set->lock);
+	list_for_each_entry(roots, &set->all, node)
+		nr++;
+	roots = oldest_roots(set);
+	if (roots)
+		oldest = roots->generation;
+	raw_spin_unlock_irq(&set->lock);
+	seq_printf(m, "%s running=%lld reusable=%lld oldest=%llu kept=%u\n", set->name,
+		   atomic64_read(&set->running), atomic64_read(&set->reusable), oldest, nr);
+	for (i = 0; i < NR_COMMIT_ROOT_EVENTS; i++)
+		seq_printf(m, "  %s %lu\n", event_names[i], sum_of(set, i));
+}
+
+static void show_pins(struct seq_file *m, struct commit_root_set *set)
+{
+	struct commit_pin *pin;
+
+	spin_lock_irq(&set->track_lock);
+	list_for_each_entry(pin, &set->tracks, node)
+		seq_printf(m, "  pin generation=%llu comm=%s pid=%d age_ms=%u\n",
+			   pin->roots->generation, pin->comm, pin->pid,
+			   jiffies_to_msecs(jiffies - pin->since));
+	spin_unlock_irq(&set->track_lock);
+}
+
+static int commit_roots_show(struct seq_file *m, void *unused)
+{
+	struct commit_root_set *set;
+
+	mutex_lock(&sets_mutex);
+	list_for_each_entry(set, &sets, node) {
+		show_set(m, set);
+		if (set->tracked)
+			show_pins(m, set);
+	}
+	mutex_unlock(&sets_mutex);
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(commit_roots);
+
 /* --- trees and sets ------------------------------------------------------ */
 
 /**
- * commit_tree_init() - a new tree
+ * commit_tree_init() - add a tree
  * @tree: the tree
  * @set: the set of its filesystem
  *
- * Its first root comes with the next commit that is prepared.
+ * Commits prepared from now on may update it.
  *
- * Context: process context; may sleep, and allocates with GFP_KERNEL: within a transaction, or
- * under a lock that reclaim takes, only after memalloc_nofs_save().
+ * Context: process context; may sleep, and allocates with GFP_KERNEL: call memalloc_nofs_save()
+ * first within a transaction or under a lock that reclaim takes.
  * Return: 0; -ENOMEM; -ENOSPC with 2^31 trees.
  */
 int commit_tree_init(struct commit_tree *tree, struct commit_root_set *set)
@@ -427,11 +825,11 @@ int commit_tree_init(struct commit_tree *tree, struct commit_root_set *set)
 EXPORT_SYMBOL_FSCOMMIT(commit_tree_init);
 
 /**
- * commit_tree_destroy() - a tree is deleted
- * @tree: the tree; not one of a commit that is in preparation
+ * commit_tree_destroy() - delete a tree
+ * @tree: the tree; a prepared commit must not have an update of it
  *
- * Pins keep its roots. They are released when the next commit has replaced the newest
- * roots that have them, and no pin is left.
+ * The caller stops commit_root_of() of @tree first. The next commit drops the root of @tree,
+ * which is released when all older roots are unpinned.
  *
  * Context: process context; may sleep.
  */
@@ -452,10 +850,10 @@ void commit_tree_destroy(struct commit_tree *tree)
 EXPORT_SYMBOL_FSCOMMIT(commit_tree_destroy);
 
 /**
- * commit_root_set_init() - the committed roots of a filesystem
+ * commit_root_set_init() - initialise the committed roots of a filesystem
  * @set: the set
- * @name: for messages and debugfs; is not copied
- * @ops: what the filesystem does
+ * @name: for messages and debugfs; not copied
+ * @ops: operations of the filesystem
  * @private: for @ops
  *
  * Context: process context; may sleep.
@@ -478,21 +876,21 @@ int commit_root_set_init(struct commit_root_set *set, const char *name,
 		return -ENOMEM;
 	}
 	if (set->tracked)
-		watch_pins();
+		commit_root_watch_pins();
 	raw_spin_lock_init(&set->lock);
 	spin_lock_init(&set->track_lock);
 	INIT_LIST_HEAD(&set->all);
 	INIT_LIST_HEAD(&set->tracks);
 	INIT_WORK(&set->work, release_work);
 	ida_init(&set->slots);
-	/* nothing is below it: no request is eligible before the first commit */
+	/* no known generation is below 1: no request is eligible before the first commit */
 	atomic64_set(&set->running, 1);
 	list_set(set);
 	return 0;
 }
 EXPORT_SYMBOL_FSCOMMIT(commit_root_set_init);
 
-static void say_who_pins(struct commit_root_set *set, u64 generation)
+static void report_oldest_pin(struct commit_root_set *set, u64 generation)
 {
 	struct commit_pin_info info;
 
@@ -505,18 +903,16 @@ static void say_who_pins(struct commit_root_set *set, u64 generation)
 }
 
 /**
- * commit_root_set_destroy() - the filesystem goes
+ * commit_root_set_destroy() - destroy the committed roots of a filesystem
  * @set: the set
  *
- * From the first call on nothing can be pinned or prepared: after one that returned -EBUSY
- * that is refused. But who may still come when this returns 0 finds a set that is no more:
- * as with any object, the caller has stopped that before. If nothing is pinned, it
- * waits until all roots have been released, by &commit_root_ops.release. Trees that
- * are still there go with the set, and need no commit_tree_destroy().
+ * From the first call on, new pins and commits fail, also after -EBUSY. Callers must stop new
+ * pins first: @set may be freed when this returns 0. If there is no pin, it waits until all roots
+ * have been released by &commit_root_ops.release. Trees need no commit_tree_destroy() before.
  *
  * Context: process context; may sleep, for a grace period of SRCU.
- * Return: 0, and the memory may be freed; -EBUSY if something is pinned, which the log
- * names, or, with a warning, in preparation: to be called again.
+ * Return: 0; -EBUSY if roots are pinned, which the log reports, or, with a warning, if a commit
+ * is prepared: unpin or cancel, then call it again.
  */
 int commit_root_set_destroy(struct commit_root_set *set)
 {
@@ -527,28 +923,28 @@ int commit_root_set_destroy(struct commit_root_set *set)
 
 	raw_spin_lock_irq(&set->lock);
 	roots = current_roots(set);
-	/* a pin that finds no roots looks why, without the lock */
+	/* a pin that finds no roots reads this without the lock */
 	WRITE_ONCE(set->ending, true);
 	preparing = READ_ONCE(set->preparing);
 	rcu_assign_pointer(set->roots, NULL);
 	if (roots)
-		roots->replaced = now_not_0();
+		roots->replaced = nonzero_jiffies();
 	raw_spin_unlock_irq(&set->lock);
 	retire(roots);
 	/*
 	 * C: pairs with B. A reader either finds no roots, or its pin is in the sum below.
-	 * Unpins first: who comes in between makes it look pinned, not free.
+	 * Sum up unpins first: a pin between the sums looks pinned, not free.
 	 */
 	smp_mb();
 	unpins = sum_of(set, COMMIT_ROOT_UNPIN);
 	/*
-	 * D: pairs with E, and with the full barrier of an unpin. Whose unpin we saw, its pin
-	 * we see, and all that it did to the set.
+	 * D: pairs with E, and with the full barrier of an unpin. Each unpin counted above has
+	 * its pin counted below, and its reader no longer touches @set.
 	 */
 	smp_rmb();
 	pinned = sum_of(set, COMMIT_ROOT_PIN) != unpins;
 	if (!pinned) {
-		/* nobody is in: the callbacks come, then the work that they queue */
+		/* no reader is left: wait for the callbacks, then for the work they queue */
 		srcu_barrier(&set->pins);
 		flush_work(&set->work);
 	}
@@ -557,7 +953,7 @@ int commit_root_set_destroy(struct commit_root_set *set)
 	generation = roots ? roots->generation : 0;
 	raw_spin_unlock_irq(&set->lock);
 	if (pinned || WARN_ON_ONCE(roots)) {
-		say_who_pins(set, generation);
+		report_oldest_pin(set, generation);
 		return -EBUSY;
 	}
 	if (preparing) {
@@ -566,7 +962,7 @@ int commit_root_set_destroy(struct commit_root_set *set)
 	}
 	unlist_set(set);
 	if (set->tracked)
-		unwatch_pins();
+		commit_root_unwatch_pins();
 	ida_destroy(&set->slots);
 	cleanup_srcu_struct(&set->pins);
 	free_percpu(set->counts);
@@ -577,17 +973,17 @@ EXPORT_SYMBOL_FSCOMMIT(commit_root_set_destroy);
 
 /* --- setup --------------------------------------------------------------- */
 
-int __init init_commit_roots(struct dentry *debugfs)
+int __init commit_root_setup(struct dentry *debugfs)
 {
-	/* may be needed to free memory */
+	/* reclaim may depend on it */
 	release_wq = alloc_workqueue("fscommit_release", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
 	if (!release_wq)
 		return -ENOMEM;
-	init_commit_roots_debugfs(debugfs);
+	debugfs_create_file("commit_roots", 0400, debugfs, NULL, &commit_roots_fops);
 	return 0;
 }
 
-void exit_commit_roots(void)
+void commit_root_teardown(void)
 {
 	destroy_workqueue(release_wq);
 }

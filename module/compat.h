@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What kernels before the newest one lack. Each shim names the version in which
- * it stops being needed, and why it is. Nothing else in module/ asks for a
- * version.
+ * Shims for kernels older than the newest supported one. Each names the version that no longer
+ * needs it, and the reason. No other file of module/ checks the kernel's version.
  */
 #ifndef _FSCOMMIT_COMPAT_H
 #define _FSCOMMIT_COMPAT_H
@@ -34,7 +33,7 @@
 # define compat_trace_contended_release(lock)	do { } while (0)
 #endif
 
-/* Some time after 6.12: owner_on_cpu() exists on kernels for one CPU, too. */
+/* After 6.12, owner_on_cpu() exists without CONFIG_SMP, too. */
 #ifdef CONFIG_SMP
 # define compat_on_cpu(task)	owner_on_cpu(task)
 #else
@@ -42,8 +41,8 @@
 #endif
 
 /*
- * Before 6.5 and 6.1.50, sched_setattr_nocheck() took the lock of cpusets for all policies and
- * could sleep. Since then it does so for SCHED_DEADLINE only, which is never lent.
+ * Before 6.5 and 6.1.50, sched_setattr_nocheck() acquired the cpuset lock for all policies, so it
+ * could sleep. Later kernels do that for SCHED_DEADLINE only, which is never lent.
  */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 5, 0) ||			\
 	(LINUX_VERSION_CODE >= KERNEL_VERSION(6, 1, 50) &&		\
@@ -55,7 +54,7 @@
 # define compat_lend_apply_end()	do { } while (0)
 #endif
 
-/* 6.12: sched_setattr() sets a task's slice, too; 0: the default one. */
+/* 6.12: sched_setattr() also sets the task's slice; 0 is the default. */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 12, 0)
 # define compat_custom_slice(task)	((task)->se.custom_slice ? (task)->se.slice : 0)
 #else
@@ -63,10 +62,10 @@
 #endif
 
 /*
- * Not in 6.12, but in 7.3: when a task that sleeps, and is still queued for its lag,
- * changes its class, psi forgets that it waits for I/O, and finds that inconsistent when
- * the task is woken. Without the run queue's lock this may be old when it arrives: then
- * psi says so, once.
+ * Not in 6.12, but in 7.3: when a sleeping task that is still queued for its lag changes its
+ * scheduling class, psi forgets that the task waits for I/O. The wakeup then finds an
+ * inconsistent state. We read the flags without the run queue's lock, so the result may be
+ * stale: then psi prints its warning, once.
  */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 13, 0) && defined(CONFIG_PSI)
 # define compat_class_upsets_psi(task)					\
@@ -75,7 +74,7 @@
 # define compat_class_upsets_psi(task)	false
 #endif
 
-/* 6.13: a timer is set up with its function. */
+/* 6.13: hrtimer_setup() takes the timer's function. */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 13, 0)
 # define compat_hrtimer_setup(timer, fn, clock, mode)	hrtimer_setup(timer, fn, clock, mode)
 #else
@@ -106,7 +105,7 @@ do {									\
 # define compat_pr_stack(task)	do { } while (0)
 #endif
 
-/* 6.7: a shrinker is allocated by its own call, and knows whose it is. */
+/* 6.7: shrinker_alloc() allocates a shrinker, which has private_data. */
 #include <linux/shrinker.h>
 #include <linux/slab.h>
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 7, 0)

@@ -1,101 +1,124 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * COW diff: which blocks are in one of two trees only.
+ * COW diff: the blocks that only one of two trees has.
  *
- * Each tree is walked in preorder, which is by key, and for one key from the root down:
- * one sequence of pointers each. The two are merged like sorted lists. What comes next is
+ * Each tree is walked in preorder: by key, and for one key from the root down. That gives one
+ * sequence of pointers for each tree; both are merged like sorted lists. The next pointer is
  *
- *  in both	with the same key and level. The same block: it is shared, and so is all that
- *		is below it; neither is entered. Two blocks: one has replaced the other, and
+ *  in both	with the same key and level. If it is the same block, all below it is shared,
+ *		too, and neither is entered. Otherwise the new block replaced the old one, and
  *		both are entered.
- *  in new	only: it is new, or something is wrong. Its counterpart is what came last of
- *		its level in the old tree, if that is gone and its range reaches here.
- *  in old	only: it is gone. Its counterpart likewise.
+ *  in new	only: the block is new, or something is wrong. Its counterpart is the block last
+ *		reached on its level in the old tree, if that is gone and its range extends here.
+ *  in old	only: the block is gone. Its counterpart is found likewise.
  *
- * That none is missed: the parent of a block that is in one tree only is itself in that one
- * only, so it was entered. That none is told that is shared: the parents of a shared block
- * are either the same block, then nobody comes there, or are both entered, and then it
- * comes in both, with the same key.
+ * No block is missed: the parent of a block that only one tree has is itself only in that tree,
+ * so it was entered. No shared block is reported: if its parents are the same block, they are not
+ * entered; otherwise both are, and the shared block is next in both, with the same key.
  *
- * An error leaves the walk where it was: what comes next is looked at first, then blocks are
- * read and checked, and only then it moves on.
+ * An error leaves the walk where it was: find the next pointer, read and check its blocks, and
+ * only then advance.
  */
 #include <linux/bug.h>
+#include <linux/debugfs.h>
 #include <linux/errno.h>
 #include <linux/kernel.h>
 #include <linux/module.h>
+#include <linux/percpu.h>
+#include <linux/seq_file.h>
 #include <linux/string.h>
 
-#include "compat.h"
-#include "cow_diffs.h"
+#include <linux/cow_diff.h>
+
+#include "internal.h"
 #include "trace.h"
 
 #define MAX_CHILDREN	65536U
 
+enum cow_diff_event {
+	COW_DIFF_BEGUN,
+	COW_DIFF_RESUMED,	/* by cow_diff_begin_after() */
+	COW_DIFF_PAIRS,
+	COW_DIFF_SHARED,
+	COW_DIFF_READ_OLD,
+	COW_DIFF_READ_NEW,
+	COW_DIFF_READ_FAILED,
+	COW_DIFF_BAD_TREE,	/* errors in a tree */
+	COW_DIFF_MISUSE,
+	NR_COW_DIFF_EVENTS,
+};
+
+/* A diff counts its blocks itself and adds them here when it ends. */
+static DEFINE_PER_CPU(unsigned long [NR_COW_DIFF_EVENTS], counts);
+
+static void count(enum cow_diff_event event, unsigned long nr)
+{
+	this_cpu_add(counts[event], nr);
+}
+
 #define misused(fmt, ...)							\
 do {										\
-	count_cow_diff(COW_DIFF_MISUSE, 1);					\
+	count(COW_DIFF_MISUSE, 1);						\
 	WARN_ONCE(1, "fscommit: COW diff: " fmt "\n", ##__VA_ARGS__);		\
 } while (0)
 
-/* --- what may be wrong --------------------------------------------------- */
+/* --- errors -------------------------------------------------------------- */
 
 static const struct {
 	const char *text;
 	const char *found, *limit;
 } problems[NR_COW_DIFF_PROBLEMS] = {
 	[COW_DIFF_FINE] = { "nothing is wrong" },
-	[COW_DIFF_SWAPPED] = { "it is newer than the other one: the trees are swapped",
+	[COW_DIFF_SWAPPED] = { "newer than the new tree: the trees are swapped",
 			       "generation", "other" },
 	[COW_DIFF_TOO_DEEP] = { "the tree is too deep", "level", "highest" },
-	[COW_DIFF_BAD_LEVEL] = { "the level is wrong", "found", "expected" },
-	[COW_DIFF_BAD_GENERATION] = { "its parent knows another generation", "found", "expected" },
-	[COW_DIFF_NEWER_CHILD] = { "it is newer than its parent", "generation", "parent" },
+	[COW_DIFF_BAD_LEVEL] = { "wrong level", "found", "expected" },
+	[COW_DIFF_BAD_GENERATION] = { "generation differs from its pointer", "found", "expected" },
+	[COW_DIFF_NEWER_CHILD] = { "newer than its parent", "generation", "parent" },
 	[COW_DIFF_BAD_KEY] = { "keys are out of order", "key", "limit" },
-	[COW_DIFF_NO_CHILD] = { "it has a child that is none", "child", "children" },
-	[COW_DIFF_MANY_CHILDREN] = { "it has too many children", "found", "most" },
-	[COW_DIFF_LOOP] = { "it is below itself", "level", "above" },
-	[COW_DIFF_NOT_SHARED] = { "it is not newer than the bound, and not in the old tree",
+	[COW_DIFF_NO_CHILD] = { "null child pointer", "child", "children" },
+	[COW_DIFF_MANY_CHILDREN] = { "too many children", "found", "most" },
+	[COW_DIFF_LOOP] = { "its own ancestor", "level", "above" },
+	[COW_DIFF_NOT_SHARED] = { "not newer than the bound, and not in the old tree",
 				  "generation", "bound" },
-	[COW_DIFF_REUSED] = { "both trees have it, with two generations", "new", "old" },
+	[COW_DIFF_REUSED] = { "in both trees, with two generations", "new", "old" },
 };
 
-static int wrong(struct cow_diff *d, const struct cow_diff_side *s, enum cow_diff_problem problem,
-		 unsigned int level, u64 block, u64 found, u64 limit)
+/* Returns the error for the caller of the diff. */
+static int report_bad_tree(struct cow_diff *d, const struct cow_diff_trouble *t)
 {
-	d->trouble = (struct cow_diff_trouble) {
-		.problem = problem,
-		.of_new = s == &d->new,
-		.level = level,
-		.block = block,
-		.found = found,
-		.limit = limit,
-	};
-	count_cow_diff(COW_DIFF_TROUBLE, 1);
-	trace_cow_diff_trouble(problem, s == &d->new, level, block, found, limit);
-	return problem == COW_DIFF_SWAPPED ? -EINVAL : -EUCLEAN;
+	d->trouble = *t;
+	count(COW_DIFF_BAD_TREE, 1);
+	trace_cow_diff_trouble(t->problem, t->of_new, t->level, t->block, t->found, t->limit);
+	return t->problem == COW_DIFF_SWAPPED ? -EINVAL : -EUCLEAN;
 }
 
-static int wrong_key(struct cow_diff *d, const struct cow_diff_side *s, unsigned int level,
-		     u64 block, const struct cow_diff_key *found, const struct cow_diff_key *limit)
+#define bad_tree(d, s, _problem, _level, _block, _found, _limit)		\
+	report_bad_tree(d, &(struct cow_diff_trouble){				\
+		.problem = _problem, .of_new = (s) == &(d)->new, .level = _level, \
+		.block = _block, .found = _found, .limit = _limit })
+
+/* @p: a block, with the key that is out of order */
+static int bad_key(struct cow_diff *d, const struct cow_diff_side *s, unsigned int level,
+		   const struct cow_diff_ptr *p, const struct cow_diff_key *limit)
 {
 	unsigned int i;
 
-	for (i = 0; i < 2 && found->word[i] == limit->word[i]; i++)
+	for (i = 0; i < 2 && p->key.word[i] == limit->word[i]; i++)
 		;
-	return wrong(d, s, COW_DIFF_BAD_KEY, level, block, found->word[i], limit->word[i]);
+	return bad_tree(d, s, COW_DIFF_BAD_KEY, level, p->block, p->key.word[i], limit->word[i]);
 }
 
 /**
- * cow_diff_describe() - say what was wrong
- * @diff: where an error came from; also after cow_diff_end()
- * @text: goes here
- * @size: of @text in bytes
+ * cow_diff_describe() - describe an error in a tree
+ * @diff: the diff that returned the error; also after cow_diff_end()
+ * @text: filled in
+ * @size: size of @text in bytes
  *
- * For the caller's own message, with the name of the filesystem before it.
+ * For the caller's own message, after the name of the filesystem.
  *
  * Context: any.
- * Return: length of the text, cut to fit, without the final 0.
+ * Return: length of the text, truncated to fit, without the final 0.
  */
 int cow_diff_describe(const struct cow_diff *diff, char *text, size_t size)
 {
@@ -117,10 +140,11 @@ static bool is_below(const struct cow_diff_key *a, const struct cow_diff_key *b)
 	return cow_diff_compare_keys(a, b) < 0;
 }
 
-/* Is @key below the end of what comes, or has come? */
-static bool is_within(const struct cow_diff_key *key, const struct cow_diff_key *end, bool endless)
+/* Is @key below the end of a block's range? */
+static bool is_within(const struct cow_diff_key *key, const struct cow_diff_key *end,
+		      bool unbounded)
 {
-	return endless || is_below(key, end);
+	return unbounded || is_below(key, end);
 }
 
 /* --- blocks -------------------------------------------------------------- */
@@ -136,37 +160,38 @@ static void close_level(struct cow_diff *d, struct cow_diff_level *l)
 static int check_node(struct cow_diff *d, struct cow_diff_side *s,
 		      const struct cow_diff_node *node)
 {
-	const struct cow_diff_ptr *p = &s->coming;
-	unsigned int level = s->coming_level;
+	const struct cow_diff_ptr *p = &s->next;
+	struct cow_diff_ptr own = { .block = p->block, .key = node->key };
+	unsigned int level = s->next_level;
 
 	if (node->level != level)
-		return wrong(d, s, COW_DIFF_BAD_LEVEL, level, p->block, node->level, level);
+		return bad_tree(d, s, COW_DIFF_BAD_LEVEL, level, p->block, node->level, level);
 	if (node->generation != p->generation)
-		return wrong(d, s, COW_DIFF_BAD_GENERATION, level, p->block, node->generation,
-			     p->generation);
+		return bad_tree(d, s, COW_DIFF_BAD_GENERATION, level, p->block, node->generation,
+				p->generation);
 	if (level && !node->nr)
-		return wrong(d, s, COW_DIFF_NO_CHILD, level, p->block, 0, 0);
+		return bad_tree(d, s, COW_DIFF_NO_CHILD, level, p->block, 0, 0);
 	if (level && node->nr > d->ops->max_children)
-		return wrong(d, s, COW_DIFF_MANY_CHILDREN, level, p->block, node->nr,
-			     d->ops->max_children);
+		return bad_tree(d, s, COW_DIFF_MANY_CHILDREN, level, p->block, node->nr,
+				d->ops->max_children);
 	if (node->nr && is_below(&node->key, &p->key))
-		return wrong_key(d, s, level, p->block, &node->key, &p->key);
-	if (node->nr && !is_within(&node->key, &s->coming_end, s->coming_endless))
-		return wrong_key(d, s, level, p->block, &node->key, &s->coming_end);
+		return bad_key(d, s, level, &own, &p->key);
+	if (node->nr && !is_within(&node->key, &s->next_end, s->next_unbounded))
+		return bad_key(d, s, level, &own, &s->next_end);
 	return 0;
 }
 
-/* Reads what comes next, if that is wanted. @node stays, to be given to enter() or drop(). */
-static int read_coming(struct cow_diff *d, struct cow_diff_side *s, struct cow_diff_node *node)
+/* Read the next block, unless COW_DIFF_UNREAD skips it. Pass @node to enter() or drop_node(). */
+static int read_next(struct cow_diff *d, struct cow_diff_side *s, struct cow_diff_node *node)
 {
 	int ret;
 
 	*node = (struct cow_diff_node){ };
-	if (s->coming_level == d->lowest_level && d->flags & COW_DIFF_UNREAD)
+	if (s->next_level == d->lowest_level && d->flags & COW_DIFF_UNREAD)
 		return 0;
-	ret = d->ops->read(d->private, &s->coming, node);
+	ret = d->ops->read(d->private, &s->next, node);
 	if (unlikely(ret)) {
-		count_cow_diff(COW_DIFF_READ_FAILED, 1);
+		count(COW_DIFF_READ_FAILED, 1);
 		return ret < 0 ? ret : -EIO;
 	}
 	s->reads++;
@@ -176,35 +201,36 @@ static int read_coming(struct cow_diff *d, struct cow_diff_side *s, struct cow_d
 	return ret;
 }
 
-static void drop(struct cow_diff *d, const struct cow_diff_side *s, struct cow_diff_node *node)
+static void drop_node(struct cow_diff *d, const struct cow_diff_side *s,
+		      struct cow_diff_node *node)
 {
-	if (s->coming_level != d->lowest_level || !(d->flags & COW_DIFF_UNREAD))
+	if (s->next_level != d->lowest_level || !(d->flags & COW_DIFF_UNREAD))
 		d->ops->release(d->private, node);
 }
 
 /* --- one tree ------------------------------------------------------------ */
 
-/* What comes next has come. */
-static struct cow_diff_level *move_on(struct cow_diff_side *s, bool changed)
+/* Step to the next pointer. */
+static struct cow_diff_level *advance(struct cow_diff_side *s, bool changed)
 {
-	struct cow_diff_level *l = &s->level[s->coming_level];
+	struct cow_diff_level *l = &s->level[s->next_level];
 
-	l->ptr = s->coming;
-	l->end = s->coming_end;
-	l->endless = s->coming_endless;
+	l->ptr = s->next;
+	l->end = s->next_end;
+	l->unbounded = s->next_unbounded;
 	l->changed = changed;
 	if (s->begun)
-		s->level[s->coming_level + 1].next++;
+		s->level[s->next_level + 1].next++;
 	s->begun = true;
-	s->at = s->coming_level;
-	s->has_coming = false;
+	s->at = s->next_level;
+	s->has_next = false;
 	return l;
 }
 
-/* The same for a block that only this tree has: its children come next. */
+/* Step to a block that only this tree has; its children are next. */
 static void enter(struct cow_diff *d, struct cow_diff_side *s, struct cow_diff_node *node)
 {
-	struct cow_diff_level *l = move_on(s, true);
+	struct cow_diff_level *l = advance(s, true);
 
 	if (s->at == d->lowest_level) {
 		if (!(d->flags & COW_DIFF_UNREAD))
@@ -218,72 +244,72 @@ static void enter(struct cow_diff *d, struct cow_diff_side *s, struct cow_diff_n
 
 static int check_loop(struct cow_diff *d, struct cow_diff_side *s, unsigned int level)
 {
-	const struct cow_diff_ptr *p = &s->coming;
+	const struct cow_diff_ptr *p = &s->next;
 	unsigned int i;
 
 	for (i = level + 1; i <= s->root.level; i++)
 		if (s->level[i].ptr.block == p->block)
-			return wrong(d, s, COW_DIFF_LOOP, level, p->block, level, i);
+			return bad_tree(d, s, COW_DIFF_LOOP, level, p->block, level, i);
 	return 0;
 }
 
-/* The next child of the open block of @level is what comes next. */
-static int look_at_child(struct cow_diff *d, struct cow_diff_side *s, unsigned int level)
+/* Make the next child of the open block of @level the next pointer. */
+static int peek_child(struct cow_diff *d, struct cow_diff_side *s, unsigned int level)
 {
 	const struct cow_diff_level *parent = &s->level[level];
 	const struct cow_diff_key *before = &s->level[level - 1].ptr.key;
-	struct cow_diff_ptr *p = &s->coming, after;
+	struct cow_diff_ptr *p = &s->next, after;
 	unsigned int i = parent->next;
 
 	d->ops->child(d->private, &parent->node, i, p);
 	if (!p->block)
-		return wrong(d, s, COW_DIFF_NO_CHILD, level, parent->ptr.block, i,
-			     parent->node.nr);
+		return bad_tree(d, s, COW_DIFF_NO_CHILD, level, parent->ptr.block, i,
+				parent->node.nr);
 	if (fs_generation_after(p->generation, parent->node.generation))
-		return wrong(d, s, COW_DIFF_NEWER_CHILD, level - 1, p->block, p->generation,
-			     parent->node.generation);
+		return bad_tree(d, s, COW_DIFF_NEWER_CHILD, level - 1, p->block, p->generation,
+				parent->node.generation);
 	if (is_below(&p->key, &parent->ptr.key))
-		return wrong_key(d, s, level - 1, p->block, &p->key, &parent->ptr.key);
-	if (!is_within(&p->key, &parent->end, parent->endless))
-		return wrong_key(d, s, level - 1, p->block, &p->key, &parent->end);
+		return bad_key(d, s, level - 1, p, &parent->ptr.key);
+	if (!is_within(&p->key, &parent->end, parent->unbounded))
+		return bad_key(d, s, level - 1, p, &parent->end);
 	if (i && !is_below(before, &p->key))
-		return wrong_key(d, s, level - 1, p->block, &p->key, before);
-	s->coming_end = parent->end;
-	s->coming_endless = parent->endless;
+		return bad_key(d, s, level - 1, p, before);
+	s->next_end = parent->end;
+	s->next_unbounded = parent->unbounded;
 	if (i + 1 < parent->node.nr) {
 		d->ops->child(d->private, &parent->node, i + 1, &after);
 		if (!is_below(&p->key, &after.key))
-			return wrong_key(d, s, level - 1, after.block, &after.key, &p->key);
-		if (!is_within(&after.key, &parent->end, parent->endless))
-			return wrong_key(d, s, level - 1, after.block, &after.key, &parent->end);
-		s->coming_end = after.key;
-		s->coming_endless = false;
+			return bad_key(d, s, level - 1, &after, &p->key);
+		if (!is_within(&after.key, &parent->end, parent->unbounded))
+			return bad_key(d, s, level - 1, &after, &parent->end);
+		s->next_end = after.key;
+		s->next_unbounded = false;
 	}
-	s->coming_level = level - 1;
+	s->next_level = level - 1;
 	return check_loop(d, s, level - 1);
 }
 
-/* Finds out what comes next, or that nothing does. */
-static int look_ahead(struct cow_diff *d, struct cow_diff_side *s)
+/* Find the next pointer, or set @done. */
+static int peek_next(struct cow_diff *d, struct cow_diff_side *s)
 {
 	unsigned int i;
 	int ret;
 
-	if (s->has_coming || s->done)
+	if (s->has_next || s->done)
 		return 0;
 	if (!s->begun) {
-		s->coming = s->root.ptr;
-		s->coming_endless = true;
-		s->coming_level = s->root.level;
-		s->has_coming = true;
+		s->next = s->root.ptr;
+		s->next_unbounded = true;
+		s->next_level = s->root.level;
+		s->has_next = true;
 		return 0;
 	}
 	for (i = s->at; i <= s->root.level; i++) {
 		struct cow_diff_level *l = &s->level[i];
 
 		if (l->open && l->next < l->node.nr) {
-			ret = look_at_child(d, s, i);
-			s->has_coming = !ret;
+			ret = peek_child(d, s, i);
+			s->has_next = !ret;
 			return ret;
 		}
 		close_level(d, l);
@@ -292,104 +318,105 @@ static int look_ahead(struct cow_diff *d, struct cow_diff_side *s)
 	return 0;
 }
 
-/* --- both ---------------------------------------------------------------- */
+/* --- both trees ---------------------------------------------------------- */
 
-/* < 0: @a is first; 0: both at once */
-static int which_first(const struct cow_diff_side *a, const struct cow_diff_side *b)
+/* < 0: the next pointer of @a is first; 0: both have the same key and level */
+static int compare_next(const struct cow_diff_side *a, const struct cow_diff_side *b)
 {
 	int order;
 
-	if (!a->has_coming || !b->has_coming)
-		return a->has_coming ? -1 : 1;
-	order = cow_diff_compare_keys(&a->coming.key, &b->coming.key);
-	return order ? order : (int)b->coming_level - (int)a->coming_level;
+	if (!a->has_next || !b->has_next)
+		return a->has_next ? -1 : 1;
+	order = cow_diff_compare_keys(&a->next.key, &b->next.key);
+	return order ? order : (int)b->next_level - (int)a->next_level;
 }
 
-/* Of what comes next of the other tree: what this one has there, if only this one has it. */
+/* The block of this tree at @key and @level, if only this tree has it. */
 static const struct cow_diff_ptr *counterpart(const struct cow_diff_side *s,
 					      const struct cow_diff_key *key,
 					      unsigned int level)
 {
 	const struct cow_diff_level *l = &s->level[level];
 
-	if (!l->ptr.block || !l->changed || !is_within(key, &l->end, l->endless))
+	if (!l->ptr.block || !l->changed || !is_within(key, &l->end, l->unbounded))
 		return NULL;
 	return &l->ptr;
 }
 
 static int check_is_new(struct cow_diff *d)
 {
-	const struct cow_diff_ptr *p = &d->new.coming;
+	const struct cow_diff_ptr *p = &d->new.next;
 
 	if (!d->newer_than || fs_generation_after(p->generation, d->newer_than))
 		return 0;
-	return wrong(d, &d->new, COW_DIFF_NOT_SHARED, d->new.coming_level, p->block,
-		     p->generation, d->newer_than);
+	return bad_tree(d, &d->new, COW_DIFF_NOT_SHARED, d->new.next_level, p->block,
+			p->generation, d->newer_than);
 }
 
-static int check_is_other(struct cow_diff *d, unsigned int level, const struct cow_diff_ptr *old,
-			  const struct cow_diff_ptr *new)
+static int check_not_reused(struct cow_diff *d, unsigned int level,
+			    const struct cow_diff_ptr *old, const struct cow_diff_ptr *new)
 {
 	if (!old || old->block != new->block)
 		return 0;
-	return wrong(d, &d->new, COW_DIFF_REUSED, level, new->block, new->generation,
-		     old->generation);
+	return bad_tree(d, &d->new, COW_DIFF_REUSED, level, new->block, new->generation,
+			old->generation);
 }
 
 static void note_position(struct cow_diff *d, const struct cow_diff_side *s)
 {
-	d->position.key = s->coming.key;
-	d->position.level = s->coming_level;
+	d->position.key = s->next.key;
+	d->position.level = s->next_level;
 }
 
-static int both_come(struct cow_diff *d, struct cow_diff_pair *pair)
+/* take_*(): 1 with a pair, 0 without */
+static int take_both(struct cow_diff *d, struct cow_diff_pair *pair)
 {
 	struct cow_diff_side *old = &d->old, *new = &d->new;
 	struct cow_diff_node old_node, new_node;
 	int ret;
 
-	if (old->coming.block == new->coming.block &&
-	    old->coming.generation == new->coming.generation) {
+	if (old->next.block == new->next.block &&
+	    old->next.generation == new->next.generation) {
 		note_position(d, new);
-		move_on(old, false);
-		move_on(new, false);
+		advance(old, false);
+		advance(new, false);
 		d->shared++;
 		return 0;
 	}
-	ret = check_is_other(d, new->coming_level, &old->coming, &new->coming);
+	ret = check_not_reused(d, new->next_level, &old->next, &new->next);
 	if (!ret)
 		ret = check_is_new(d);
 	if (!ret)
-		ret = read_coming(d, old, &old_node);
+		ret = read_next(d, old, &old_node);
 	if (ret)
 		return ret;
-	ret = read_coming(d, new, &new_node);
+	ret = read_next(d, new, &new_node);
 	if (ret) {
-		drop(d, old, &old_node);
+		drop_node(d, old, &old_node);
 		return ret;
 	}
-	pair->old = old->coming;
-	pair->new = new->coming;
+	pair->old = old->next;
+	pair->new = new->next;
 	note_position(d, new);
 	enter(d, old, &old_node);
 	enter(d, new, &new_node);
 	return 1;
 }
 
-static int new_comes(struct cow_diff *d, struct cow_diff_pair *pair)
+static int take_new(struct cow_diff *d, struct cow_diff_pair *pair)
 {
 	struct cow_diff_side *new = &d->new;
-	const struct cow_diff_ptr *old = counterpart(&d->old, &new->coming.key, new->coming_level);
+	const struct cow_diff_ptr *old = counterpart(&d->old, &new->next.key, new->next_level);
 	struct cow_diff_node node;
 	int ret = check_is_new(d);
 
 	if (!ret)
-		ret = check_is_other(d, new->coming_level, old, &new->coming);
+		ret = check_not_reused(d, new->next_level, old, &new->next);
 	if (!ret)
-		ret = read_coming(d, new, &node);
+		ret = read_next(d, new, &node);
 	if (ret)
 		return ret;
-	pair->new = new->coming;
+	pair->new = new->next;
 	if (old)
 		pair->old = *old;
 	pair->old_again = old;
@@ -398,20 +425,20 @@ static int new_comes(struct cow_diff *d, struct cow_diff_pair *pair)
 	return 1;
 }
 
-static int old_comes(struct cow_diff *d, struct cow_diff_pair *pair)
+static int take_old(struct cow_diff *d, struct cow_diff_pair *pair)
 {
 	struct cow_diff_side *old = &d->old;
-	const struct cow_diff_ptr *new = counterpart(&d->new, &old->coming.key, old->coming_level);
+	const struct cow_diff_ptr *new = counterpart(&d->new, &old->next.key, old->next_level);
 	struct cow_diff_node node;
 	int ret = 0;
 
 	if (new)
-		ret = check_is_other(d, old->coming_level, &old->coming, new);
+		ret = check_not_reused(d, old->next_level, &old->next, new);
 	if (!ret)
-		ret = read_coming(d, old, &node);
+		ret = read_next(d, old, &node);
 	if (ret)
 		return ret;
-	pair->old = old->coming;
+	pair->old = old->next;
 	if (new)
 		pair->new = *new;
 	pair->new_again = new;
@@ -421,18 +448,17 @@ static int old_comes(struct cow_diff *d, struct cow_diff_pair *pair)
 }
 
 /**
- * cow_diff_next() - the next pair
- * @diff: begun
- * @pair: is filled in
+ * cow_diff_next() - find the next pair
+ * @diff: a diff that has begun
+ * @pair: filled in
  *
- * After an error the next call tries the same again, so an error of the caller's own, such as
- * a signal or no memory, loses nothing.
+ * After an error the next call retries the same step, so no pair is lost.
  *
- * Context: as &cow_diff_ops.read; may be called with a lock of the trees held. Between
- * pairs it goes past as many shared pointers as there are in the blocks that are open.
- * Return: 1 with a pair; 0 at the end; what &cow_diff_ops.read returned; -EUCLEAN if a
- * tree is not in order, see cow_diff_describe(); -EINVAL, with a warning, for a diff that
- * has not begun.
+ * Context: as &cow_diff_ops.read; locks of the trees may be held. Between two pairs it passes
+ * at most as many shared pointers as the open blocks have.
+ * Return: 1 with a pair; 0 at the end; the error of &cow_diff_ops.read, or -EIO if that is above
+ * 0; -EUCLEAN for a corrupt tree, see cow_diff_describe(); -EINVAL, with a warning, for a diff
+ * that has not begun or has ended.
  */
 int cow_diff_next(struct cow_diff *diff, struct cow_diff_pair *pair)
 {
@@ -445,18 +471,18 @@ int cow_diff_next(struct cow_diff *diff, struct cow_diff_pair *pair)
 	diff->trouble.problem = COW_DIFF_FINE;
 	*pair = (struct cow_diff_pair){ };
 	do {
-		ret = look_ahead(diff, &diff->old);
+		ret = peek_next(diff, &diff->old);
 		if (!ret)
-			ret = look_ahead(diff, &diff->new);
+			ret = peek_next(diff, &diff->new);
 		if (ret || (diff->old.done && diff->new.done))
 			return ret;
-		ret = which_first(&diff->old, &diff->new);
+		ret = compare_next(&diff->old, &diff->new);
 		if (ret < 0)
-			ret = old_comes(diff, pair);
+			ret = take_old(diff, pair);
 		else if (ret)
-			ret = new_comes(diff, pair);
+			ret = take_new(diff, pair);
 		else
-			ret = both_come(diff, pair);
+			ret = take_both(diff, pair);
 	} while (!ret);
 	if (ret < 0)
 		return ret;
@@ -467,7 +493,7 @@ int cow_diff_next(struct cow_diff *diff, struct cow_diff_pair *pair)
 }
 EXPORT_SYMBOL_FSCOMMIT(cow_diff_next);
 
-/* --- beginning and end --------------------------------------------------- */
+/* --- begin and end ------------------------------------------------------- */
 
 static int check_params(const struct cow_diff_params *p)
 {
@@ -497,17 +523,17 @@ static int check_root(struct cow_diff *d, struct cow_diff_side *s)
 {
 	const struct cow_diff_root *r = &s->root;
 
-	/* a tree that ends above the lowest level has nothing to tell */
+	/* a tree that ends above the lowest level has nothing to report */
 	s->done = !r->ptr.block || r->level < d->lowest_level;
 	if (!r->ptr.block)
 		return 0;
 	if (r->level >= COW_DIFF_MAX_LEVELS)
-		return wrong(d, s, COW_DIFF_TOO_DEEP, r->level, r->ptr.block, r->level,
-			     COW_DIFF_MAX_LEVELS - 1);
+		return bad_tree(d, s, COW_DIFF_TOO_DEEP, r->level, r->ptr.block, r->level,
+				COW_DIFF_MAX_LEVELS - 1);
 	return 0;
 }
 
-/* Without a bound nothing is known of which one is older. */
+/* Without a bound either tree may be the older one. */
 static int check_not_swapped(struct cow_diff *d)
 {
 	const struct cow_diff_root *old = &d->old.root, *new = &d->new.root;
@@ -516,20 +542,19 @@ static int check_not_swapped(struct cow_diff *d)
 	    !fs_generation_after(old->ptr.generation, d->newer_than) ||
 	    !fs_generation_after(old->ptr.generation, new->ptr.generation))
 		return 0;
-	return wrong(d, &d->old, COW_DIFF_SWAPPED, old->level, old->ptr.block,
-		     old->ptr.generation, new->ptr.generation);
+	return bad_tree(d, &d->old, COW_DIFF_SWAPPED, old->level, old->ptr.block,
+			old->ptr.generation, new->ptr.generation);
 }
 
 /**
  * cow_diff_begin() - begin a diff
- * @diff: the walk; its memory may hold anything
- * @params: is not used after the call; &cow_diff_params.ops is
+ * @diff: the diff; its memory may be uninitialised
+ * @params: not used after the call, but &cow_diff_params.ops is
  *
  * Context: any; does not sleep.
- * Return: 0; -EINVAL if the old tree is newer than the bound and than the new tree;
- * -EUCLEAN if a tree is too deep; for both see cow_diff_describe(); -EINVAL, with a warning,
- * for parameters out of range. After an error nothing has begun, and cow_diff_end() has no
- * effect.
+ * Return: 0; -EINVAL if the old tree is newer than the bound and the new tree, or -EUCLEAN if a
+ * tree is too deep, for both see cow_diff_describe(); -EINVAL, with a warning, for parameters out
+ * of range. After an error nothing has begun, and cow_diff_end() has no effect.
  */
 int cow_diff_begin(struct cow_diff *diff, const struct cow_diff_params *params)
 {
@@ -554,7 +579,7 @@ int cow_diff_begin(struct cow_diff *diff, const struct cow_diff_params *params)
 	if (ret)
 		return ret;
 	diff->ops = params->ops;
-	count_cow_diff(COW_DIFF_BEGUN, 1);
+	count(COW_DIFF_BEGUN, 1);
 	return 0;
 }
 EXPORT_SYMBOL_FSCOMMIT(cow_diff_begin);
@@ -567,46 +592,46 @@ static bool is_passed(const struct cow_diff_key *key, unsigned int level,
 	return order < 0 || (!order && level >= pos->level);
 }
 
-/* Was what comes next told as changed? Only the position knows. */
+/* Does only this tree have the block of the next pointer? Only the position records that. */
 static bool was_changed(const struct cow_diff *d, const struct cow_diff_side *s,
 			const struct cow_diff_position *pos)
 {
 	u8 changed = s == &d->new ? pos->changed_new : pos->changed_old;
 
-	return changed >> s->coming_level & 1;
+	return changed >> s->next_level & 1;
 }
 
-/* Is the sibling after what comes next passed, too? */
-static bool is_next_passed(const struct cow_diff_side *s, const struct cow_diff_position *pos)
+/* Is the sibling after the next pointer passed, too? */
+static bool is_sibling_passed(const struct cow_diff_side *s, const struct cow_diff_position *pos)
 {
 	const struct cow_diff_level *parent;
 
 	if (!s->begun)
 		return false;
-	parent = &s->level[s->coming_level + 1];
+	parent = &s->level[s->next_level + 1];
 	return parent->next + 1 < parent->node.nr &&
-	       is_passed(&s->coming_end, s->coming_level, pos);
+	       is_passed(&s->next_end, s->next_level, pos);
 }
 
-/* Down to the last pointer of each level that was passed. */
+/* Walk down to the last pointer of each level that was passed. */
 static int seek(struct cow_diff *d, struct cow_diff_side *s, const struct cow_diff_position *pos)
 {
 	struct cow_diff_node node;
 	int ret;
 
 	for (;;) {
-		ret = look_ahead(d, s);
-		if (ret || s->done || !is_passed(&s->coming.key, s->coming_level, pos))
+		ret = peek_next(d, s);
+		if (ret || s->done || !is_passed(&s->next.key, s->next_level, pos))
 			return ret;
-		if (is_next_passed(s, pos)) {
-			move_on(s, false);
+		if (is_sibling_passed(s, pos)) {
+			advance(s, false);
 			continue;
 		}
 		if (!was_changed(d, s, pos)) {
-			move_on(s, false);
+			advance(s, false);
 			return 0;
 		}
-		ret = read_coming(d, s, &node);
+		ret = read_next(d, s, &node);
 		if (ret)
 			return ret;
 		enter(d, s, &node);
@@ -616,16 +641,16 @@ static int seek(struct cow_diff *d, struct cow_diff_side *s, const struct cow_di
 }
 
 /**
- * cow_diff_begin_after() - go on where another diff was left
+ * cow_diff_begin_after() - continue where another diff stopped
  * @diff: as for cow_diff_begin()
- * @params: the same as then
+ * @params: the same parameters as those of the other diff
  * @position: from cow_diff_get_position()
  *
- * The pairs that this one tells are those that the other one had not told yet.
+ * This diff reports the pairs that the other one had not reported yet.
  *
  * Context: as &cow_diff_ops.read, which it calls for the blocks on the way.
- * Return: as cow_diff_begin() and cow_diff_next(); -EINVAL, with a warning, for a level
- * above COW_DIFF_MAX_LEVELS.
+ * Return: 0; the errors of cow_diff_begin() and cow_diff_next(); -EINVAL, with a warning, for a
+ * level above COW_DIFF_MAX_LEVELS.
  */
 int cow_diff_begin_after(struct cow_diff *diff, const struct cow_diff_params *params,
 			 const struct cow_diff_position *position)
@@ -648,15 +673,15 @@ int cow_diff_begin_after(struct cow_diff *diff, const struct cow_diff_params *pa
 		return ret;
 	}
 	diff->position = *position;
-	count_cow_diff(COW_DIFF_RESUMED, 1);
+	count(COW_DIFF_RESUMED, 1);
 	return 0;
 }
 EXPORT_SYMBOL_FSCOMMIT(cow_diff_begin_after);
 
 /**
- * cow_diff_get_position() - where is a diff?
- * @diff: begun
- * @position: is filled in; right after the last pair, or after what it went past since
+ * cow_diff_get_position() - get the position of a diff
+ * @diff: a diff that has begun
+ * @position: filled in: after the last pair, or after shared blocks passed since
  *
  * Context: any.
  */
@@ -677,10 +702,10 @@ void cow_diff_get_position(const struct cow_diff *diff, struct cow_diff_position
 EXPORT_SYMBOL_FSCOMMIT(cow_diff_get_position);
 
 /**
- * cow_diff_end() - finish a diff, or stop in the middle
- * @diff: begun; ended ones, and such as could not begin, are left alone
+ * cow_diff_end() - end a diff, at any pair
+ * @diff: the diff; no effect if it has ended or could not begin
  *
- * Releases the blocks that are open. The counts and what was wrong can still be read.
+ * Releases the open blocks. The counters and &cow_diff.trouble stay valid.
  *
  * Context: as &cow_diff_ops.release.
  */
@@ -695,10 +720,45 @@ void cow_diff_end(struct cow_diff *diff)
 		close_level(diff, &diff->new.level[i]);
 	}
 	diff->ops = NULL;
-	count_cow_diff(COW_DIFF_PAIRS, diff->pairs);
-	count_cow_diff(COW_DIFF_SHARED, diff->shared);
-	count_cow_diff(COW_DIFF_READ_OLD, diff->old.reads);
-	count_cow_diff(COW_DIFF_READ_NEW, diff->new.reads);
+	count(COW_DIFF_PAIRS, diff->pairs);
+	count(COW_DIFF_SHARED, diff->shared);
+	count(COW_DIFF_READ_OLD, diff->old.reads);
+	count(COW_DIFF_READ_NEW, diff->new.reads);
 	trace_cow_diff_end(diff->pairs, diff->shared, diff->old.reads, diff->new.reads);
 }
 EXPORT_SYMBOL_FSCOMMIT(cow_diff_end);
+
+/* --- debugfs: all diffs that have ended ---------------------------------- */
+
+static const char * const event_names[NR_COW_DIFF_EVENTS] = {
+	[COW_DIFF_BEGUN] = "diffs",
+	[COW_DIFF_RESUMED] = "resumed",
+	[COW_DIFF_PAIRS] = "pairs",
+	[COW_DIFF_SHARED] = "shared",
+	[COW_DIFF_READ_OLD] = "reads_old",
+	[COW_DIFF_READ_NEW] = "reads_new",
+	[COW_DIFF_READ_FAILED] = "reads_failed",
+	[COW_DIFF_BAD_TREE] = "bad_trees",
+	[COW_DIFF_MISUSE] = "misuses",
+};
+
+static int cow_diff_show(struct seq_file *m, void *unused)
+{
+	unsigned long sum;
+	unsigned int i;
+	int cpu;
+
+	for (i = 0; i < NR_COW_DIFF_EVENTS; i++) {
+		sum = 0;
+		for_each_possible_cpu(cpu)
+			sum += READ_ONCE(per_cpu(counts, cpu)[i]);
+		seq_printf(m, "%s %lu\n", event_names[i], sum);
+	}
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(cow_diff);
+
+void __init cow_diff_setup(struct dentry *debugfs)
+{
+	debugfs_create_file("cow_diff", 0400, debugfs, NULL, &cow_diff_fops);
+}

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Expedited sections: a task that commits keeps the readers of a lock on their CPUs,
- * although it waits for something else. It looks at the readers once by itself; after that
- * the watcher does.
+ * Expedited sections: a committer lends to the readers of a lock although it waits for something
+ * else. It makes the first look itself; the watcher makes the later ones.
  *
- * A section is one object for a task and a semaphore. All sections are in one tree, by
- * semaphore and then by what they lend: so the sections of a semaphore are neighbours, and
- * the highest one comes first. The name is after rcu_expedite_gp().
+ * There is one section for each pair of task and semaphore. All sections are in one tree, sorted
+ * by semaphore, then by level: the sections of a semaphore are neighbours, the highest one first.
+ * The name follows rcu_expedite_gp().
  */
 #include <linux/hash.h>
 #include <linux/module.h>
@@ -15,14 +14,14 @@
 #include <linux/sched/task.h>
 #include <linux/slab.h>
 
-#include "compat.h"
+#include "internal.h"
 #include "lend.h"
 #include "stats.h"
 #include "visible_readers.h"
 #include "watcher.h"
 
 #define TASK_BITS	6
-/* Sections that one look of the watcher visits. */
+/* Sections that expedite_look() visits in one call. */
 #define EXPEDITE_CHUNK	32
 
 struct section {
@@ -31,23 +30,23 @@ struct section {
 	struct unfair_rwsem	*sem;
 	struct task_struct	*task;
 	struct lend_level	level;
-	u64			turn;		/* when the watcher looked at it last */
+	u64			last_look;	/* by the watcher, in ns */
 	unsigned int		nested;
 	struct watch		watch;
 };
 
-/* Protects all of this; nests within any wait_lock. */
+/* Protects all variables below; nests within any wait_lock. */
 static DEFINE_RAW_SPINLOCK(expedite_lock);
 static struct rb_root sections;
 static struct hlist_head sections_of_task[1 << TASK_BITS];
-/* Sections without an object, and without effect. */
+/* Sections without effect, as their allocation failed. */
 static unsigned int without_memory;
-/* A section whose task has exited; the watcher ends it. */
+/* A section whose task has exited; the watcher will end it. */
 static struct section *orphan;
 
 #define to_section(n)	rb_entry_safe(n, struct section, node)
 
-static struct hlist_head *bucket(const struct task_struct *task)
+static struct hlist_head *task_bucket(const struct task_struct *task)
 {
 	return &sections_of_task[hash_ptr(task, TASK_BITS)];
 }
@@ -57,7 +56,7 @@ static struct section *find_section(const struct unfair_rwsem *sem)
 	struct section *s;
 
 	lockdep_assert_held(&expedite_lock);
-	hlist_for_each_entry(s, bucket(current), hash)
+	hlist_for_each_entry(s, task_bucket(current), hash)
 		if (s->task == current && s->sem == sem)
 			return s;
 	return NULL;
@@ -73,10 +72,10 @@ static bool section_before(struct rb_node *na, const struct rb_node *nb)
 		return a->level.rt > b->level.rt;
 	if (a->level.nice != b->level.nice)
 		return a->level.nice < b->level.nice;
-	return a->turn < b->turn;
+	return a->last_look < b->last_look;
 }
 
-/* The one of @sem that lends most. */
+/* The section of @sem with the highest level. */
 static struct section *first_section(const struct unfair_rwsem *sem)
 {
 	struct rb_node *n = sections.rb_node;
@@ -93,13 +92,7 @@ static struct section *first_section(const struct unfair_rwsem *sem)
 	return first;
 }
 
-/**
- * expedite_level() - what the expedited sections of a semaphore lend
- * @sem: the semaphore
- *
- * Context: under wait_lock.
- * Return: the highest of their levels; LEND_NOTHING if there is none.
- */
+/* The highest level of the sections of @sem, or LEND_NOTHING. Called under wait_lock. */
 struct lend_level expedite_level(const struct unfair_rwsem *sem)
 {
 	struct lend_level level = LEND_NOTHING;
@@ -115,7 +108,7 @@ struct lend_level expedite_level(const struct unfair_rwsem *sem)
 	return level;
 }
 
-/* A watch for @sem; NULL if it is not expedited. Under wait_lock, so that it stays. */
+/* The watch of a section of @sem, or NULL. Called under wait_lock, so it is not freed. */
 struct watch *expedite_watch(const struct unfair_rwsem *sem)
 {
 	struct section *s;
@@ -127,11 +120,11 @@ struct watch *expedite_watch(const struct unfair_rwsem *sem)
 }
 
 /**
- * expedite_look() - keep the tasks that expedite a semaphore at what they lend
- * @sem: the semaphore
- * @work: to be applied by the caller
+ * expedite_look() - lend the committers of a semaphore the levels that they lend
+ * @sem: the semaphore, with at least one section
+ * @work: for the caller to apply
  *
- * Otherwise the readers that they lend to would keep them from their CPUs.
+ * Without it, the readers that a committer lends to could keep it off its CPU.
  *
  * Context: under wait_lock, the watcher.
  */
@@ -144,20 +137,20 @@ void expedite_look(struct unfair_rwsem *sem, struct lend_work *work)
 	raw_spin_lock(&expedite_lock);
 	for (i = 0; i < EXPEDITE_CHUNK && work->nr < LEND_WORK_MAX; i++) {
 		s = first_section(sem);
-		if (s->turn == now)
+		if (s->last_look == now)
 			break;
 		if (s->task->exit_state)
 			orphan = s;
 		lend_to_expediter(sem, s->task, s->level, work);
-		/* behind its equals, so that each has its turn */
+		/* move it behind the sections of the same level, for the next iteration or look */
 		rb_erase(&s->node, &sections);
-		s->turn = now;
+		s->last_look = now;
 		rb_add(&s->node, &sections, section_before);
 	}
 	raw_spin_unlock(&expedite_lock);
 }
 
-/* Removes a section; its loan ends, and what it lent to readers. */
+/* Ends the loan of the section's task and the loans to readers, and frees the section. */
 static void end_section(struct section *s)
 {
 	struct unfair_rwsem *sem = s->sem;
@@ -184,7 +177,7 @@ static void end_section(struct section *s)
 	kfree(s);
 }
 
-/* For the watcher: ends a section whose task has exited. */
+/* Ends a section whose task has exited. Called by the watcher. */
 void expedite_end_orphan(void)
 {
 	struct section *s;
@@ -200,18 +193,50 @@ void expedite_end_orphan(void)
 	end_section(s);
 }
 
+/* Nests in the section of the caller; returns false if it has none for @sem. */
+static bool nest_section(const struct unfair_rwsem *sem)
+{
+	unsigned long irqflags;
+	struct section *s;
+
+	raw_spin_lock_irqsave(&expedite_lock, irqflags);
+	s = find_section(sem);
+	if (s)
+		s->nested++;
+	raw_spin_unlock_irqrestore(&expedite_lock, irqflags);
+	return s;
+}
+
+static struct section *new_section(struct unfair_rwsem *sem)
+{
+	struct section *s = kzalloc(sizeof(*s), GFP_NOFS | __GFP_NOWARN);
+
+	if (!s) {
+		raw_spin_lock_irq(&expedite_lock);
+		without_memory++;
+		raw_spin_unlock_irq(&expedite_lock);
+		pr_warn_once("fscommit: no memory for an expedited section: it has no effect\n");
+		return NULL;
+	}
+	s->sem = sem;
+	s->task = get_task_struct(current);
+	/* without the caller's own loans, which may end earlier */
+	s->level = lend_own_level(sem);
+	s->nested = 1;
+	return s;
+}
+
 /**
- * unfair_rwsem_expedite() - keep the readers of a semaphore on their CPUs
- * @sem: the semaphore; not held by the caller, or for reading
+ * unfair_rwsem_expedite() - lend to the readers of a semaphore without waiting for it
+ * @sem: the semaphore; the caller does not hold it, or holds it for reading
  *
- * From here to unfair_rwsem_unexpedite(), each task that holds @sem for reading and is
- * off its CPU is lent the caller's priority, at once and again whenever it is
- * preempted, although the caller does not wait for @sem. For a commit that may get
- * stuck on a folio or a mutex that such a reader owns. The caller has that priority too,
- * where it is more than its own, so that it is not behind those that it lends to.
+ * For a commit that may wait for a folio or a mutex that a reader of @sem owns. Until
+ * unfair_rwsem_unexpedite(), each task that holds @sem for reading and is not on a CPU is lent the
+ * caller's priority: at once, and again each time it is preempted. The caller is lent the same
+ * priority if that is above its own, so the readers that it lends to do not keep it off its CPU.
  * Sections nest, and any number of tasks may expedite the same semaphore.
  *
- * With lending off, or without memory, it has no effect.
+ * Without effect if lending is off, or if the allocation of a small object fails.
  *
  * Context: process context; may sleep.
  */
@@ -224,30 +249,14 @@ void unfair_rwsem_expedite(struct unfair_rwsem *sem)
 	bool more;
 
 	might_sleep();
-	raw_spin_lock_irqsave(&expedite_lock, irqflags);
-	s = find_section(sem);
-	if (s)
-		s->nested++;
-	raw_spin_unlock_irqrestore(&expedite_lock, irqflags);
-	if (s)
+	if (nest_section(sem))
 		return;
-	s = kzalloc(sizeof(*s), GFP_NOFS | __GFP_NOWARN);
-	if (!s) {
-		raw_spin_lock_irqsave(&expedite_lock, irqflags);
-		without_memory++;
-		raw_spin_unlock_irqrestore(&expedite_lock, irqflags);
-		pr_warn_once("fscommit: no memory for an expedited section, which has no effect\n");
+	s = new_section(sem);
+	if (!s)
 		return;
-	}
-	s->sem = sem;
-	s->task = get_task_struct(current);
-	/* what the caller was lent ends with another lock */
-	s->level = lend_own_level(sem);
-	s->nested = 1;
-
 	raw_spin_lock_irqsave(&sem->wait_lock, irqflags);
 	raw_spin_lock(&expedite_lock);
-	hlist_add_head(&s->hash, bucket(current));
+	hlist_add_head(&s->hash, task_bucket(current));
 	if (lends(s->level))
 		rb_add(&s->node, &sections, section_before);
 	raw_spin_unlock(&expedite_lock);
@@ -257,14 +266,14 @@ void unfair_rwsem_expedite(struct unfair_rwsem *sem)
 	}
 	sem->expedited = 1;
 	/*
-	 * All readers must be visible, and take wait_lock when they release. In this order: with
-	 * LENT in the word no reader sets BIAS again.
+	 * From here on, all readers are visible and acquire wait_lock to release. LENT comes first:
+	 * while it is in the word, no reader sets BIAS again.
 	 */
 	lend_announce(sem);
 	visible_readers_revoke_bias(sem);
 	if (!sem->watched) {
 		sem->watched = 1;
-		watch_start(sem, &s->watch);
+		lend_watch_start(sem, &s->watch);
 	}
 	lend_to_expediter(sem, current, s->level, &work);
 	do {
@@ -280,12 +289,11 @@ void unfair_rwsem_expedite(struct unfair_rwsem *sem)
 EXPORT_SYMBOL_FSCOMMIT(unfair_rwsem_expedite);
 
 /**
- * unfair_rwsem_unexpedite() - end what unfair_rwsem_expedite() has begun
- * @sem: the semaphore
+ * unfair_rwsem_unexpedite() - end an expedited section
+ * @sem: the semaphore; may be freed when this returns
  *
- * What was lent for this section only is taken back. The semaphore may be freed after
- * that. Called by a task that has no such section, it warns once and does nothing, unless
- * there was no memory for a section before.
+ * Ends the loans that exist for this section only. A call without unfair_rwsem_expedite() before
+ * it warns once and does nothing. There is no warning while a section without memory is open.
  *
  * Context: process context; may sleep.
  */

@@ -3,33 +3,33 @@
  * Lent priority: while a task waits for a lock, each holder that is off its CPU is lent the
  * priority of the most important waiter. (Other parts of the kernel say boost.)
  *
- * A task has one loan for each lock that it holds and that others wait for, and one for each
- * lock that it expedites. It gets the highest of its loans. It ends a loan itself when it
- * releases the lock; a waiter that gives up lowers the loans of its lock.
+ * A task has one loan for each lock that it holds while others wait, and one for each lock that it
+ * expedites. It runs at the highest of its loans. It ends a loan when it releases the lock. A
+ * waiter that gives up lowers the loans of the lock.
  *
- *  lender	1) Under wait_lock: set LENT in the word, then look for holders that
- *		   are not on a CPU, and note a loan for each. A task that releases the
- *		   lock after that takes wait_lock and finds its loan, so no loan is
- *		   noted for a task that has released.
+ *  lender	1) Under wait_lock: set LENT in the word, then scan the holders and note a
+ *		   loan for each one that is not on a CPU. A task that releases the lock
+ *		   after that acquires wait_lock and finds its loan. So a loan is never
+ *		   noted for a task that has released the lock.
  *		2) Without a lock: apply.
  *
- *  lent task	1) Release under wait_lock, and drop the loan there.
- *		2) Without a lock, and after the release: apply. Not before it: the task
- *		   would be preempted with the lock once more.
+ *  lent task	1) Under wait_lock: release the lock and drop the loan.
+ *		2) Without a lock: apply. Not before the release: the task could be
+ *		   preempted again while it holds the lock.
  *
- *  apply	Set the priority to what the loans say, until they say nothing new. One
- *		task at a time does that for a lent task; others change the loans and
- *		leave the rest to that one. So a lender may set the priority before or
- *		after the lent task has released: the last one to look sets it right.
+ *  apply	Set the priority that follows from the loans, and repeat until the loans
+ *		have not changed meanwhile. One task at a time does this for a lent task.
+ *		Other tasks change the loans and return. So a lender may apply before or
+ *		after the release: the last pass always sees the last change.
  *
- * The budget (G12). SCHED_FIFO that is lent is charged, by the time that the task spends on
- * a CPU, to the task and to the CPU. Each has a bucket that drains at a fixed rate:
- * lend_fifo_us or lend_cpu_us in 100 ms. While one of the two is full, a loan is a nice value.
- * A task's bucket outlives its loans; tasks whose addresses have the same hash share one.
+ * The budget (G12). The time that a task spends on a CPU with lent SCHED_FIFO is charged to the
+ * task and to the CPU. Each has a bucket that drains at a fixed rate: lend_fifo_us or lend_cpu_us
+ * per 100 ms. While one of the two buckets is full, the task gets a nice value only. A task's
+ * bucket outlives its loans; tasks whose addresses have the same hash share one.
  *
- * Lending to a lock's holders goes back to priority inheritance (Sha, Rajkumar and
- * Lehoczky, 1990); that it should reach readers of a sleeping lock was asked for by
- * Peter Zijlstra when a reader-unfair rwsem was proposed in 2022.
+ * Lending to holders goes back to priority inheritance (Sha, Rajkumar and Lehoczky, 1990). Peter
+ * Zijlstra asked for it to reach the readers of a sleeping lock when a reader-unfair rwsem was
+ * proposed in 2022.
  */
 #include <linux/bitmap.h>
 #include <linux/hash.h>
@@ -41,9 +41,8 @@
 #include <linux/sched/rt.h>
 #include <linux/sched/task.h>
 
-#include "compat.h"
+#include "internal.h"
 #include "lent_priority.h"
-#include "ranged_param.h"
 #include "stats.h"
 #include "trace.h"
 #include "visible_readers.h"
@@ -51,27 +50,27 @@
 
 #define MAX_LENT_TASKS	256U
 #define LENT_HASH_BITS	8
-/* Locks that one lent task holds and others wait for. */
+/* Loans of one task, each for another lock. */
 #define MAX_LOANS	6
-/* Lent tasks that are visited with interrupts off. */
+/* Lent tasks that a scan visits before it enables interrupts again. */
 #define LEND_CHUNK	64U
-#define BUDGET_WINDOW	(100ULL * NSEC_PER_MSEC)
+#define BUDGET_INTERVAL	(100ULL * NSEC_PER_MSEC)
 #define BUDGET_BITS	10
 
-static struct ranged_param lend_fifo_us = { 10000, 100, 1000000 };
-module_param_cb(lend_fifo_us, &ranged_param_ops, &lend_fifo_us, 0644);
+static struct fscommit_param lend_fifo_us = { 10000, 100, 1000000 };
+module_param_cb(lend_fifo_us, &fscommit_param_ops, &lend_fifo_us, 0644);
 MODULE_PARM_DESC(lend_fifo_us,
-		 "how much SCHED_FIFO one task may be lent in 100 ms, and at once; microseconds on a CPU, 100 to 1000000, from 100000 on without a bound, default 10000");
+		 "CPU time that one task may spend with lent SCHED_FIFO per 100 ms, and at once; microseconds, 100 to 1000000, no limit from 100000 on, default 10000");
 
-static struct ranged_param lend_cpu_us = { 20000, 100, 1000000 };
-module_param_cb(lend_cpu_us, &ranged_param_ops, &lend_cpu_us, 0644);
+static struct fscommit_param lend_cpu_us = { 20000, 100, 1000000 };
+module_param_cb(lend_cpu_us, &fscommit_param_ops, &lend_cpu_us, 0644);
 MODULE_PARM_DESC(lend_cpu_us,
-		 "how much SCHED_FIFO all tasks on one CPU may be lent in 100 ms, and at once; microseconds, 100 to 1000000, from 100000 on without a bound, default 20000");
+		 "CPU time that all tasks on one CPU may spend with lent SCHED_FIFO per 100 ms, and at once; microseconds, 100 to 1000000, no limit from 100000 on, default 20000");
 
-static struct ranged_param lend_period_us = { 300, 50, 60000000 };
-module_param_cb(lend_period_us, &ranged_param_ops, &lend_period_us, 0644);
+static struct fscommit_param lend_period_us = { 300, 50, 60000000 };
+module_param_cb(lend_period_us, &fscommit_param_ops, &lend_period_us, 0644);
 MODULE_PARM_DESC(lend_period_us,
-		 "how often locks with sleeping waiters or expedited sections are looked at for holders that are not running; microseconds, 50 to 60000000, default 300");
+		 "Period in which the watcher looks for holders that are not on a CPU, of locks with sleeping waiters or expedited sections; microseconds, 50 to 60000000, default 300");
 
 struct loan {
 	const struct unfair_rwsem	*sem;		/* NULL: free */
@@ -83,25 +82,25 @@ struct lent_task {
 	struct task_struct	*task;		/* NULL: free */
 	struct hlist_node	hash;
 	struct loan		loan[MAX_LOANS];
-	bool			busy;		/* a task is in apply(); it owns is */
-	bool			failed;		/* its own priority could not be restored */
+	bool			busy;		/* a task is in apply(); only it changes prio */
+	bool			failed;		/* the scheduler refused to restore its priority */
 	bool			has_fifo;
 	bool			fifo_spent;	/* over the budget */
 	bool			was_on_cpu;	/* at the last charge */
-	unsigned long		switches;	/* context switches until then */
-	u64			charged_at;	/* then */
-	u64			fifo_from;	/* its time on CPUs when it got SCHED_FIFO */
-	u64			charged;	/* ns since it got SCHED_FIFO */
-	struct lent_priority	is;
+	unsigned long		switches;	/* context switches before the last charge */
+	u64			charged_at;	/* time of the last charge, in ns */
+	u64			fifo_from;	/* CPU time when it got SCHED_FIFO, in ns */
+	u64			charged;	/* CPU time charged since then, in ns */
+	struct lent_priority	prio;
 };
 
-/* Protects all that follows; nests within any wait_lock. */
+/* Protects all variables below; nests within any wait_lock. */
 static DEFINE_RAW_SPINLOCK(lend_lock);
 static struct lent_task lent_tasks[MAX_LENT_TASKS];
 static DECLARE_BITMAP(lent_used, MAX_LENT_TASKS);
 static struct hlist_head lent_hash[1 << LENT_HASH_BITS];
 static unsigned int nr_lent, nr_fifo, nr_failed;
-/* When the bucket of a task, or of a CPU, is empty again. */
+/* The times in ns at which the buckets of tasks and of CPUs will be empty. */
 static u64 task_budget[1 << BUDGET_BITS];
 static DEFINE_PER_CPU(u64, cpu_budget);
 
@@ -112,15 +111,15 @@ u64 lend_period_ns(void)
 
 /* --- the budget ---------------------------------------------------------- */
 
-static void charge_bucket(u64 *empty_at, u64 now, u64 ns, const struct ranged_param *limit_us)
+static void charge_bucket(u64 *empty_at, u64 now, u64 ns, const struct fscommit_param *limit_us)
 {
 	u64 limit = (u64)READ_ONCE(limit_us->value) * NSEC_PER_USEC;
 
-	if (limit >= BUDGET_WINDOW)
+	if (limit >= BUDGET_INTERVAL)
 		return;
-	ns = div_u64(min_t(u64, ns, NSEC_PER_SEC) * BUDGET_WINDOW, limit);
-	/* where the watcher was late itself, nobody pays for it for longer than this */
-	*empty_at = min(max(*empty_at, now) + ns, now + 2 * BUDGET_WINDOW);
+	ns = div_u64(min_t(u64, ns, NSEC_PER_SEC) * BUDGET_INTERVAL, limit);
+	/* limit the penalty when the watcher charges late */
+	*empty_at = min(max(*empty_at, now) + ns, now + 2 * BUDGET_INTERVAL);
 }
 
 static u64 *budget_of(const struct task_struct *task)
@@ -128,7 +127,7 @@ static u64 *budget_of(const struct task_struct *task)
 	return &task_budget[hash_ptr(task, BUDGET_BITS)];
 }
 
-/* Is the fuller one of the two buckets filled for more than @ns of draining? */
+/* Does the fuller of the two buckets take more than @ns to drain? */
 static bool over_budget(const struct task_struct *task, u64 now, u64 ns)
 {
 	return max(*budget_of(task), per_cpu(cpu_budget, task_cpu(task))) > now + ns;
@@ -138,7 +137,7 @@ static u64 cpu_time(const struct task_struct *task)
 {
 	u64 time = READ_ONCE(task->se.sum_exec_runtime), last;
 
-	/* on 32 bits it is read, and written, by halves */
+	/* a 32-bit kernel reads and writes the two halves separately */
 	do {
 		last = time;
 		if (!IS_ENABLED(CONFIG_64BIT))
@@ -149,13 +148,14 @@ static u64 cpu_time(const struct task_struct *task)
 
 static unsigned long switches_of(const struct task_struct *task)
 {
-	/* as of now, or of a moment ago */
+	/* a slightly stale value will do */
 	return data_race(task->nvcsw) + data_race(task->nivcsw);
 }
 
 /*
- * Charges what the task has used since the last charge. Where the tick is stopped, its time
- * on CPUs is not brought up to date: a task that was not switched out has run all the time.
+ * Charges the CPU time since the last charge. While the tick is stopped, the scheduler does not
+ * update the CPU time of a running task. So a task that was not switched out since the last
+ * charge is charged all the time that has passed.
  */
 static void charge_fifo(struct lent_task *t, u64 now)
 {
@@ -186,7 +186,7 @@ static void start_fifo(struct lent_task *t)
 	t->was_on_cpu = false;
 	t->charged_at = ktime_get_ns();
 	nr_fifo++;
-	watcher_account();
+	lend_watcher_account();
 }
 
 static void end_fifo(struct lent_task *t)
@@ -226,14 +226,13 @@ static struct task_struct *free_lent_task(struct lent_task *t)
 }
 
 /*
- * Preemption is disabled where the kernel allows it: a lender of nice -20 may be preempted
- * by others, and a lent task that has released by then would return to user space with what
- * it was lent.
+ * Preemption is disabled if the kernel allows it. Otherwise a lender, even of nice -20, could be
+ * preempted here. Meanwhile the lent task could release the lock, and return to user space with
+ * the lent priority.
  *
- * So @t becomes busy here, and not when its loans change: a lender that is preempted in
- * between would keep others, which run, from lending. In the meantime another task may have
- * applied the loans, and @t may be free, or in use for another task: one more look at its
- * loans does no harm.
+ * @t becomes busy here, not when its loans change: a lender that is preempted in between must not
+ * keep running tasks from applying theirs. Until this call, another task may have applied the
+ * loans, and @t may be free or in use for another task. Then this pass changes nothing.
  */
 static void apply(struct lent_task *t)
 {
@@ -244,7 +243,7 @@ static void apply(struct lent_task *t)
 
 	compat_lend_apply_begin();
 	raw_spin_lock_irqsave(&lend_lock, irqflags);
-	/* another task is already in the loop below, and will read the loans again */
+	/* another task is in the loop below and will read the loans again */
 	if (!t->task || t->busy)
 		goto out;
 	t->busy = true;
@@ -252,23 +251,23 @@ static void apply(struct lent_task *t)
 	t->failed = false;
 	for (;;) {
 		level = level_of_loans(t);
-		if (same_level(level, t->is.now))
+		if (same_level(level, t->prio.now))
 			break;
-		/* not where the task has as much of its own */
+		/* do not charge a task whose own priority is as high */
 		if (level.rt && !t->has_fifo &&
-		    !(lends(t->is.now) && t->is.own.rt_priority >= level.rt))
+		    !(lends(t->prio.now) && t->prio.own.rt_priority >= level.rt))
 			start_fifo(t);
 		raw_spin_unlock_irqrestore(&lend_lock, irqflags);
-		ret = lent_priority_set(t->task, &t->is, level);
+		ret = lent_priority_set(t->task, &t->prio, level);
 		raw_spin_lock_irqsave(&lend_lock, irqflags);
 		if (ret && !t->task->exit_state) {
 			/* the watcher tries again */
 			t->failed = true;
 			nr_failed++;
-			watcher_account();
+			lend_watcher_account();
 			break;
 		}
-		t->is.now = level;
+		t->prio.now = level;
 		if (t->has_fifo && !level.rt)
 			end_fifo(t);
 	}
@@ -283,8 +282,8 @@ out:
 }
 
 /**
- * lend_apply() - set priorities to what the loans say
- * @work: whose; empty afterwards
+ * lend_apply() - set the priorities that follow from the loans
+ * @work: the lent tasks; empty afterwards
  *
  * Context: any context in which bottom halves are enabled.
  */
@@ -313,12 +312,13 @@ static struct lent_task *find_lent_task(const struct task_struct *task)
 }
 
 /**
- * lend_own_level() - what the caller lends of its own, without what it was lent itself
+ * lend_own_level() - the level that the caller lends, without its own loans
  * @sem: the semaphore
  *
- * Otherwise as level_to_lend().
+ * Like lend_level_of(), but a priority that the caller was lent does not count.
  *
- * Return: the level.
+ * Context: process context.
+ * Return: the level; LEND_NOTHING if the caller lends nothing.
  */
 struct lend_level lend_own_level(const struct unfair_rwsem *sem)
 {
@@ -328,17 +328,17 @@ struct lend_level lend_own_level(const struct unfair_rwsem *sem)
 
 	raw_spin_lock_irqsave(&lend_lock, irqflags);
 	t = find_lent_task(current);
-	/* known once what was lent has been set; the task in apply() may be about to change it */
-	if (t && lends(t->is.now) && !data_race(t->is.left_alone))
-		/* as of before or after a renice */
-		v = data_race(t->is.own);
+	/* prio.own is valid once a loan was applied; a task in apply() may change both meanwhile */
+	if (t && lends(t->prio.now) && !data_race(t->prio.unmanaged))
+		/* from before or after a renice */
+		v = data_race(t->prio.own);
 	raw_spin_unlock_irqrestore(&lend_lock, irqflags);
 	return lent_priority_level(sem, &v);
 }
 
 /*
- * A holder that sleeps cannot use the CPU yet, and the watcher looks again: half of the
- * entries are for those that want to run.
+ * Half of the entries are reserved for runnable tasks: a sleeping holder cannot use a CPU yet, and
+ * the watcher will look at it again.
  */
 static struct lent_task *new_lent_task(struct task_struct *task)
 {
@@ -351,7 +351,7 @@ static struct lent_task *new_lent_task(struct task_struct *task)
 	nr_lent++;
 	lent_tasks[i] = (struct lent_task) {
 		.task = get_task_struct(task),
-		.is.now = LEND_NOTHING,
+		.prio.now = LEND_NOTHING,
 	};
 	hlist_add_head(&lent_tasks[i].hash, lent_bucket(task));
 	return &lent_tasks[i];
@@ -371,7 +371,7 @@ static void drop_if_empty(struct loan *loan)
 {
 	if (lends(loan->level) || lends(loan->section))
 		return;
-	count_event(loan->sem, EV_RETURNED);
+	count_event(loan->sem, EV_LOAN_ENDED);
 	*loan = (struct loan){ };
 }
 
@@ -380,7 +380,7 @@ static void apply_later(struct lent_task *t, struct lend_work *work)
 	work->task[work->nr++] = t;
 }
 
-/* A preempted holder on another CPU gets that as soon as it is lent to. */
+/* A preempted holder on another CPU will run there as soon as it has the loan. */
 static bool runs_soon(const struct task_struct *task)
 {
 	return task_is_running(task) && task_cpu(task) != raw_smp_processor_id();
@@ -405,7 +405,7 @@ static void note_loan(struct unfair_rwsem *sem, struct task_struct *task,
 	struct loan *loan;
 
 	lockdep_assert_held(&sem->wait_lock);
-	/* the task is asleep, and the watcher looks again */
+	/* the task is asleep: the watcher will lend to it later */
 	if (level.rt && !is_rt_policy(READ_ONCE(task->policy)) && compat_class_upsets_psi(task))
 		return;
 	raw_spin_lock(&lend_lock);
@@ -422,17 +422,17 @@ static void note_loan(struct unfair_rwsem *sem, struct task_struct *task,
 			goto out;
 		}
 		*loan = (struct loan){ sem, LEND_NOTHING, LEND_NOTHING };
-		count_event(sem, EV_LENT);
+		count_event(sem, EV_LOAN);
 	}
 	if (of_section)
 		loan->section = level;
 	else
 		loan->level = higher_level(loan->level, level);
-	/* SCHED_FIFO ends with a full bucket, and comes back with one that is half empty */
+	/* SCHED_FIFO ends when a bucket is full, and returns when both are half empty */
 	if (!t->has_fifo)
-		t->fifo_spent = over_budget(task, now, t->fifo_spent ? BUDGET_WINDOW / 2 :
-								      BUDGET_WINDOW);
-	if (!same_level(level_of_loans(t), t->is.now)) {
+		t->fifo_spent = over_budget(task, now, t->fifo_spent ? BUDGET_INTERVAL / 2 :
+								      BUDGET_INTERVAL);
+	if (!same_level(level_of_loans(t), t->prio.now)) {
 		apply_later(t, work);
 		work->soon |= runs_soon(task);
 	}
@@ -440,23 +440,23 @@ out:
 	raw_spin_unlock(&lend_lock);
 }
 
-/* From here on, a task that releases @sem takes wait_lock and ends its loan. */
+/* After this, a task that releases @sem acquires wait_lock and ends its loan. */
 void lend_announce(struct unfair_rwsem *sem)
 {
 	atomic_long_or(UNFAIR_RWSEM_LENT, &sem->word);
-	/* E: then look at slots; pairs with the release of a reader, slot before word */
+	/* E: word before slots; pairs with the release by a reader, slot before word */
 	smp_mb__after_atomic();
 }
 
 /**
- * lend_to_readers() - lend to readers that are off their CPU
- * @sem: the semaphore; lend_announce() was called for it, and its bias is revoked
- * @level: what to lend
- * @look: which step it is, and what it has seen
- * @work: to be applied by the caller
+ * lend_to_readers() - lend to readers that are not on a CPU, for one step of a look
+ * @sem: the semaphore, after lend_announce(), with its bias revoked
+ * @level: the level to lend
+ * @look: the progress of the look
+ * @work: for the caller to apply
  *
  * Context: under wait_lock.
- * Return: false if @work is full; then apply it and call again for the same step.
+ * Return: false if @work is full: apply it, then repeat the step.
  */
 bool lend_to_readers(struct unfair_rwsem *sem, struct lend_level level, struct look *look,
 		     struct lend_work *work)
@@ -484,27 +484,11 @@ bool lend_to_readers(struct unfair_rwsem *sem, struct lend_level level, struct l
 }
 
 /**
- * lend_to_expediter() - keep a task at what it lends
- * @sem: the semaphore that it expedites
- * @task: that task
- * @level: what it lends
- * @work: to be applied by the caller
- *
- * Context: under wait_lock.
- */
-void lend_to_expediter(struct unfair_rwsem *sem, struct task_struct *task,
-		       struct lend_level level, struct lend_work *work)
-{
-	if (lends(level) && (task == current || !compat_on_cpu(task)))
-		note_loan(sem, task, level, true, work);
-}
-
-/**
- * lend_to_owner() - lend to the writer that holds the lock, if that is off its CPU
- * @sem: the semaphore, with a task queued
- * @owner: the writer that holds it
- * @level: what to lend
- * @work: to be applied by the caller
+ * lend_to_owner() - lend to the owner if it is not on a CPU
+ * @sem: the semaphore, with a waiter queued
+ * @owner: the task that holds it for writing
+ * @level: the level to lend
+ * @work: for the caller to apply
  *
  * Context: under wait_lock.
  */
@@ -517,12 +501,20 @@ void lend_to_owner(struct unfair_rwsem *sem, struct task_struct *owner,
 	note_loan(sem, owner, level, false, work);
 }
 
+/* Lends a committer the level that it lends to readers. Otherwise as lend_to_owner(). */
+void lend_to_expediter(struct unfair_rwsem *sem, struct task_struct *task,
+		       struct lend_level level, struct lend_work *work)
+{
+	if (lends(level) && (task == current || !compat_on_cpu(task)))
+		note_loan(sem, task, level, true, work);
+}
+
 /**
  * lend_end() - end the loan of a task for a semaphore
  * @sem: the semaphore
  * @task: the task
- * @section: false: it releases @sem; true: it expedites @sem no longer
- * @work: to be applied by the caller, after the release
+ * @section: true if the task ends its expedited section, false if it releases @sem
+ * @work: for the caller to apply after the release
  *
  * Context: under wait_lock.
  */
@@ -532,7 +524,7 @@ void lend_end(struct unfair_rwsem *sem, struct task_struct *task, bool section,
 	struct lent_task *t;
 	struct loan *loan;
 
-	/* a loan for @sem was noted under this wait_lock: then the list is not empty */
+	/* loans for @sem are noted under this wait_lock: an empty list has none */
 	if (hlist_empty(lent_bucket(task)))
 		return;
 	raw_spin_lock(&lend_lock);
@@ -544,21 +536,21 @@ void lend_end(struct unfair_rwsem *sem, struct task_struct *task, bool section,
 		loan->level = LEND_NOTHING;
 	if (loan)
 		drop_if_empty(loan);
-	/* also without a loan: a lender that dropped it may not have applied that yet */
+	/* also without a loan: the lender that dropped it may not have applied that yet */
 	if (t)
 		apply_later(t, work);
 	raw_spin_unlock(&lend_lock);
 }
 
 /**
- * lend_adjust() - lower the loans for a semaphore, after a lender has gone
+ * lend_adjust() - lower the loans for a semaphore after a lender has left
  * @sem: the semaphore
- * @level: the highest level that is left; LEND_NOTHING if none is
- * @from: where to go on; 0 at first
- * @work: to be applied by the caller
+ * @level: the highest level of the remaining lenders; LEND_NOTHING if there is none
+ * @from: the position of the scan; 0 at first
+ * @work: for the caller to apply
  *
  * Context: under wait_lock.
- * Return: true if there are more; apply @work, then call it again.
+ * Return: true if the scan is not complete: apply @work, then call it again.
  */
 bool lend_adjust(struct unfair_rwsem *sem, struct lend_level level, unsigned int *from,
 		 struct lend_work *work)
@@ -571,10 +563,10 @@ bool lend_adjust(struct unfair_rwsem *sem, struct lend_level level, unsigned int
 		struct lent_task *t = &lent_tasks[i];
 		struct loan *loan = find_loan(t, sem);
 
-		/* not of a task that only expedites it */
+		/* a loan for a section only has no level to lower */
 		if (!loan || !lends(loan->level) || same_level(loan->level, level))
 			continue;
-		/* to raise a loan is for a look at the task */
+		/* only a look raises a loan */
 		loan->level = lower_level(loan->level, level);
 		drop_if_empty(loan);
 		apply_later(t, work);
@@ -585,12 +577,12 @@ bool lend_adjust(struct unfair_rwsem *sem, struct lend_level level, unsigned int
 }
 
 /**
- * lend_account() - charge what was used of lent SCHED_FIFO, and end it beyond the budget
+ * lend_account() - charge the use of lent SCHED_FIFO, and end it when the budget is spent
  *
- * Tries again, too, where a task could not get its own priority back.
+ * Also tries again to restore priorities that the scheduler refused to restore.
  *
  * Context: the watcher.
- * Return: true if it must be called again after a period.
+ * Return: true if the watcher must call it again.
  */
 bool lend_account(void)
 {
@@ -608,7 +600,7 @@ bool lend_account(void)
 
 			if (t->has_fifo && !t->fifo_spent) {
 				charge_fifo(t, now);
-				t->fifo_spent = over_budget(t->task, now, BUDGET_WINDOW);
+				t->fifo_spent = over_budget(t->task, now, BUDGET_INTERVAL);
 				if (t->fifo_spent)
 					count_event(NULL, EV_FIFO_ENDED);
 			}
@@ -625,7 +617,7 @@ bool lend_account(void)
 	return again;
 }
 
-/* No lock is in use any more. Only tasks whose own priority was refused may be left. */
+/* No lock is in use. Only tasks whose priority could not be restored may be left. */
 void lend_exit(void)
 {
 	unsigned int i;
@@ -634,7 +626,7 @@ void lend_exit(void)
 	for_each_set_bit(i, lent_used, MAX_LENT_TASKS) {
 		struct task_struct *task = lent_tasks[i].task;
 
-		pr_warn("fscommit: %s[%d] keeps a lent priority: the scheduler refuses its own\n",
+		pr_warn("fscommit: %s[%d] keeps a lent priority: the scheduler refuses to restore its own\n",
 			task->comm, task_pid_nr(task));
 		put_task_struct(task);
 	}

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/*
- * Lent priority. For the lock's own files only.
- */
+/* Lent priority. For the files of the lock only. */
 #ifndef _FSCOMMIT_LEND_H
 #define _FSCOMMIT_LEND_H
 
 #include <linux/unfair_rwsem.h>
 
-/* What is lent: SCHED_FIFO of priority @rt, if not 0; else @nice. */
+/* A loan gives a task SCHED_FIFO of priority @rt, or the nice value @nice if @rt is 0. */
 struct lend_level {
 	u8	rt;
 	s8	nice;
@@ -15,7 +13,7 @@ struct lend_level {
 
 #define LEND_NOTHING	((struct lend_level){ .nice = MAX_NICE + 1 })
 
-/* The watcher, at MAX_RT_PRIO - 1, must be able to take back what was lent. */
+/* Below the watcher, which has MAX_RT_PRIO - 1: it must be able to end a loan. */
 #define MAX_LENT_RT	(MAX_RT_PRIO - 2)
 
 static inline bool lends(struct lend_level level)
@@ -38,31 +36,30 @@ static inline struct lend_level lower_level(struct lend_level a, struct lend_lev
 	return (struct lend_level){ .rt = min(a.rt, b.rt), .nice = max(a.nice, b.nice) };
 }
 
-/* Tasks whose priority is set in one go. */
 #define LEND_WORK_MAX	16
 
 struct lent_task;
 
-/* How far a look at the holders of a lock has come. */
+/* The progress of a look, which drops wait_lock after each 64 slots. */
 struct look {
 	unsigned int		step;		/* see visible_readers.h */
-	unsigned long		seen;		/* readers so far */
-	bool			active;		/* one of them runs, or was lent to just now */
-	bool			sections_seen;	/* by the watcher, see __unfair_rwsem_watch() */
-	bool			reported;
+	unsigned long		seen;		/* readers found so far */
+	bool			active;		/* a holder runs, or has got a new loan */
+	bool			sections_seen;	/* __unfair_rwsem_watch() called expedite_look() */
+	bool			reported;	/* __unfair_rwsem_watch() tried a report */
 };
 
-/* Tasks whose priority must be set as soon as no lock is held. */
+/* Lent tasks whose priority the caller must set after it drops all locks. */
 struct lend_work {
 	unsigned int		nr;
-	bool			soon;	/* one of them can run, on another CPU */
+	bool			soon;	/* one of them is runnable on another CPU */
 	struct lent_task	*task[LEND_WORK_MAX];
 };
 
-struct lend_level level_to_lend(const struct unfair_rwsem *sem, struct task_struct *task);
+struct lend_level lend_level_of(const struct unfair_rwsem *sem, struct task_struct *task);
 struct lend_level lend_own_level(const struct unfair_rwsem *sem);
 
-/* All of these under the wait_lock of @sem. */
+/* The caller holds the wait_lock of @sem. */
 void lend_announce(struct unfair_rwsem *sem);
 bool lend_to_readers(struct unfair_rwsem *sem, struct lend_level level, struct look *look,
 		     struct lend_work *work);
@@ -75,11 +72,11 @@ void lend_end(struct unfair_rwsem *sem, struct task_struct *task, bool section,
 bool lend_adjust(struct unfair_rwsem *sem, struct lend_level level, unsigned int *from,
 		 struct lend_work *work);
 
-/* Without a lock. */
+/* The caller holds no lock. */
 void lend_apply(struct lend_work *work);
 u64 lend_period_ns(void);
 
-/* For the watcher. */
+/* Called by the watcher only. */
 bool lend_account(void);
 void lend_exit(void);
 

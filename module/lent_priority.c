@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Lent priority: which priority a task lends, and how the priority of a task is set and
- * restored. Which task has which loans is in lend.c.
+ * Lent priority: which level a task lends, and how the priority of a lent task is set and
+ * restored. lend.c keeps the loans.
  *
- * Policy, priority and the reset-on-fork flag tell a lent priority from one that somebody
- * else has set. A value that is not as we left it stays, now and when the loan ends; a value
- * that is still as we left it is restored. So is a value that any user may have made of it:
- * the kernel lets a user lower the priority of a task, and a lent one can be lowered far.
+ * Policy, real-time priority and the reset-on-fork flag distinguish a lent priority from one that
+ * another task has set. A value that is still as we set it is restored when the loans end. A
+ * value that another task has changed stays, unless the change depends on the loan: any user may
+ * lower the priority of their tasks, and the lowered value may still be above the task's own.
+ * Such a value is restored, too.
  */
 #include <linux/cred.h>
 #include <linux/module.h>
@@ -17,17 +18,16 @@
 #include <linux/user_namespace.h>
 #include <uapi/linux/sched/types.h>
 
-#include "compat.h"
+#include "internal.h"
 #include "lent_priority.h"
-#include "ranged_param.h"
 #include "stats.h"
 #include "trace.h"
 
 /* See enum unfair_rwsem_lend. */
-static struct ranged_param lend = { UNFAIR_LEND_FULL, UNFAIR_LEND_OFF, UNFAIR_LEND_FULL };
-module_param_cb(lend, &ranged_param_ops, &lend, 0644);
+static struct fscommit_param lend = { UNFAIR_LEND_FULL, UNFAIR_LEND_OFF, UNFAIR_LEND_FULL };
+module_param_cb(lend, &fscommit_param_ops, &lend, 0644);
 MODULE_PARM_DESC(lend,
-		 "what a waiter lends to a holder that is not running, where its lock does not say: 1 nothing, 2 its nice value, 3 SCHED_FIFO for a time, then its nice value; default 3");
+		 "What a waiter lends to a holder that is not on a CPU, unless the lock has its own setting: 1 (nothing), 2 (its nice value), 3 (SCHED_FIFO within the budget, then its nice value); default 3");
 
 struct sched_values lent_priority_values(struct task_struct *task)
 {
@@ -43,7 +43,7 @@ struct sched_values lent_priority_values(struct task_struct *task)
 
 struct lend_level lent_priority_level(const struct unfair_rwsem *sem, const struct sched_values *v)
 {
-	/* may be set meanwhile: a byte of a word that has other fields */
+	/* read without wait_lock: lend is a bit field of one byte, which another task may set */
 	unsigned int mode = data_race(+sem->lend) ?: READ_ONCE(lend.value);
 	struct lend_level level = { .nice = v->nice };
 
@@ -61,22 +61,25 @@ struct lend_level lent_priority_level(const struct unfair_rwsem *sem, const stru
 }
 
 /**
- * level_to_lend() - what a task lends to the holders of @sem
+ * lend_level_of() - the level that a task lends to the holders of a semaphore
  * @sem: the semaphore
  * @task: the task
  *
- * A real-time task lends its own priority at most. A task of nice 0 or better lends
- * the lowest one of SCHED_FIFO: nothing less reaches a task in another cgroup, whose
- * weight or quota is not the lender's. One of worse nice is not to set off SCHED_FIFO.
+ * A real-time task lends its own priority, at most MAX_LENT_RT; a deadline task lends MAX_LENT_RT.
+ * Another task of nice 0 or better lends SCHED_FIFO priority 1: nothing less helps a holder in
+ * another cgroup, which has a weight and a quota of its own. A task of worse nice lends only its
+ * nice value. A SCHED_IDLE task lends nothing. The setting of @sem, or the parameter `lend`, may
+ * allow less.
  *
- * Return: the level, as far as the semaphore and the parameter `lend` allow it.
+ * Context: any.
+ * Return: the level; LEND_NOTHING if the task lends nothing.
  */
-struct lend_level level_to_lend(const struct unfair_rwsem *sem, struct task_struct *task)
+struct lend_level lend_level_of(const struct unfair_rwsem *sem, struct task_struct *task)
 {
 	struct sched_values v = lent_priority_values(task);
 	int prio = READ_ONCE(task->prio);
 
-	/* inherited through an rt_mutex */
+	/* @task inherits a real-time priority through an rt_mutex */
 	if (prio < MAX_RT_PRIO && v.policy != SCHED_DEADLINE && !is_rt_policy(v.policy)) {
 		v.policy = SCHED_FIFO;
 		v.rt_priority = MAX_RT_PRIO - 1 - prio;
@@ -96,41 +99,42 @@ int lent_priority_set_values(struct task_struct *task, const struct sched_values
 	};
 	int ret = sched_setattr_nocheck(task, &attr);
 
-	/* which leaves the nice value alone for this policy */
+	/* sched_setattr_nocheck() ignores the nice value for this policy */
 	if (!ret && v->policy == SCHED_IDLE)
 		set_user_nice(task, v->nice);
 	return ret;
 }
 
 /*
- * From @from back to what it had. A real-time policy has taken more than that: the slack of
- * its timers, and of RLIMIT_RTTIME, which is counted until a real-time task sleeps.
+ * Changes the values of @task. A real-time policy changes two more, which are restored when it
+ * ends: the slack of timers, and the time that counts towards RLIMIT_RTTIME, which the kernel
+ * resets only when a real-time task sleeps.
  */
-static int return_to(struct task_struct *task, const struct sched_values *from,
-		     const struct sched_values *own)
+static int change_values(struct task_struct *task, const struct sched_values *from,
+			 const struct sched_values *to)
 {
-	int ret = lent_priority_set_values(task, own);
+	int ret = lent_priority_set_values(task, to);
 
-	if (!ret && is_rt_policy(from->policy) && !is_rt_policy(own->policy)) {
-		WRITE_ONCE(task->timer_slack_ns, own->timer_slack);
+	if (!ret && is_rt_policy(from->policy) && !is_rt_policy(to->policy)) {
+		WRITE_ONCE(task->timer_slack_ns, to->timer_slack);
 		WRITE_ONCE(task->rt.timeout, 0);
 	}
 	return ret;
 }
 
-/* Is that as we left it? */
 static bool has_lent_policy(const struct lent_priority *p, const struct sched_values *v)
 {
 	return v->policy == p->lent.policy && v->rt_priority == p->lent.rt_priority &&
 	       v->reset_on_fork;
 }
 
-/* The nice value does not count where it has no effect. */
+/* A real-time task ignores its nice value: a change of it does not count. */
 static bool is_as_lent(const struct lent_priority *p, const struct sched_values *v)
 {
 	return has_lent_policy(p, v) && (is_rt_policy(v->policy) || v->nice == p->lent.nice);
 }
 
+/* The values of a task that has a loan of @level. */
 static struct sched_values values_at(const struct lent_priority *p, struct lend_level level)
 {
 	struct sched_values v = p->own;
@@ -143,11 +147,12 @@ static struct sched_values values_at(const struct lent_priority *p, struct lend_
 			v.policy = SCHED_NORMAL;
 		v.nice = min_t(int, v.nice, level.nice);
 	}
-	/* what it forks is not to inherit it */
+	/* a child must not inherit the loan */
 	v.reset_on_fork = true;
 	return v;
 }
 
+/* Orders policies: a higher rank takes the CPU from a lower one. */
 static int rank_of(const struct sched_values *v)
 {
 	if (v->policy == SCHED_DEADLINE)
@@ -157,8 +162,8 @@ static int rank_of(const struct sched_values *v)
 	return v->policy == SCHED_IDLE ? -1 : 0;
 }
 
-/* As the kernel asks it of whoever sets a priority. */
-static bool may_set_any(struct task_struct *task)
+/* May @task set any priority? The check of the kernel, for another task than current. */
+static bool has_cap_sys_nice(struct task_struct *task)
 {
 	const struct cred *cred;
 	bool may;
@@ -171,16 +176,19 @@ static bool may_set_any(struct task_struct *task)
 }
 
 /*
- * May what somebody else has set stay? By whom it was is not known, and anybody may lower what
- * was lent to what is still more than the task's own. It may if it is no more than that; or
- * more than what was lent, which takes a privilege; or if the task could have had it by itself.
+ * Decide whether to keep a change made by another task. We cannot tell which task made it, and
+ * any user may lower a lent priority to one that is still above the task's own. Keep the change
+ * if the new value is
+ * - not above the task's own; or
+ * - above the lent one, which takes a privilege; or
+ * - one that the task could set by itself.
  */
 static bool nice_may_stay(struct task_struct *task, const struct lent_priority *p,
 			  const struct sched_values *v)
 {
 	return v->nice >= p->own.nice || v->nice < p->lent.nice ||
 	       nice_to_rlimit(v->nice) <= task_rlimit(task, RLIMIT_NICE) ||
-	       may_set_any(task);
+	       has_cap_sys_nice(task);
 }
 
 static bool policy_may_stay(struct task_struct *task, const struct lent_priority *p,
@@ -188,91 +196,95 @@ static bool policy_may_stay(struct task_struct *task, const struct lent_priority
 {
 	int rank = rank_of(v);
 
-	/* nor is the flag taken off without a privilege */
+	/* to clear the reset-on-fork flag takes a privilege, too */
 	if (rank <= rank_of(&p->own) || rank > rank_of(&p->lent) || !v->reset_on_fork)
 		return true;
 	if (rank > 0 ? rank <= task_rlimit(task, RLIMIT_RTPRIO) :
 		       nice_to_rlimit(v->nice) <= task_rlimit(task, RLIMIT_NICE))
 		return true;
-	return may_set_any(task);
+	return has_cap_sys_nice(task);
 }
 
 /*
- * Somebody else has changed @task to @v. renice leaves our policy and flag where they are,
- * and chrt our nice value.
+ * Another task has changed @task to @v: restore the values that it did not change. renice does
+ * not change the lent policy and flag, chrt does not change the lent nice value.
  */
-static int take_back_the_rest(struct task_struct *task, const struct lent_priority *p,
-			      const struct sched_values *v)
+static int restore_unchanged(struct task_struct *task, const struct lent_priority *p,
+			     const struct sched_values *v)
 {
 	struct sched_values own = p->own;
 
 	if (v->nice != p->lent.nice && nice_may_stay(task, p, v))
 		own.nice = v->nice;
 	if (has_lent_policy(p, v) || !policy_may_stay(task, p, v))
-		return return_to(task, v, &own);
+		return change_values(task, v, &own);
 	if (v->nice != own.nice)
 		set_user_nice(task, own.nice);
 	return 0;
 }
 
 /**
- * lent_priority_set() - set the priority of a task to what it is lent
+ * lent_priority_set() - set the priority of a lent task
  * @task: the task
- * @p: what it was lent, and had before; the caller stores @level there afterwards
- * @level: LEND_NOTHING: its own priority again
+ * @p: its lent priority; after success, the caller stores @level in @p->now
+ * @level: the new level; LEND_NOTHING restores the priority of the task's own
  *
- * Context: process context, one caller at a time for a task.
- * Return: 0, or the error of the scheduler when @task could not get its own priority back.
+ * If another task has changed the priority, the function restores the remaining values and leaves
+ * @task as it is until its loans end.
+ *
+ * Context: process context, with bottom halves enabled; one caller at a time for a task.
+ * Return: 0, also if the scheduler refuses a loan; its error if it refuses to restore the
+ * priority.
  */
 int lent_priority_set(struct task_struct *task, struct lent_priority *p, struct lend_level level)
 {
 	struct sched_values was = lent_priority_values(task), v;
 	int ret;
 
-	if (p->left_alone)
+	if (p->unmanaged)
 		return 0;
 	if (!lends(p->now)) {
-		/* it has become SCHED_DEADLINE since: not to be changed */
-		p->left_alone = was.policy == SCHED_DEADLINE;
-		if (p->left_alone)
+		/* @task became SCHED_DEADLINE after the loan was noted */
+		p->unmanaged = was.policy == SCHED_DEADLINE;
+		if (p->unmanaged)
 			return 0;
 		p->own = was;
 	} else if (!is_as_lent(p, &was)) {
-		ret = take_back_the_rest(task, p, &was);
+		ret = restore_unchanged(task, p, &was);
 		if (ret) {
 			count_event(NULL, EV_LEND_FAILED);
 			return lends(level) ? 0 : ret;
 		}
-		p->left_alone = true;
-		count_event(NULL, EV_LEFT_ALONE);
+		p->unmanaged = true;
+		count_event(NULL, EV_OVERRIDDEN);
 		return 0;
 	} else if (was.nice != p->lent.nice && nice_may_stay(task, p, &was)) {
-		/* reniced under SCHED_FIFO: it takes effect when that ends */
+		/* reniced while it has SCHED_FIFO: takes effect when that ends */
 		p->own.nice = was.nice;
 	}
 	if (!is_rt_policy(was.policy))
 		p->own.timer_slack = was.timer_slack;
 	v = lends(level) ? values_at(p, level) : p->own;
-	ret = return_to(task, &was, &v);
+	ret = change_values(task, &was, &v);
 	if (ret) {
 		count_event(NULL, EV_LEND_FAILED);
 		if (lends(level)) {
-			p->left_alone = !lends(p->now);
+			p->unmanaged = !lends(p->now);
 			return 0;
 		}
-		/* a BPF scheduler may refuse the policy that the task had */
+		/* a BPF scheduler may refuse the policy of the task's own */
 		v.policy = SCHED_NORMAL;
 		v.rt_priority = 0;
-		if (p->own.policy == SCHED_NORMAL || return_to(task, &was, &v))
+		if (p->own.policy == SCHED_NORMAL || change_values(task, &was, &v))
 			return ret;
 	}
 	p->lent = v;
-	/* no real-time policy changes it, not even if a nice value was lent before */
+	/* a real-time policy does not set the nice value: that of an earlier loan stays */
 	if (is_rt_policy(v.policy))
 		p->lent.nice = was.nice;
 	if (lends(level))
 		trace_unfair_lend(task, v.policy, v.rt_priority, v.nice);
 	else
-		trace_unfair_give_back(task, v.policy, v.rt_priority, v.nice);
+		trace_unfair_lend_end(task, v.policy, v.rt_priority, v.nice);
 	return 0;
 }

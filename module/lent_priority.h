@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/*
- * What one task is lent, and how that is told from what others set. For lend.c and the
- * watcher only.
- */
+/* The lent priority of one task. For lend.c and watcher.c only. */
 #ifndef _FSCOMMIT_LENT_PRIORITY_H
 #define _FSCOMMIT_LENT_PRIORITY_H
 
@@ -10,20 +7,21 @@
 
 #include "lend.h"
 
-/* What a task has, as far as we change it. */
+/* The scheduling parameters of a task that a loan changes. */
 struct sched_values {
 	int	policy;
 	int	rt_priority;
 	int	nice;
 	bool	reset_on_fork;
-	u64	slice;			/* 0: not its own */
+	u64	slice;			/* ns; 0: the default */
 	u64	timer_slack;		/* ns */
 };
 
 struct lent_priority {
-	struct lend_level	now;		/* LEND_NOTHING: the rest says nothing yet */
-	bool			left_alone;	/* somebody else has changed it */
-	struct sched_values	own, lent;
+	struct lend_level	now;		/* LEND_NOTHING: own and lent are not valid */
+	bool			unmanaged;	/* leave the task as it is until its loans end */
+	struct sched_values	own;		/* to restore when the loans end */
+	struct sched_values	lent;		/* as we set them last */
 };
 
 static inline bool is_rt_policy(int policy)

@@ -1,60 +1,91 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * fscommit: commit-path primitives for filesystems.
- */
+/* fscommit: setup of the module, and parameters with a range. */
 #include <linux/debugfs.h>
 #include <linux/init.h>
 #include <linux/module.h>
+#include <linux/string.h>
+#include <linux/sysfs.h>
 
-#include "commit_roots.h"
-#include "cow_diffs.h"
-#include "rcu_reuse_lists.h"
-#include "report.h"
-#include "share_gates.h"
+#include "internal.h"
 #include "stats.h"
 #include "watcher.h"
+
+/* --- parameters with a range ---------------------------------------------- */
+
+static int param_set(const char *val, const struct kernel_param *kp)
+{
+	struct fscommit_param *p = kp->arg;
+	unsigned int v;
+
+	if (kstrtouint(val, 0, &v) || v < p->min || v > p->max) {
+		/* built in, a parameter is named "fscommit.NAME" */
+		const char *dot = strrchr(kp->name, '.');
+
+		/* print one line, whatever the text is: echo appends \n */
+		pr_err("fscommit: %s=%.*s: must be a number from %u to %u\n",
+		       dot ? dot + 1 : kp->name,
+		       (int)min(strcspn(val, "\n"), (size_t)64), val, p->min, p->max);
+		return -EINVAL;
+	}
+	WRITE_ONCE(p->value, v);
+	return 0;
+}
+
+static int param_get(char *buffer, const struct kernel_param *kp)
+{
+	const struct fscommit_param *p = kp->arg;
+
+	return sysfs_emit(buffer, "%u\n", READ_ONCE(p->value));
+}
+
+const struct kernel_param_ops fscommit_param_ops = {
+	.set = param_set,
+	.get = param_get,
+};
+
+/* --- setup --------------------------------------------------------------- */
 
 static struct dentry *debugfs_dir;
 
 static int __init fscommit_init(void)
 {
-	int ret = watcher_init();
+	int ret = lend_watcher_init();
 
 	if (ret)
 		return ret;
-	/* without debugfs it works as well */
+	/* debugfs is optional */
 	debugfs_dir = debugfs_create_dir("fscommit", NULL);
-	ret = init_commit_roots(debugfs_dir);
+	ret = commit_root_setup(debugfs_dir);
 	if (ret)
 		goto fail;
-	ret = init_rcu_reuse(debugfs_dir);
+	ret = rcu_reuse_setup(debugfs_dir);
 	if (ret) {
-		exit_commit_roots();
+		commit_root_teardown();
 		goto fail;
 	}
-	init_share_gates(debugfs_dir);
-	init_cow_diffs(debugfs_dir);
-	init_stats(debugfs_dir);
-	init_reports(debugfs_dir);
+	share_gate_setup(debugfs_dir);
+	cow_diff_setup(debugfs_dir);
+	unfair_stats_setup(debugfs_dir);
+	unfair_report_setup(debugfs_dir);
 	return 0;
 fail:
 	debugfs_remove_recursive(debugfs_dir);
-	watcher_exit();
+	lend_watcher_exit();
 	return ret;
 }
 
 static void __exit fscommit_exit(void)
 {
 	debugfs_remove_recursive(debugfs_dir);
-	exit_rcu_reuse();
-	exit_commit_roots();
-	/* the watcher may still count, and report */
-	watcher_exit();
-	exit_reports();
-	exit_stats();
+	rcu_reuse_teardown();
+	commit_root_teardown();
+	/* before reports and statistics, which the watcher uses */
+	lend_watcher_exit();
+	unfair_report_teardown();
+	unfair_stats_teardown();
 }
 
-/* in a kernel that has it built in, before the filesystems */
+/* built in, before the initcalls of filesystems */
 subsys_initcall(fscommit_init);
 module_exit(fscommit_exit);
 

@@ -1,59 +1,176 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * RCU reuse queue: what goes in and comes out. For what leaves otherwise, the worker, and the
- * beginning and end of a queue, see rcu_reuse_release.c.
+ * RCU reuse queue.
  *
  * Each CPU has a list, in segments:
  *
- *  open	what was enqueued since the last look at the number of grace periods
- *  waiting	what that look has given a cookie: the grace period that must have passed.
- *		There are two at the most, since RCU hands out no more than two different
- *		cookies that have not passed: of the grace period that begins next, and,
- *		when one is on its way, of the one after it
- *  ready	what may be used again
+ *  open	enqueued since the last cookie was taken
+ *  waiting	has a cookie: the grace period that must pass. There are two at most, since RCU
+ *		has no more than two different cookies that have not passed: of the grace
+ *		period that begins next and, while one is in progress, of the one after it
+ *  ready	may be reused
  *
- *  enqueue	Append to open. When that is a batch, or the worker or a dequeue that
- *		finds nothing else wants it, close it: take a cookie, and if no segment had
- *		it, ask RCU for that grace period: nobody else need do so, and on an idle
- *		machine nobody does.
+ *  enqueue	Append to open. Close open when it holds a batch, or when the worker or a
+ *		dequeue that finds nothing ready wants it: take a cookie, and if no segment has
+ *		it, request that grace period from RCU. On an idle machine no other caller
+ *		requests it.
  *
- *  dequeue	The first of ready. If there is none, poll the cookies; then look at some
- *		other CPUs, and take some of theirs along. Else NULL.
+ *  dequeue	Take the first object of ready. If there is none, poll the cookies, then hand
+ *		over ready objects from some other CPUs. Else return NULL.
  *
- *  worker	While there are objects, four times in max_age_ms: polls, closes, releases
- *		those that were ready last time and still are. More often while there are
- *		objects beyond what is to be kept.
+ *  worker	While there are objects, four times in max_age_ms: poll, close, release the
+ *		objects that were ready last time and still are. More often while objects are
+ *		in excess of the quota.
  *
- * The lock of a list is raw and taken with interrupts off, so that all of it can be called
- * with either off, on PREEMPT_RT, too; a local_lock could not. It is the CPU's own, and
- * another one tries it only when it has nothing itself. So a list is as good without its
- * CPU, and hotplug needs no callback.
+ * The lock of a list is raw and taken with interrupts off, so that callers may have preemption or
+ * interrupts off, on PREEMPT_RT, too; a local_lock would not allow that. A dequeue on another CPU
+ * only tries it, and only when it has nothing ready. So the objects of an unplugged CPU are still
+ * reused, and hotplug needs no callback.
  *
- * How many objects there may be is counted down from q->room. A CPU takes a chunk of it at
- * a time, so it is exact, and the line is not shared for each object. Without room an
- * object is "over": taken all the same, up to params.max, and released as soon as it is
- * ready, or any other one of this CPU in its place.
+ * q->quota counts down the objects that may still be kept. A CPU takes a chunk of it at a time, so
+ * the count is exact and its cache line is not written for each object. An object without quota is
+ * in excess: it is accepted up to params.max, and the worker releases it, or another object of this
+ * CPU in its place, as soon as one is ready.
  */
+#include <linux/debugfs.h>
 #include <linux/interrupt.h>
 #include <linux/jiffies.h>
 #include <linux/module.h>
+#include <linux/mutex.h>
 #include <linux/rcupdate.h>
 #include <linux/sched.h>
+#include <linux/seq_file.h>
+#include <linux/spinlock.h>
 #include <linux/srcu.h>
 
 #include <linux/rcu_reuse.h>
 
-#include "compat.h"
-#include "rcu_reuse_lists.h"
+#include "internal.h"
 #include "trace.h"
 
 #define HAND_OVER	16	/* objects at once */
-#define HAND_OVER_CPUS	4	/* that one dequeue looks at */
-#define OVER_MS		4	/* between looks at objects that are over */
+#define HAND_OVER_CPUS	4	/* for each dequeue */
+#define EXCESS_MS	4	/* period of the worker with objects in excess */
+#define RELEASE_CHUNK	64	/* objects removed under the lock at once */
 
 static struct workqueue_struct *reuse_wq;
 
-struct rcu_reuse_head rcu_reuse_end;
+enum rcu_reuse_event {
+	REUSE_ENQUEUE,
+	REUSE_REFUSED,		/* the queue was full */
+	REUSE_DEQUEUE,
+	REUSE_NONE,		/* dequeues that found nothing ready */
+	REUSE_BATCH,		/* batches closed */
+	REUSE_START,		/* grace periods requested */
+	REUSE_HAND_OVER,	/* objects taken from another CPU */
+	/* objects released, in the order of enum rcu_reuse_why */
+	REUSE_EXCESS,
+	REUSE_AGE,
+	REUSE_SHRINK,
+	REUSE_DRAIN,
+	NR_REUSE_EVENTS,
+};
+
+/* First in, first out. */
+struct reuse_segment {
+	struct rcu_reuse_head	*first, *last;
+	unsigned int		nr;
+	unsigned long		cookie;		/* of waiting segments */
+};
+
+/* Different cookies that have not passed: two at most. */
+#define REUSE_WAITING	2
+
+/* All under @lock, which any CPU may take. */
+struct rcu_reuse_list {
+	raw_spinlock_t		lock;
+	int			cpu;
+	unsigned int		nr;		/* of all segments */
+	unsigned int		nr_waiting;	/* segments in use */
+	struct reuse_segment	open;		/* no cookie yet */
+	struct reuse_segment	waiting[REUSE_WAITING];
+	struct reuse_segment	ready;
+	unsigned int		quota;		/* objects that may be added */
+	unsigned int		excess;		/* objects without quota */
+	unsigned int		aged;		/* first objects of ready, since the last aging */
+	unsigned long		next_age;	/* jiffies */
+	int			last_asked;	/* CPU of the last hand-over */
+	unsigned long		counts[NR_REUSE_EVENTS];
+} ____cacheline_aligned_in_smp;
+
+/* Ends each list: a NULL @next means that the object is not queued. */
+static struct rcu_reuse_head rcu_reuse_end;
+
+static inline void reuse_append(struct reuse_segment *to, struct rcu_reuse_head *head)
+{
+	head->next = &rcu_reuse_end;
+	if (to->nr++)
+		to->last->next = head;
+	else
+		to->first = head;
+	to->last = head;
+}
+
+static inline struct rcu_reuse_head *reuse_pop(struct reuse_segment *from)
+{
+	struct rcu_reuse_head *head = from->first;
+
+	from->first = head->next;
+	from->nr--;
+	head->next = NULL;
+	return head;
+}
+
+static inline void reuse_splice(struct reuse_segment *from, struct reuse_segment *to)
+{
+	if (!from->nr)
+		return;
+	if (to->nr)
+		to->last->next = from->first;
+	else
+		to->first = from->first;
+	to->last = from->last;
+	to->nr += from->nr;
+	from->nr = 0;
+}
+
+/* Remove the first ready object. */
+static inline struct rcu_reuse_head *reuse_take(struct rcu_reuse_list *l)
+{
+	l->nr--;
+	if (l->aged)
+		l->aged--;
+	return reuse_pop(&l->ready);
+}
+
+static inline unsigned long reuse_cookie(const struct rcu_reuse_queue *q)
+{
+	return q->params.srcu ? get_state_synchronize_srcu(q->params.srcu) :
+				get_state_synchronize_rcu();
+}
+
+static inline bool reuse_passed(const struct rcu_reuse_queue *q, unsigned long cookie)
+{
+	return q->params.srcu ? poll_state_synchronize_srcu(q->params.srcu, cookie) :
+				poll_state_synchronize_rcu(cookie);
+}
+
+/*
+ * Lockless: may be stale. Writers hold the lock and use plain accesses. Callers check again under
+ * the lock, or want a sum that is stale anyway.
+ */
+static inline unsigned int reuse_nr(const struct rcu_reuse_list *l)
+{
+	return data_race(READ_ONCE(l->nr));
+}
+
+/* Rates of the worker: a higher rate replaces a lower one. */
+enum { RATE_STOPPED, RATE_SLOW, RATE_FAST };
+
+static inline int reuse_rate(const struct rcu_reuse_list *l)
+{
+	return l->excess ? RATE_FAST : l->nr ? RATE_SLOW : RATE_STOPPED;
+}
 
 #define misused(q, fmt, ...)							\
 do {										\
@@ -63,7 +180,7 @@ do {										\
 
 /* --- grace periods ------------------------------------------------------- */
 
-/* A cookie alone starts nothing. What is asked for later covers it. */
+/* A cookie alone starts no grace period. A later request covers earlier cookies. */
 static void start_grace_period(const struct rcu_reuse_queue *q)
 {
 	if (q->params.srcu)
@@ -74,16 +191,16 @@ static void start_grace_period(const struct rcu_reuse_queue *q)
 		start_poll_synchronize_rcu();
 }
 
-void reuse_ask_work(struct work_struct *work)
+static void reuse_ask_work(struct work_struct *work)
 {
 	start_grace_period(container_of(work, struct rcu_reuse_queue, start));
 }
 
 /*
- * Outside of the list's lock. RCU wants interrupts enabled for this before 6.13, and SRCU
- * takes locks that sleep on PREEMPT_RT: then a worker asks.
+ * Outside the list's lock. Before 6.13 RCU requires enabled interrupts, and SRCU takes locks
+ * that sleep on PREEMPT_RT: a work item makes these requests.
  */
-void reuse_ask(struct rcu_reuse_queue *q)
+static void reuse_ask(struct rcu_reuse_queue *q)
 {
 	if (q->params.srcu || irqs_disabled())
 		queue_work(reuse_wq, &q->start);
@@ -91,10 +208,10 @@ void reuse_ask(struct rcu_reuse_queue *q)
 		start_grace_period(q);
 }
 
-/* What waited long enough becomes ready. */
-void reuse_poll(const struct rcu_reuse_queue *q, struct rcu_reuse_list *l)
+/* Move the segments whose grace period has passed to ready. */
+static void reuse_poll(const struct rcu_reuse_queue *q, struct rcu_reuse_list *l)
 {
-	/* B: pairs with A. What readers did came before the grace period has passed */
+	/* B: pairs with A. Accesses of readers come before the end of the grace period */
 	while (l->nr_waiting && reuse_passed(q, l->waiting[0].cookie)) {
 		trace_rcu_reuse_ready(q->name, l->cpu, l->waiting[0].cookie,
 				      l->waiting[0].nr);
@@ -105,8 +222,8 @@ void reuse_poll(const struct rcu_reuse_queue *q, struct rcu_reuse_list *l)
 	}
 }
 
-/* Returns true if the caller has to ask for a grace period, when the lock is released. */
-bool reuse_close(const struct rcu_reuse_queue *q, struct rcu_reuse_list *l)
+/* Returns true if the caller must call reuse_ask() after it has released the lock. */
+static bool reuse_close(const struct rcu_reuse_queue *q, struct rcu_reuse_list *l)
 {
 	struct reuse_segment *to = NULL;
 	unsigned long cookie;
@@ -114,7 +231,7 @@ bool reuse_close(const struct rcu_reuse_queue *q, struct rcu_reuse_list *l)
 
 	if (!l->open.nr)
 		return false;
-	/* A: after the last of them was unlinked; a full barrier. Pairs with B */
+	/* A: full barrier after the last of these objects was unlinked. Pairs with B */
 	cookie = reuse_cookie(q);
 	if (l->nr_waiting) {
 		to = &l->waiting[l->nr_waiting - 1];
@@ -122,7 +239,7 @@ bool reuse_close(const struct rcu_reuse_queue *q, struct rcu_reuse_list *l)
 	}
 	if (ask && l->nr_waiting < REUSE_WAITING)
 		to = &l->waiting[l->nr_waiting++];
-	/* with no segment left the last one waits longer: a later cookie is good for all */
+	/* with both segments in use, the last waits longer: a later cookie covers both */
 	to->cookie = cookie;
 	l->counts[REUSE_BATCH]++;
 	l->counts[REUSE_START] += ask;
@@ -131,145 +248,147 @@ bool reuse_close(const struct rcu_reuse_queue *q, struct rcu_reuse_list *l)
 	return ask;
 }
 
-/* --- room ---------------------------------------------------------------- */
+/* --- quota ---------------------------------------------------------------- */
 
-static bool take_room(struct rcu_reuse_queue *q, struct rcu_reuse_list *l)
+static bool take_quota(struct rcu_reuse_queue *q, struct rcu_reuse_list *l)
 {
 	unsigned int chunk;
-	int room;
+	int quota;
 
-	if (!l->room) {
-		room = atomic_read(&q->room);
+	if (!l->quota) {
+		quota = atomic_read(&q->quota);
 		do {
-			chunk = min_t(unsigned int, room, q->chunk);
-		} while (chunk && !atomic_try_cmpxchg(&q->room, &room, room - chunk));
-		l->room = chunk;
+			chunk = min_t(unsigned int, quota, q->chunk);
+		} while (chunk && !atomic_try_cmpxchg(&q->quota, &quota, quota - chunk));
+		l->quota = chunk;
 	}
-	if (l->room) {
-		l->room--;
+	if (l->quota) {
+		l->quota--;
 		return true;
 	}
 	if (!q->params.max)
-		atomic_inc(&q->over);
-	else if (!atomic_add_unless(&q->over, 1, q->params.max - q->params.keep))
+		atomic_inc(&q->excess);
+	else if (!atomic_add_unless(&q->excess, 1, q->params.max - q->params.keep))
 		return false;
-	l->over++;
+	l->excess++;
 	return true;
 }
 
-/* Back to all, but for so much. */
-void reuse_trim_room(struct rcu_reuse_queue *q, struct rcu_reuse_list *l, unsigned int left)
+/* Return all but @left to the shared quota. */
+static void reuse_trim_quota(struct rcu_reuse_queue *q, struct rcu_reuse_list *l,
+			     unsigned int left)
 {
-	if (l->room <= left)
+	if (l->quota <= left)
 		return;
-	atomic_add(l->room - left, &q->room);
-	l->room = left;
+	atomic_add(l->quota - left, &q->quota);
+	l->quota = left;
 }
 
-void reuse_give_room(struct rcu_reuse_queue *q, struct rcu_reuse_list *l, unsigned int nr)
+static void reuse_return_quota(struct rcu_reuse_queue *q, struct rcu_reuse_list *l,
+			       unsigned int nr)
 {
-	unsigned int over = min(nr, l->over);
+	unsigned int excess = min(nr, l->excess);
 
-	if (unlikely(over)) {
-		l->over -= over;
-		atomic_sub(over, &q->over);
+	if (unlikely(excess)) {
+		l->excess -= excess;
+		atomic_sub(excess, &q->excess);
 	}
-	l->room += nr - over;
-	if (l->room > 2 * q->chunk)
-		reuse_trim_room(q, l, q->chunk);
+	l->quota += nr - excess;
+	if (l->quota > 2 * q->chunk)
+		reuse_trim_quota(q, l, q->chunk);
 }
 
-/* --- when the worker comes ----------------------------------------------- */
+/* --- the worker's rate --------------------------------------------------- */
 
-unsigned long reuse_jiffies(const struct rcu_reuse_queue *q, int pace)
+static unsigned long reuse_jiffies(const struct rcu_reuse_queue *q, int rate)
 {
-	unsigned int ms = pace == PACE_FAST ? OVER_MS : q->params.max_age_ms / 4;
+	unsigned int ms = rate == RATE_FAST ? EXCESS_MS : q->params.max_age_ms / 4;
 
 	return max(msecs_to_jiffies(ms), 1UL);
 }
 
 /*
- * The worker is to come. In whatever order two of these end, the higher pace wins: only
- * that one changes the time of a work that is already queued.
+ * Schedule the worker. Of two concurrent calls the higher rate wins, in any order: only
+ * RATE_FAST changes the timer of a work that is already queued.
  */
-void reuse_set_pace(struct rcu_reuse_queue *q, int pace)
+static void reuse_set_rate(struct rcu_reuse_queue *q, int rate)
 {
-	int old = READ_ONCE(q->pace);
+	int old = READ_ONCE(q->rate);
 
 	do {
-		if (old >= pace)
+		if (old >= rate)
 			return;
-	} while (!try_cmpxchg(&q->pace, &old, pace));
-	if (pace == PACE_FAST)
-		mod_delayed_work(reuse_wq, &q->tick, reuse_jiffies(q, pace));
+	} while (!try_cmpxchg(&q->rate, &old, rate));
+	if (rate == RATE_FAST)
+		mod_delayed_work(reuse_wq, &q->tick, reuse_jiffies(q, rate));
 	else
-		queue_delayed_work(reuse_wq, &q->tick, reuse_jiffies(q, pace));
+		queue_delayed_work(reuse_wq, &q->tick, reuse_jiffies(q, rate));
 }
 
 /*
- * C: under the lock of a list that has got more; pairs with look_after(). Either that finds
- * the objects, or its lock came first, and the pace that it stopped before is seen here.
+ * C: under the lock of a list that has grown; pairs with scan_list(). Either the worker finds the
+ * objects, or it held the lock first: then we see the RATE_STOPPED that it set before.
  */
-static int new_pace(const struct rcu_reuse_queue *q, const struct rcu_reuse_list *l)
+static int new_rate(const struct rcu_reuse_queue *q, const struct rcu_reuse_list *l)
 {
-	int pace = reuse_pace(l);
+	int rate = reuse_rate(l);
 
-	return pace > READ_ONCE(q->pace) ? pace : PACE_STOPPED;
+	return rate > READ_ONCE(q->rate) ? rate : RATE_STOPPED;
 }
 
 /* --- enqueue and dequeue ------------------------------------------------- */
 
 /**
- * rcu_reuse_enqueue() - an object is free
+ * rcu_reuse_enqueue() - free an object into a queue
  * @q: the queue
- * @head: of the object: unlinked, and since then in no queue
+ * @head: head of the object, which is unlinked and in no queue
  *
- * Context: any but NMI, also with preemption or interrupts off, or a raw spinlock held, on
+ * Context: any but NMI, also with preemption or interrupts off or a raw spinlock held, on
  * PREEMPT_RT, too; not under locks of the scheduler. Does not sleep.
- * Return: 0, and the object is the queue's. Else it is still the caller's, who has to wait
- * for a grace period some other way: -ENOSPC if the queue is full; with a warning, -EBUSY
- * if the object is in a queue, and -ESHUTDOWN after rcu_reuse_destroy() began.
+ * Return: 0, and the object is the queue's. -ENOSPC if the queue is full, or -ESHUTDOWN, with a
+ * warning, after rcu_reuse_destroy() began: the object stays the caller's, who waits for a grace
+ * period another way. -EBUSY, with a warning, if the object is already queued: do not free it.
  */
 int rcu_reuse_enqueue(struct rcu_reuse_queue *q, struct rcu_reuse_head *head)
 {
-	int ret = -ESHUTDOWN, pace = PACE_STOPPED;
+	int ret = -ESHUTDOWN, rate = RATE_STOPPED;
 	struct rcu_reuse_list *l;
 	unsigned long irqflags;
 	bool ask = false;
 
 	if (unlikely(cmpxchg(&head->next, NULL, &rcu_reuse_end))) {
-		misused(q, "an object is enqueued that is in a queue");
+		misused(q, "the object is already in a queue");
 		return -EBUSY;
 	}
-	/* D: to the last look at the queue: rcu_reuse_destroy() waits for it */
+	/* D: until the last access to @q: rcu_reuse_destroy() waits for it */
 	rcu_read_lock();
 	local_irq_save(irqflags);
 	if (unlikely(READ_ONCE(q->ending)))
 		goto out;
 	l = this_cpu_ptr(q->lists);
 	raw_spin_lock(&l->lock);
-	if (likely(take_room(q, l))) {
+	if (likely(take_quota(q, l))) {
 		reuse_append(&l->open, head);
 		l->nr++;
 		l->counts[REUSE_ENQUEUE]++;
 		if (l->open.nr >= q->params.batch)
 			ask = reuse_close(q, l);
-		pace = new_pace(q, l);
+		rate = new_rate(q, l);
 		ret = 0;
 	} else {
 		l->counts[REUSE_REFUSED]++;
 		ret = -ENOSPC;
 	}
 	raw_spin_unlock(&l->lock);
-	/* not preempted in between: nobody else queues the work any more */
-	if (unlikely(pace))
-		reuse_set_pace(q, pace);
+	/* interrupts stay off: once q->rate is set, only this CPU queues the work */
+	if (unlikely(rate))
+		reuse_set_rate(q, rate);
 out:
 	local_irq_restore(irqflags);
 	if (unlikely(ret))
 		head->next = NULL;
 	if (ret == -ESHUTDOWN)
-		misused(q, "an object is enqueued after the end began");
+		misused(q, "an object is enqueued after rcu_reuse_destroy() began");
 	if (unlikely(ask))
 		reuse_ask(q);
 	rcu_read_unlock();
@@ -277,24 +396,24 @@ out:
 }
 EXPORT_SYMBOL_FSCOMMIT(rcu_reuse_enqueue);
 
-/* Under the locks of both, @to is out of ready ones: some of the other CPU's. */
+/* Under both locks; @to has no ready objects. */
 static void move_ready(struct rcu_reuse_list *from, struct rcu_reuse_list *to)
 {
 	unsigned int nr = min_t(unsigned int, from->ready.nr, HAND_OVER);
-	unsigned int aged = min(nr, from->aged), over = min(nr, from->over), i;
+	unsigned int aged = min(nr, from->aged), excess = min(nr, from->excess), i;
 
 	for (i = 0; i < nr; i++)
 		reuse_append(&to->ready, reuse_take(from));
 	to->nr += nr;
 	to->aged = aged;
-	from->over -= over;
-	to->over += over;
+	from->excess -= excess;
+	to->excess += excess;
 	to->counts[REUSE_HAND_OVER] += nr;
 }
 
 /*
- * Some CPUs each time, in turn: the next dequeue goes on with others. One whose lock is
- * taken is passed over. Returns true if somebody has to ask for a grace period.
+ * Try some CPUs; the next call continues with others. CPUs whose lock is held are skipped.
+ * Returns true if the caller must call reuse_ask().
  */
 static bool hand_over(struct rcu_reuse_queue *q, struct rcu_reuse_list *to)
 {
@@ -324,15 +443,15 @@ static bool hand_over(struct rcu_reuse_queue *q, struct rcu_reuse_list *to)
 }
 
 /**
- * rcu_reuse_dequeue() - an object whose grace period has passed
+ * rcu_reuse_dequeue() - take an object whose grace period has passed
  * @q: the queue
  *
- * The oldest one of this CPU; or, if it has none, of one of some other CPUs, others each
- * time.
+ * Takes the oldest object of this CPU. If it has none ready, tries up to four other CPUs,
+ * different ones each time.
  *
- * Context: as rcu_reuse_enqueue(). Never waits.
+ * Context: as rcu_reuse_enqueue(). Does not sleep, and waits for no grace period.
  * Return: the object, which is the caller's; NULL if none was found, or after
- * rcu_reuse_destroy() began: to make a new one.
+ * rcu_reuse_destroy() began: the caller allocates a new one.
  */
 struct rcu_reuse_head *rcu_reuse_dequeue(struct rcu_reuse_queue *q)
 {
@@ -340,7 +459,7 @@ struct rcu_reuse_head *rcu_reuse_dequeue(struct rcu_reuse_queue *q)
 	struct rcu_reuse_head *head = NULL;
 	struct rcu_reuse_list *l;
 	unsigned long irqflags;
-	int pace;
+	int rate;
 
 	/* D: see rcu_reuse_enqueue() */
 	rcu_read_lock();
@@ -351,7 +470,7 @@ struct rcu_reuse_head *rcu_reuse_dequeue(struct rcu_reuse_queue *q)
 	raw_spin_lock(&l->lock);
 	if (!l->ready.nr) {
 		reuse_poll(q, l);
-		/* a batch that is wanted need not be full, but one is enough */
+		/* close a batch that is not full only if no other one waits */
 		if (!l->ready.nr && !l->nr_waiting)
 			ask = reuse_close(q, l);
 		if (!l->ready.nr) {
@@ -361,16 +480,16 @@ struct rcu_reuse_head *rcu_reuse_dequeue(struct rcu_reuse_queue *q)
 	}
 	if (l->ready.nr) {
 		head = reuse_take(l);
-		reuse_give_room(q, l, 1);
+		reuse_return_quota(q, l, 1);
 		l->counts[REUSE_DEQUEUE]++;
 	} else {
 		l->counts[REUSE_NONE]++;
 	}
-	/* the worker may have looked at this list before, and at the other one afterwards */
-	pace = handed_over ? new_pace(q, l) : PACE_STOPPED;
+	/* the worker may have scanned this list before, and the other list after the move */
+	rate = handed_over ? new_rate(q, l) : RATE_STOPPED;
 	raw_spin_unlock(&l->lock);
-	if (unlikely(pace))
-		reuse_set_pace(q, pace);
+	if (unlikely(rate))
+		reuse_set_rate(q, rate);
 out:
 	local_irq_restore(irqflags);
 	if (unlikely(ask))
@@ -381,11 +500,11 @@ out:
 EXPORT_SYMBOL_FSCOMMIT(rcu_reuse_dequeue);
 
 /**
- * rcu_reuse_count() - how many objects are in a queue
+ * rcu_reuse_count() - number of objects in a queue
  * @q: the queue
  *
- * Context: any; looks at each CPU's list, without a lock: exact if nothing else goes on.
- * Return: the number, whatever they wait for.
+ * Context: any. Reads each CPU's list without a lock: exact if no other call runs.
+ * Return: the number of objects, ready or not.
  */
 unsigned long rcu_reuse_count(const struct rcu_reuse_queue *q)
 {
@@ -398,19 +517,388 @@ unsigned long rcu_reuse_count(const struct rcu_reuse_queue *q)
 }
 EXPORT_SYMBOL_FSCOMMIT(rcu_reuse_count);
 
+/* --- release ------------------------------------------------------------- */
+
+enum rcu_reuse_why { WHY_EXCESS, WHY_AGE, WHY_SHRINK, WHY_DRAIN };
+
+static unsigned int nr_to_release(const struct rcu_reuse_list *l, enum rcu_reuse_why why,
+				  unsigned long limit)
+{
+	unsigned int nr = l->ready.nr;
+
+	if (why == WHY_EXCESS)
+		nr = min(nr, l->excess);
+	else if (why == WHY_AGE)
+		nr = min(nr, l->aged);
+	return min3((unsigned long)nr, limit, (unsigned long)RELEASE_CHUNK);
+}
+
+/* Release up to @limit ready objects, the oldest first. Returns their number. */
+static unsigned long release_ready(struct rcu_reuse_queue *q, struct rcu_reuse_list *l,
+				   enum rcu_reuse_why why, unsigned long limit)
+{
+	unsigned long sum = 0;
+	unsigned int nr;
+
+	do {
+		struct reuse_segment out = { };
+		unsigned int i;
+
+		raw_spin_lock_irq(&l->lock);
+		reuse_poll(q, l);
+		nr = nr_to_release(l, why, limit - sum);
+		for (i = 0; i < nr; i++)
+			reuse_append(&out, reuse_take(l));
+		reuse_return_quota(q, l, nr);
+		l->counts[REUSE_EXCESS + why] += nr;
+		raw_spin_unlock_irq(&l->lock);
+		if (nr)
+			trace_rcu_reuse_release(q->name, l->cpu, nr, why);
+		sum += nr;
+		while (out.nr)
+			q->ops->release(q->private, reuse_pop(&out));
+		cond_resched();
+	} while (nr == RELEASE_CHUNK);
+	return sum;
+}
+
+/* --- the worker ---------------------------------------------------------- */
+
+/* Returns the rate of the worker that this list needs. */
+static int scan_list(struct rcu_reuse_queue *q, struct rcu_reuse_list *l)
+{
+	bool ask, due;
+	int rate;
+
+	raw_spin_lock_irq(&l->lock);
+	reuse_poll(q, l);
+	ask = reuse_close(q, l);
+	due = time_after_eq(jiffies, l->next_age);
+	/*
+	 * Request again for objects that wait long: where a normal and an expedited grace period
+	 * overlap, polling may see one less than there were, and no other request may follow.
+	 */
+	if (due && l->nr_waiting && !ask) {
+		ask = true;
+		l->counts[REUSE_START]++;
+	}
+	raw_spin_unlock_irq(&l->lock);
+	if (ask)
+		reuse_ask(q);
+
+	release_ready(q, l, WHY_EXCESS, ULONG_MAX);
+	if (due)
+		release_ready(q, l, WHY_AGE, ULONG_MAX);
+
+	/* C: under the lock, after q->rate was set to RATE_STOPPED. Pairs with new_rate() */
+	raw_spin_lock_irq(&l->lock);
+	if (due) {
+		l->aged = l->ready.nr;
+		l->next_age = jiffies + reuse_jiffies(q, RATE_SLOW);
+	}
+	if (!l->nr)
+		reuse_trim_quota(q, l, 0);
+	rate = reuse_rate(l);
+	raw_spin_unlock_irq(&l->lock);
+	return rate;
+}
+
+static void tick_work(struct work_struct *work)
+{
+	struct rcu_reuse_queue *q = container_of(work, struct rcu_reuse_queue, tick.work);
+	int cpu, rate = RATE_STOPPED;
+
+	WRITE_ONCE(q->rate, RATE_STOPPED);
+	for_each_possible_cpu(cpu)
+		rate = max(rate, scan_list(q, per_cpu_ptr(q->lists, cpu)));
+	reuse_set_rate(q, rate);
+}
+
+/* --- drain --------------------------------------------------------------- */
+
+/* One grace period may not be enough: see scan_list(). */
+static void wait_for_cookie(const struct rcu_reuse_queue *q, unsigned long cookie)
+{
+	while (!reuse_passed(q, cookie)) {
+		if (q->params.srcu)
+			synchronize_srcu(q->params.srcu);
+		else if (q->params.expedited)
+			synchronize_rcu_expedited();
+		else
+			synchronize_rcu();
+	}
+}
+
+/**
+ * rcu_reuse_drain() - release all objects
+ * @q: the queue
+ *
+ * Releases all objects that were enqueued before the call, except objects that move to another
+ * CPU meanwhile. The queue may be used during the call and afterwards.
+ *
+ * Context: process context; sleeps, for a grace period if an object waits for one.
+ */
+void rcu_reuse_drain(struct rcu_reuse_queue *q)
+{
+	bool waiting = false;
+	int cpu;
+
+	might_sleep();
+	for_each_possible_cpu(cpu) {
+		struct rcu_reuse_list *l = per_cpu_ptr(q->lists, cpu);
+
+		raw_spin_lock_irq(&l->lock);
+		reuse_close(q, l);
+		reuse_poll(q, l);
+		waiting |= l->nr_waiting;
+		raw_spin_unlock_irq(&l->lock);
+	}
+	/* no cookie of these segments is later than this one */
+	if (waiting)
+		wait_for_cookie(q, reuse_cookie(q));
+	for_each_possible_cpu(cpu) {
+		struct rcu_reuse_list *l = per_cpu_ptr(q->lists, cpu);
+
+		release_ready(q, l, WHY_DRAIN, reuse_nr(l));
+	}
+}
+EXPORT_SYMBOL_FSCOMMIT(rcu_reuse_drain);
+
+/* --- shrinker ------------------------------------------------------------ */
+
+/* Count ready objects. Close open batches, so that more are ready next time. */
+static unsigned long count_objects(struct shrinker *shrinker, struct shrink_control *sc)
+{
+	struct rcu_reuse_queue *q = compat_shrinker_private(shrinker);
+	unsigned long sum = 0;
+	bool ask = false;
+	int cpu;
+
+	for_each_possible_cpu(cpu) {
+		struct rcu_reuse_list *l = per_cpu_ptr(q->lists, cpu);
+
+		if (!reuse_nr(l))
+			continue;
+		raw_spin_lock_irq(&l->lock);
+		ask |= reuse_close(q, l);
+		reuse_poll(q, l);
+		sum += l->ready.nr;
+		raw_spin_unlock_irq(&l->lock);
+	}
+	if (ask)
+		reuse_ask(q);
+	return sum;
+}
+
+static unsigned long scan_objects(struct shrinker *shrinker, struct shrink_control *sc)
+{
+	struct rcu_reuse_queue *q = compat_shrinker_private(shrinker);
+	unsigned long sum = 0;
+	int cpu;
+
+	for_each_possible_cpu(cpu) {
+		if (sum < sc->nr_to_scan)
+			sum += release_ready(q, per_cpu_ptr(q->lists, cpu), WHY_SHRINK,
+					     sc->nr_to_scan - sum);
+	}
+	return sum ?: SHRINK_STOP;
+}
+
+/* --- debugfs ------------------------------------------------------------- */
+
+static const char * const event_names[NR_REUSE_EVENTS] = {
+	[REUSE_ENQUEUE] = "enqueued",
+	[REUSE_REFUSED] = "refused",
+	[REUSE_DEQUEUE] = "dequeued",
+	[REUSE_NONE] = "none_ready",
+	[REUSE_BATCH] = "batches",
+	[REUSE_START] = "grace_periods",
+	[REUSE_HAND_OVER] = "handed_over",
+	[REUSE_EXCESS] = "released_excess",
+	[REUSE_AGE] = "released_age",
+	[REUSE_SHRINK] = "released_shrink",
+	[REUSE_DRAIN] = "released_drain",
+};
+
+static DEFINE_MUTEX(queues_mutex);
+static LIST_HEAD(queues);
+
+static void list_queue(struct rcu_reuse_queue *q)
+{
+	mutex_lock(&queues_mutex);
+	list_add_tail(&q->node, &queues);
+	mutex_unlock(&queues_mutex);
+}
+
+static void unlist_queue(struct rcu_reuse_queue *q)
+{
+	mutex_lock(&queues_mutex);
+	list_del(&q->node);
+	mutex_unlock(&queues_mutex);
+}
+
+static void show_queue(struct seq_file *m, struct rcu_reuse_queue *q)
+{
+	unsigned long counts[NR_REUSE_EVENTS] = { }, nr = 0, ready = 0, open = 0;
+	int cpu, i;
+
+	for_each_possible_cpu(cpu) {
+		struct rcu_reuse_list *l = per_cpu_ptr(q->lists, cpu);
+
+		raw_spin_lock_irq(&l->lock);
+		nr += l->nr;
+		ready += l->ready.nr;
+		open += l->open.nr;
+		for (i = 0; i < NR_REUSE_EVENTS; i++)
+			counts[i] += l->counts[i];
+		raw_spin_unlock_irq(&l->lock);
+	}
+	seq_printf(m, "%s objects=%lu ready=%lu waiting=%lu open=%lu excess=%d batch=%u keep=%u max=%u max_age_ms=%u%s\n",
+		   q->name, nr, ready, nr - ready - open, open, atomic_read(&q->excess),
+		   q->params.batch, q->params.keep, q->params.max, q->params.max_age_ms,
+		   q->params.srcu ? " srcu" : q->params.expedited ? " expedited" : "");
+	for (i = 0; i < NR_REUSE_EVENTS; i++)
+		seq_printf(m, "  %s %lu\n", event_names[i], counts[i]);
+	seq_printf(m, "  misuses %d\n", atomic_read(&q->misuses));
+}
+
+static int rcu_reuse_show(struct seq_file *m, void *unused)
+{
+	struct rcu_reuse_queue *q;
+
+	mutex_lock(&queues_mutex);
+	list_for_each_entry(q, &queues, node)
+		show_queue(m, q);
+	mutex_unlock(&queues_mutex);
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(rcu_reuse);
+
+/* --- init and destroy ---------------------------------------------------- */
+
+#define OUT_OF_RANGE(name, p, field, lo, hi)						\
+({											\
+	bool _out = (p)->field < (lo) || (p)->field > (hi);				\
+											\
+	if (_out)									\
+		pr_err("fscommit: reuse queue %s: " #field "=%u: must be from %u to %u\n",	\
+		       name, (p)->field, lo, hi);					\
+	_out;										\
+})
+
+static bool params_invalid(const char *name, const struct rcu_reuse_params *p)
+{
+	if (OUT_OF_RANGE(name, p, batch, 1U, RCU_REUSE_MAX_BATCH) ||
+	    OUT_OF_RANGE(name, p, keep, 1U, RCU_REUSE_MAX_OBJECTS) ||
+	    OUT_OF_RANGE(name, p, max_age_ms, RCU_REUSE_MIN_AGE_MS, RCU_REUSE_MAX_AGE_MS))
+		return true;
+	if (p->max && OUT_OF_RANGE(name, p, max, p->keep, RCU_REUSE_MAX_OBJECTS))
+		return true;
+	if (p->srcu && p->expedited) {
+		pr_err("fscommit: reuse queue %s: expedited is for RCU, not for SRCU\n", name);
+		return true;
+	}
+	return false;
+}
+
+/**
+ * rcu_reuse_init() - initialise an empty queue
+ * @q: the queue
+ * @name: for messages and debugfs; not copied
+ * @ops: operations of the owner of the objects
+ * @private: for @ops
+ * @params: see &struct rcu_reuse_params; copied
+ *
+ * Context: process context; may sleep.
+ * Return: 0; -ENOMEM; -EINVAL for a parameter out of range or a missing &rcu_reuse_ops.release,
+ * which the log names.
+ */
+int rcu_reuse_init(struct rcu_reuse_queue *q, const char *name,
+		   const struct rcu_reuse_ops *ops, void *private,
+		   const struct rcu_reuse_params *params)
+{
+	int cpu;
+
+	if (params_invalid(name, params))
+		return -EINVAL;
+	if (!ops->release) {
+		pr_err("fscommit: reuse queue %s: no release()\n", name);
+		return -EINVAL;
+	}
+	*q = (struct rcu_reuse_queue) {
+		.params = *params, .ops = ops, .private = private, .name = name,
+		/* a CPU reserves up to two chunks: half of keep for all CPUs */
+		.chunk = clamp(params->keep / (4 * num_possible_cpus()), 1U, params->batch),
+	};
+	q->lists = alloc_percpu(struct rcu_reuse_list);
+	if (!q->lists)
+		return -ENOMEM;
+	for_each_possible_cpu(cpu) {
+		struct rcu_reuse_list *l = per_cpu_ptr(q->lists, cpu);
+
+		raw_spin_lock_init(&l->lock);
+		l->cpu = cpu;
+		l->last_asked = cpu;
+		l->next_age = jiffies;
+	}
+	atomic_set(&q->quota, params->keep);
+	atomic_set(&q->excess, 0);
+	INIT_DELAYED_WORK(&q->tick, tick_work);
+	INIT_WORK(&q->start, reuse_ask_work);
+	q->shrinker = compat_shrinker_new(name, count_objects, scan_objects, q);
+	if (!q->shrinker) {
+		free_percpu(q->lists);
+		q->lists = NULL;
+		return -ENOMEM;
+	}
+	list_queue(q);
+	return 0;
+}
+EXPORT_SYMBOL_FSCOMMIT(rcu_reuse_init);
+
+/**
+ * rcu_reuse_destroy() - release all objects and destroy a queue
+ * @q: the queue
+ *
+ * From the start of this call, rcu_reuse_enqueue() and rcu_reuse_dequeue() fail. When it returns,
+ * no &rcu_reuse_ops.release runs any more. The caller frees @q only after all other calls for
+ * it have returned. Drains and counts must have returned before this call.
+ *
+ * Context: process context; sleeps, for grace periods.
+ */
+void rcu_reuse_destroy(struct rcu_reuse_queue *q)
+{
+	WRITE_ONCE(q->ending, true);
+	/* D: callers that did not see @ending no longer use the lists, whatever the flavour */
+	synchronize_rcu();
+	unlist_queue(q);
+	compat_shrinker_free(q->shrinker);
+	cancel_delayed_work_sync(&q->tick);
+	cancel_work_sync(&q->start);
+	/* requested grace periods have ended: the caller may free the domain */
+	if (q->params.srcu)
+		synchronize_srcu(q->params.srcu);
+	rcu_reuse_drain(q);
+	WARN_ONCE(rcu_reuse_count(q), "fscommit: reuse queue %s: %lu objects are lost\n",
+		  q->name, rcu_reuse_count(q));
+	free_percpu(q->lists);
+	q->lists = NULL;
+}
+EXPORT_SYMBOL_FSCOMMIT(rcu_reuse_destroy);
+
 /* --- setup --------------------------------------------------------------- */
 
-int __init init_rcu_reuse(struct dentry *debugfs)
+int __init rcu_reuse_setup(struct dentry *debugfs)
 {
-	/* is needed to free memory */
+	/* reclaim may depend on it */
 	reuse_wq = alloc_workqueue("fscommit_reuse", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
 	if (!reuse_wq)
 		return -ENOMEM;
-	init_rcu_reuse_debugfs(debugfs);
+	debugfs_create_file("rcu_reuse", 0400, debugfs, NULL, &rcu_reuse_fops);
 	return 0;
 }
 
-void exit_rcu_reuse(void)
+void rcu_reuse_teardown(void)
 {
 	destroy_workqueue(reuse_wq);
 }

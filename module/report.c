@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Reports of the tasks that hold up a writer: in the log and as a trace event when a writer
- * has waited for long, and at any time in debugfs.
+ * Reports of blockers, in the log and as a trace event, when a writer has waited longer than
+ * blocker_ms. debugfs shows holders and waiters at any time.
  *
- * The watcher finds a writer that has waited for long. It copies what there is to say while it
- * holds wait_lock; a work item prints it, since a console may be slow.
+ * The watcher finds the writer, and fills in the report under wait_lock. A work item prints it, as
+ * a console may be slow.
  */
 #include <linux/cgroup.h>
 #include <linux/debugfs.h>
@@ -17,30 +17,28 @@
 #include <linux/slab.h>
 #include <linux/workqueue.h>
 
-#include "compat.h"
-#include "ranged_param.h"
-#include "report.h"
+#include "internal.h"
 #include "stats.h"
 #include "trace.h"
 #include "visible_readers.h"
 #include "watcher.h"
 
-/* How many holders a report names. */
-#define MAX_NAMED	8
-/* How many lines debugfs shows, how many locks of a list, and waiters of a lock. */
-#define MAX_LISTED	256
+/* Blockers in a report. */
+#define MAX_BLOCKERS	8
+/* Lines in debugfs, locks of one list of the watcher, and waiters of one lock. */
+#define MAX_LINES	256
 #define MAX_LOCKS	64
 #define MAX_WAITERS	64
 
-static struct ranged_param holdup_ms = { 1000, 0, 3600000 };
-module_param_cb(holdup_ms, &ranged_param_ops, &holdup_ms, 0644);
-MODULE_PARM_DESC(holdup_ms,
-		 "the holders are reported when a writer has waited longer; milliseconds, 0 (never) to 3600000, default 1000");
+static struct fscommit_param blocker_ms = { 1000, 0, 3600000 };
+module_param_cb(blocker_ms, &fscommit_param_ops, &blocker_ms, 0644);
+MODULE_PARM_DESC(blocker_ms,
+		 "Wait of a writer after which the holders are reported; milliseconds, 0 (never) to 3600000, default 1000");
 
-/* --- looking ------------------------------------------------------------- */
+/* --- holders and waiters ------------------------------------------------- */
 
-/* A task that holds or waits, with a reference. */
-struct party {
+/* A holder or a waiter, with a reference to the task. */
+struct lock_task {
 	const struct unfair_rwsem	*sem;
 	struct task_struct		*task;
 	bool				write, waits;
@@ -48,14 +46,14 @@ struct party {
 	u16				class;
 };
 
-struct parties {
+struct lock_tasks {
 	unsigned int			nr, max;
-	struct party			*who;
+	struct lock_task		*entry;
 	const struct unfair_rwsem	*sem;	/* for add_waiter() */
-	bool				cut;	/* some waiters were left out */
+	bool				truncated;	/* some waiters are missing */
 };
 
-/* R: on a CPU, r: wants one, S: asleep */
+/* R: on a CPU, r: runnable, S: asleep */
 static char state_of(struct task_struct *task)
 {
 	if (compat_on_cpu(task))
@@ -63,17 +61,18 @@ static char state_of(struct task_struct *task)
 	return task_is_running(task) ? 'r' : 'S';
 }
 
-static bool add_party(struct parties *p, struct party party)
+/* Returns false if there is no space for more. */
+static bool add_task(struct lock_tasks *l, struct lock_task t)
 {
-	if (p->nr == p->max)
+	if (l->nr == l->max)
 		return false;
-	get_task_struct(party.task);
-	p->who[p->nr++] = party;
-	return p->nr < p->max;
+	get_task_struct(t.task);
+	l->entry[l->nr++] = t;
+	return l->nr < l->max;
 }
 
-/* The holders of a lock, under its wait_lock: so a writer that owns it stays, too. */
-static void add_holders(struct parties *p, struct unfair_rwsem *sem, unsigned int step)
+/* Called under wait_lock, so the owner cannot release the lock and exit. */
+static void add_holders(struct lock_tasks *l, struct unfair_rwsem *sem, unsigned int step)
 {
 	long word = atomic_long_read(&sem->word);
 	struct task_struct *task;
@@ -81,7 +80,7 @@ static void add_holders(struct parties *p, struct unfair_rwsem *sem, unsigned in
 
 	if (word & UNFAIR_RWSEM_WRITER) {
 		if (!step)
-			add_party(p, (struct party) {
+			add_task(l, (struct lock_task) {
 				.sem = sem,
 				.task = (struct task_struct *)(word & ~UNFAIR_RWSEM_FLAGS),
 				.write = true,
@@ -91,19 +90,19 @@ static void add_holders(struct parties *p, struct unfair_rwsem *sem, unsigned in
 	}
 	rcu_read_lock();
 	for_each_visible_reader(sem, step, i, task)
-		if (!add_party(p, (struct party) {
+		if (!add_task(l, (struct lock_task) {
 			.sem = sem, .task = task, .class = sem->class }))
 			break;
 	rcu_read_unlock();
 }
 
-static void put_parties(struct parties *p)
+static void put_tasks(struct lock_tasks *l)
 {
-	while (p->nr)
-		put_task_struct(p->who[--p->nr].task);
+	while (l->nr)
+		put_task_struct(l->entry[--l->nr].task);
 }
 
-/* --- a writer's wait ----------------------------------------------------- */
+/* --- reports ------------------------------------------------------------- */
 
 static const char *policy_name(const struct task_struct *task)
 {
@@ -126,95 +125,89 @@ static void cgroup_of(struct task_struct *task, char *path, size_t size)
 #endif
 }
 
-static u64 waited_ns(const struct party *p)
+static void print_blocker(const struct lock_task *t)
 {
-	u64 now = ktime_get_ns();
+	char cgroup[64], state = state_of(t->task);
 
-	return p->since && p->since < now ? now - p->since : 0;
-}
-
-static void name_holder(const struct party *p)
-{
-	char cgroup[64], state = state_of(p->task);
-
-	cgroup_of(p->task, cgroup, sizeof(cgroup));
+	cgroup_of(t->task, cgroup, sizeof(cgroup));
 	pr_warn("fscommit:   %s by %s[%d] policy %s nice %d, %s, cgroup %s\n",
-		p->write ? "write" : "read", p->task->comm, task_pid_nr(p->task),
-		policy_name(p->task), task_nice(p->task),
-		state == 'R' ? "on a CPU" : state == 'r' ? "wants a CPU" : "asleep", cgroup);
+		t->write ? "write" : "read", t->task->comm, task_pid_nr(t->task),
+		policy_name(t->task), task_nice(t->task),
+		state == 'R' ? "on a CPU" : state == 'r' ? "runnable" : "asleep", cgroup);
 	if (state == 'S')
-		compat_pr_stack(p->task);
+		compat_pr_stack(t->task);
 }
 
-/* The one report that waits to be printed. */
+/* One report at a time; in use while writer is not NULL. */
 static struct {
 	const struct unfair_rwsem	*sem;
 	struct task_struct		*writer;
 	u64				waited;
 	u16				class;
 	unsigned long			more;
-	struct party			who[MAX_NAMED];
-	struct parties			parties;
-} holdup;
+	struct lock_task		entry[MAX_BLOCKERS];
+	struct lock_tasks		blockers;
+} report;
 
-static void print_holdup(struct work_struct *work)
+static void print_report(struct work_struct *work)
 {
 	static DEFINE_RATELIMIT_STATE(limit, 5 * HZ, 3);
-	struct parties *p = &holdup.parties;
-	unsigned int i;
+	struct lock_tasks *l = &report.blockers;
+	const struct lock_task *t;
 
-	for (i = 0; i < p->nr; i++)
-		trace_unfair_holdup(holdup.sem, holdup.waited, p->who[i].task, p->who[i].write,
-				    state_of(p->who[i].task));
+	for (t = l->entry; t < l->entry + l->nr; t++)
+		trace_unfair_blocker(report.sem, report.waited, t->task, t->write,
+				     state_of(t->task));
 	if (__ratelimit(&limit)) {
-		pr_warn("fscommit: %s[%d] has waited %llu ms to write %s, which is held\n",
-			holdup.writer->comm, task_pid_nr(holdup.writer),
-			div_u64(holdup.waited, NSEC_PER_MSEC), lock_class_name(holdup.class));
-		for (i = 0; i < p->nr; i++)
-			name_holder(&p->who[i]);
-		if (holdup.more)
-			pr_warn("fscommit:   and %lu more\n", holdup.more);
+		pr_warn("fscommit: %s[%d] has waited %llu ms to acquire %s for writing; holders:\n",
+			report.writer->comm, task_pid_nr(report.writer),
+			div_u64(report.waited, NSEC_PER_MSEC),
+			unfair_stats_class_name(report.class));
+		for (t = l->entry; t < l->entry + l->nr; t++)
+			print_blocker(t);
+		if (report.more)
+			pr_warn("fscommit:   and %lu more\n", report.more);
 	}
-	put_parties(p);
-	put_task_struct(holdup.writer);
-	/* pairs with report_holdup(): the report is free for the next one */
-	smp_store_release(&holdup.writer, NULL);
+	put_tasks(l);
+	put_task_struct(report.writer);
+	/* pairs with the acquire in unfair_report_blockers(): the report may be filled in again */
+	smp_store_release(&report.writer, NULL);
 }
 
-static DECLARE_WORK(holdup_work, print_holdup);
+static DECLARE_WORK(report_work, print_report);
 
-/* The wait after which a report is due; 0: never. */
-u64 report_holdup_after_ns(void)
+/* The wait of a writer after which a report is due, in ns; 0: never. */
+u64 unfair_report_after_ns(void)
 {
-	return (u64)READ_ONCE(holdup_ms.value) * NSEC_PER_MSEC;
+	return (u64)READ_ONCE(blocker_ms.value) * NSEC_PER_MSEC;
 }
 
 /**
- * report_holdup() - report the tasks that hold up a writer
+ * unfair_report_blockers() - report the holders of a semaphore that a writer waits for
  * @sem: the semaphore
- * @writer: the first writer in its queue
- * @waited: how long it has waited; nanoseconds
+ * @writer: the first writer in the queue
+ * @waited: how long it has waited, in nanoseconds
  *
  * Context: under wait_lock, the watcher.
- * Return: false if another report is still to be printed.
+ * Return: true; false if the previous report was not printed yet.
  */
-bool report_holdup(struct unfair_rwsem *sem, struct task_struct *writer, u64 waited)
+bool unfair_report_blockers(struct unfair_rwsem *sem, struct task_struct *writer, u64 waited)
 {
 	long word = atomic_long_read(&sem->word);
 
-	/* pairs with print_holdup() */
-	if (smp_load_acquire(&holdup.writer))
+	/* pairs with the release in print_report() */
+	if (smp_load_acquire(&report.writer))
 		return false;
-	holdup.sem = sem;
-	holdup.writer = get_task_struct(writer);
-	holdup.waited = waited;
-	holdup.class = sem->class;
-	holdup.parties = (struct parties){ .max = MAX_NAMED, .who = holdup.who };
-	add_holders(&holdup.parties, sem, 0);
-	holdup.more = 0;
-	if (!(word & UNFAIR_RWSEM_WRITER) && counted_readers(word) > holdup.parties.nr)
-		holdup.more = counted_readers(word) - holdup.parties.nr;
-	schedule_work(&holdup_work);
+	report.sem = sem;
+	report.writer = get_task_struct(writer);
+	report.waited = waited;
+	report.class = sem->class;
+	report.blockers = (struct lock_tasks){ .max = MAX_BLOCKERS, .entry = report.entry };
+	add_holders(&report.blockers, sem, 0);
+	report.more = 0;
+	if (!(word & UNFAIR_RWSEM_WRITER) && counted_readers(word) > report.blockers.nr)
+		report.more = counted_readers(word) - report.blockers.nr;
+	schedule_work(&report_work);
 	return true;
 }
 
@@ -222,19 +215,18 @@ bool report_holdup(struct unfair_rwsem *sem, struct task_struct *writer, u64 wai
 
 static bool add_waiter(struct task_struct *task, bool write, u64 since, void *arg)
 {
-	struct parties *p = arg;
+	struct lock_tasks *l = arg;
 
-	/* the semaphore is that of the holder or waiter before */
-	return add_party(p, (struct party) {
-		.sem = p->sem, .task = task, .write = write, .waits = true, .since = since,
-		.class = p->sem->class });
+	return add_task(l, (struct lock_task) {
+		.sem = l->sem, .task = task, .write = write, .waits = true, .since = since,
+		.class = l->sem->class });
 }
 
 /*
- * One lock after the other, each by itself, so that interrupts are off for a bounded number
- * of holders and waiters.
+ * Acquires wait_lock three times for each lock: for two steps of holders, then for the waiters. So
+ * interrupts are off for a bounded number of tasks.
  */
-static void list_parties(struct parties *p)
+static void add_all(struct lock_tasks *l)
 	__fsc_unchecked
 {
 	unsigned int list, n, step;
@@ -242,17 +234,17 @@ static void list_parties(struct parties *p)
 	unsigned long irqflags;
 
 	for (list = 0; list < WATCH_LISTS; list++) {
-		for (n = 0; n < MAX_LOCKS && p->nr < p->max; n++) {
+		for (n = 0; n < MAX_LOCKS && l->nr < l->max; n++) {
 			for (step = 0; step < 3; step++) {
-				sem = watch_nth(list, n, &irqflags);
+				sem = lend_watch_nth(list, n, &irqflags);
 				if (!sem)
 					break;
-				p->sem = sem;
+				l->sem = sem;
 				if (step < 2)
-					add_holders(p, sem, step);
+					add_holders(l, sem, step);
 				else
-					p->cut |= !__unfair_rwsem_sleepers(sem, MAX_WAITERS,
-									   add_waiter, p);
+					l->truncated |= !__unfair_rwsem_sleepers(sem, MAX_WAITERS,
+										 add_waiter, l);
 				raw_spin_unlock_irqrestore(&sem->wait_lock, irqflags);
 			}
 			if (!sem)
@@ -263,40 +255,41 @@ static void list_parties(struct parties *p)
 
 static int locks_show(struct seq_file *m, void *unused)
 {
-	struct parties p = { .max = MAX_LISTED };
+	struct lock_tasks l = { .max = MAX_LINES };
+	const struct lock_task *t;
 	char cgroup[64];
-	unsigned int i;
+	u64 now, waited;
 
-	p.who = kcalloc(p.max, sizeof(*p.who), GFP_KERNEL);
-	if (!p.who)
+	l.entry = kcalloc(l.max, sizeof(*l.entry), GFP_KERNEL);
+	if (!l.entry)
 		return -ENOMEM;
-	list_parties(&p);
+	add_all(&l);
 	seq_puts(m, "lock class what mode pid comm state policy nice waited_us cgroup\n");
-	for (i = 0; i < p.nr; i++) {
-		struct party *who = &p.who[i];
-
-		cgroup_of(who->task, cgroup, sizeof(cgroup));
-		seq_printf(m, "%p %s %s %s %d %s %c %s %d %llu %s\n", who->sem,
-			   lock_class_name(who->class), who->waits ? "waits" : "holds",
-			   who->write ? "write" : "read", task_pid_nr(who->task),
-			   who->task->comm, state_of(who->task), policy_name(who->task),
-			   task_nice(who->task), div_u64(waited_ns(who), NSEC_PER_USEC), cgroup);
+	for (t = l.entry; t < l.entry + l.nr; t++) {
+		now = ktime_get_ns();
+		waited = t->since && t->since < now ? now - t->since : 0;
+		cgroup_of(t->task, cgroup, sizeof(cgroup));
+		seq_printf(m, "%p %s %s %s %d %s %c %s %d %llu %s\n", t->sem,
+			   unfair_stats_class_name(t->class), t->waits ? "waits" : "holds",
+			   t->write ? "write" : "read", task_pid_nr(t->task),
+			   t->task->comm, state_of(t->task), policy_name(t->task),
+			   task_nice(t->task), div_u64(waited, NSEC_PER_USEC), cgroup);
 	}
-	if (p.cut || p.nr == p.max)
+	if (l.truncated || l.nr == l.max)
 		seq_puts(m, "...\n");
-	put_parties(&p);
-	kfree(p.who);
+	put_tasks(&l);
+	kfree(l.entry);
 	return 0;
 }
 DEFINE_SHOW_ATTRIBUTE(locks);
 
-void __init init_reports(struct dentry *dir)
+void __init unfair_report_setup(struct dentry *dir)
 {
 	debugfs_create_file("locks", 0400, dir, NULL, &locks_fops);
 }
 
-/* The watcher has ended: nothing is reported any more. */
-void exit_reports(void)
+/* After the watcher has ended, so there are no new reports. */
+void unfair_report_teardown(void)
 {
-	flush_work(&holdup_work);
+	flush_work(&report_work);
 }

@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Share gate, and a range lock for those who have none. Sections that skip the lock are in the
- * header; this is the rest.
+ * Share gate, and a range lock for callers that have none. The sections that skip the lock are
+ * inline in the header.
  *
- * A gate is three numbers that only go up: the latest generation in which something was
- * shared, how often that was said, and up to which of these all has been logged. So two who
- * mark at once, and one who marks while another clears, need no lock: what was marked after
- * the number was read is not cleared.
+ * A gate is three numbers that only increase: the latest generation in which something was
+ * shared, the number of marks, and the mark up to which all shares are logged. So marks need no
+ * lock, against other marks or a clear: a mark made after marks was read is not cleared.
  *
- * The range lock is an interval tree of those who hold a range and those who wait, and each of
- * them knows how many that came before are in his way. Who leaves, holding or not, takes one
- * from each that came later and overlaps; at zero it is theirs. So they come in turn, and one
- * that is killed while it waits leaves as if it had held.
+ * The range lock is an interval tree of the ranges that are held or wait. Each range counts the
+ * earlier ranges that overlap it. A range that is removed, held or waiting, decrements that count
+ * in each later range that overlaps; the task of a range whose count is 0 holds it. So overlapping
+ * ranges are granted in order, and a killed waiter is removed like a holder.
  */
 #include <linux/debugfs.h>
 #include <linux/interval_tree_generic.h>
@@ -21,11 +20,10 @@
 
 #include <linux/share_gate.h>
 
-#include "compat.h"
-#include "share_gates.h"
+#include "internal.h"
 #include "trace.h"
 
-/* What gates have done: for the sections in the header alone. */
+/* Exported for the inline functions. */
 DEFINE_PER_CPU(struct share_gate_counts, share_gate_counts);
 EXPORT_SYMBOL_FSCOMMIT(share_gate_counts);
 
@@ -36,7 +34,7 @@ static void count(enum share_gate_event event)
 
 /* --- gates --------------------------------------------------------------- */
 
-/* Monotonic, whoever is first. ~0, not known, is the latest of all. */
+/* Never lowers the generation. ~0 (not known) is the latest of all. */
 static void raise_to(struct share_gate *gate, u64 generation)
 {
 	s64 last = atomic64_read(&gate->last_shared);
@@ -47,16 +45,16 @@ static void raise_to(struct share_gate *gate, u64 generation)
 		if (generation != ~0ULL && last && !fs_generation_after(generation, last))
 			break;
 	} while (!atomic64_try_cmpxchg(&gate->last_shared, &last, generation));
-	/* A: pairs with share_gate_may_be_shared(); the generation comes first */
+	/* A: pairs with share_gate_may_be_shared(): the generation is visible before the mark */
 	atomic64_inc_return_release(&gate->marks);
 }
 
 /**
- * share_gate_reloaded() - for an object that is read in again
- * @gate: its gate, which nobody uses yet
- * @last_transaction: the generation that changed it last; 0 if that is not known
+ * share_gate_reloaded() - initialise the gate of an object that is read in again
+ * @gate: the gate, which is not in use yet
+ * @last_transaction: the generation that last changed the object; 0 if it is not known
  *
- * What was shared is not on the disk, so something may have been shared in that one.
+ * The disk does not record shares, so something may have been shared in @last_transaction.
  *
  * Context: any.
  */
@@ -68,14 +66,14 @@ void share_gate_reloaded(struct share_gate *gate, u64 last_transaction)
 EXPORT_SYMBOL_FSCOMMIT(share_gate_reloaded);
 
 /**
- * share_gate_mark() - two objects share something from now on
+ * share_gate_mark() - mark two objects that are about to share something
  * @a: the gate of the source
- * @b: the gate of the destination; may be the same
- * @generation: the running one; 1 to ~0 - 1. Anything else is a bug of the caller: a
- *	warning, and from then on all may be shared
+ * @b: the gate of the destination; may be @a
+ * @generation: the running generation, 1 to ~0 - 1. 0 and ~0 are a bug of the caller: a warning,
+ *	and from then on any mark of either object counts as one of the running generation
  *
- * Before it can be found through either, and while no section of either is entered. An
- * older generation than that of another mark changes nothing.
+ * Call it before the share can be found through either object, and while no task is in a section
+ * of either. A generation older than that of another mark does not lower it.
  *
  * Context: any.
  */
@@ -96,11 +94,11 @@ void share_gate_mark(struct share_gate *a, struct share_gate *b, u64 generation)
 EXPORT_SYMBOL_FSCOMMIT(share_gate_mark);
 
 /**
- * share_gate_raise() - the object is to be logged from the start again
- * @gate: its gate
- * @last_transaction: the generation that changed it last; 0 if that is not known
+ * share_gate_raise() - mark an object that must be logged from the start again
+ * @gate: the object's gate
+ * @last_transaction: the generation that last changed the object; 0 if it is not known
  *
- * What it shares was out of the way when it was logged; now it may be in the way again.
+ * The items of its shares, deleted when it was logged before, may overlap again.
  *
  * Context: any, as share_gate_mark().
  */
@@ -112,11 +110,11 @@ void share_gate_raise(struct share_gate *gate, u64 last_transaction)
 EXPORT_SYMBOL_FSCOMMIT(share_gate_raise);
 
 /**
- * share_gate_clear() - all of the object has been logged
- * @gate: its gate
- * @marks: what share_gate_marks() returned before that began
+ * share_gate_clear() - clear the marks of an object that was logged as a whole
+ * @gate: the object's gate
+ * @marks: from share_gate_marks() before the logging began
  *
- * What was marked since stays so.
+ * Later marks stay.
  *
  * Context: any.
  */
@@ -134,7 +132,7 @@ void share_gate_clear(struct share_gate *gate, u64 marks)
 EXPORT_SYMBOL_FSCOMMIT(share_gate_clear);
 
 /**
- * __share_gate_lock() - enter a section of an object that may be shared
+ * __share_gate_lock() - enter a section with the range lock
  * @section: filled in by share_gate_enter()
  *
  * Context: as the range lock.
@@ -146,7 +144,7 @@ int __share_gate_lock(struct share_gate_section *section)
 
 	if (section->first > section->last) {
 		count(SHARE_GATE_MISUSE);
-		WARN_ONCE(1, "fscommit: share_gate_enter() of %llu to %llu: ends before it begins\n",
+		WARN_ONCE(1, "fscommit: share_gate_enter() of %llu to %llu: first is above last\n",
 			  section->first, section->last);
 		section->gate = NULL;
 		return -EINVAL;
@@ -165,7 +163,7 @@ int __share_gate_lock(struct share_gate_section *section)
 EXPORT_SYMBOL_FSCOMMIT(__share_gate_lock);
 
 /**
- * __share_gate_unlock() - leave a section that has the lock
+ * __share_gate_unlock() - release the range lock of a section
  * @section: the section
  *
  * Context: as the range lock.
@@ -177,9 +175,9 @@ void __share_gate_unlock(struct share_gate_section *section)
 EXPORT_SYMBOL_FSCOMMIT(__share_gate_unlock);
 
 /**
- * __share_gate_misused() - a section was not left as it must be
+ * __share_gate_misused() - report a wrong share_gate_exit()
  * @section: the section
- * @how: what happened
+ * @how: what is wrong
  *
  * Context: any.
  */
@@ -205,12 +203,12 @@ static u64 last_of(const struct share_range *range)
 
 INTERVAL_TREE_DEFINE(struct share_range, node, u64, subtree_last, first_of, last_of, static, ranges)
 
-/* Under the lock, for each in turn that overlaps @range. */
+/* Under the lock: each range that overlaps @range. */
 #define for_each_overlap(r, ranges, range)					\
 	for (r = ranges_iter_first(&(ranges)->tree, (range)->first, (range)->last); r; \
 	     r = ranges_iter_next(r, (range)->first, (range)->last))
 
-static void join(struct share_ranges *ranges, struct share_range *range)
+static void insert_range(struct share_ranges *ranges, struct share_range *range)
 {
 	struct share_range *r;
 
@@ -222,7 +220,7 @@ static void join(struct share_ranges *ranges, struct share_range *range)
 	spin_unlock(&ranges->lock);
 }
 
-static void leave(struct share_ranges *ranges, struct share_range *range)
+static void remove_range(struct share_ranges *ranges, struct share_range *range)
 {
 	struct share_range *r;
 
@@ -231,7 +229,7 @@ static void leave(struct share_ranges *ranges, struct share_range *range)
 	for_each_overlap(r, ranges, range) {
 		if (r->ticket < range->ticket)
 			continue;
-		/* B: pairs with is_mine(): what was done to the range comes before */
+		/* B: pairs with is_granted(): our accesses to the range come first */
 		smp_store_release(&r->in_the_way, r->in_the_way - 1);
 		if (!r->in_the_way)
 			wake_up_process(r->task);
@@ -239,9 +237,9 @@ static void leave(struct share_ranges *ranges, struct share_range *range)
 	spin_unlock(&ranges->lock);
 }
 
-static bool is_mine(const struct share_range *range)
+static bool is_granted(const struct share_range *range)
 {
-	/* B: pairs with leave() */
+	/* B: pairs with remove_range() */
 	return !smp_load_acquire(&range->in_the_way);
 }
 
@@ -253,19 +251,19 @@ static int lock_range(struct share_ranges *ranges, struct share_range *range, u6
 	*range = (struct share_range) { .first = first, .last = last, .task = current };
 	if (first > last) {
 		count(SHARE_GATE_MISUSE);
-		WARN_ONCE(1, "fscommit: share_range_lock() of %llu to %llu: ends before it begins\n",
+		WARN_ONCE(1, "fscommit: share_range_lock() of %llu to %llu: first is above last\n",
 			  first, last);
 		range->task = NULL;
 		return -EINVAL;
 	}
-	join(ranges, range);
-	if (is_mine(range))
+	insert_range(ranges, range);
+	if (is_granted(range))
 		return 0;
 	count(SHARE_GATE_RANGE_WAIT);
 	trace_contention_begin(ranges, LCB_F_WRITE);
 	for (;;) {
 		set_current_state(state);
-		if (is_mine(range))
+		if (is_granted(range))
 			break;
 		if (signal_pending_state(state, current)) {
 			ret = -EINTR;
@@ -276,11 +274,11 @@ static int lock_range(struct share_ranges *ranges, struct share_range *range, u6
 	__set_current_state(TASK_RUNNING);
 	trace_contention_end(ranges, ret);
 	if (ret) {
-		leave(ranges, range);
+		remove_range(ranges, range);
 		range->task = NULL;
 		return ret;
 	}
-	/* who made it ours may still be about to wake us, and looks at @range for that */
+	/* the task that granted the range may still access it, to wake us */
 	spin_lock(&ranges->lock);
 	spin_unlock(&ranges->lock);
 	return 0;
@@ -288,13 +286,13 @@ static int lock_range(struct share_ranges *ranges, struct share_range *range, u6
 
 /**
  * share_range_lock() - lock a range
- * @ranges: what it is a range of
- * @range: to be given to share_range_unlock(), by the same task
+ * @ranges: the range lock
+ * @range: for share_range_unlock() by the same task
  * @first: first of the range
- * @last: last of the range; below @first is a bug of the caller: a warning, and nothing is
- *	locked
+ * @last: last of the range, inclusive; below @first is a bug of the caller: a warning, and
+ *	nothing is locked
  *
- * After all that overlap and came before. A task that holds an overlapping one waits for ever.
+ * Waits for all earlier ranges that overlap. A task that already holds one of them deadlocks.
  *
  * Context: process context; may sleep.
  */
@@ -306,11 +304,11 @@ void share_range_lock(struct share_ranges *ranges, struct share_range *range, u6
 EXPORT_SYMBOL_FSCOMMIT(share_range_lock);
 
 /**
- * share_range_lock_killable() - lock a range, or be killed
- * @ranges: as share_range_lock()
- * @range: the same
- * @first: the same
- * @last: the same
+ * share_range_lock_killable() - lock a range, unless killed while waiting
+ * @ranges: as for share_range_lock()
+ * @range: as for share_range_lock()
+ * @first: as for share_range_lock()
+ * @last: as for share_range_lock()
  *
  * Context: process context; may sleep.
  * Return: 0; -EINTR after a fatal signal, with nothing locked; -EINVAL, with a warning, for a
@@ -325,9 +323,8 @@ EXPORT_SYMBOL_FSCOMMIT(share_range_lock_killable);
 
 /**
  * share_range_unlock() - release a range
- * @ranges: as share_range_lock()
- * @range: the same; one that is not locked is a bug of the caller, and has no effect but a
- *	warning
+ * @ranges: as for share_range_lock()
+ * @range: as for share_range_lock(); if it is not locked, this only warns
  *
  * Context: process context.
  */
@@ -340,12 +337,12 @@ void share_range_unlock(struct share_ranges *ranges, struct share_range *range)
 			  range->first, range->last);
 		return;
 	}
-	leave(ranges, range);
+	remove_range(ranges, range);
 	range->task = NULL;
 }
 EXPORT_SYMBOL_FSCOMMIT(share_range_unlock);
 
-/* The context analysis cannot follow what comes by a void *. */
+/* The context analysis cannot follow a void *. */
 static int gate_lock(void *lock, u64 first, u64 last, void *private)
 	__fsc_unchecked
 {
@@ -358,7 +355,6 @@ static void gate_unlock(void *lock, u64 first, u64 last, void *private)
 	share_range_unlock(lock, private);
 }
 
-/* &struct share_ranges as the range lock of a gate. */
 const struct share_gate_ops share_range_ops = { gate_lock, gate_unlock };
 EXPORT_SYMBOL_FSCOMMIT(share_range_ops);
 
@@ -390,7 +386,7 @@ static int share_gates_show(struct seq_file *m, void *unused)
 }
 DEFINE_SHOW_ATTRIBUTE(share_gates);
 
-void __init init_share_gates(struct dentry *debugfs)
+void __init share_gate_setup(struct dentry *debugfs)
 {
 	debugfs_create_file("share_gates", 0400, debugfs, NULL, &share_gates_fops);
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Lock classes, one for each place that initialises a lock, and what is counted for
- * them in debugfs. Off, it costs a lock a branch that is patched out; on, a counter of
- * this CPU.
+ * Lock classes, one for each place that initialises a lock, and their statistics in debugfs. While
+ * the statistics are off, an event costs a branch that is patched out. While they are on, it
+ * increments a counter of the current CPU.
  */
 #include <linux/debugfs.h>
 #include <linux/hash.h>
@@ -14,10 +14,10 @@
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
-#include "compat.h"
+#include "internal.h"
 #include "stats.h"
 
-/* Waits of up to 2^n us; the last one takes what is longer. */
+/* Bucket n counts waits shorter than 2^n us, the last bucket all longer waits. */
 #define NR_BUCKETS	26
 #define NR_CLASSES	256
 
@@ -34,24 +34,24 @@ static const char *const stat_names[NR_LOCK_EVENTS] = {
 	[EV_UNSEEN] = "unseen_readers",
 	[EV_BIASED] = "bias_set",
 	[EV_REVOKED] = "bias_revoked",
-	[EV_LENT] = "lent",
-	[EV_RETURNED] = "returned",
+	[EV_LOAN] = "loans",
+	[EV_LOAN_ENDED] = "loans_ended",
 	[EV_FIFO_ENDED] = "fifo_ended",
-	[EV_LEFT_ALONE] = "left_alone",
+	[EV_OVERRIDDEN] = "overridden",
 	[EV_LEND_FAILED] = "lend_failed",
 	[EV_EXPEDITED] = "expedited",
 };
 
 struct class_stats {
 	u64	nr[NR_LOCK_EVENTS];
-	u64	waits[2][NR_BUCKETS];	/* readers', writers' */
+	u64	waits[2][NR_BUCKETS];	/* of readers, of writers */
 };
 
-/* Are events counted? The fast paths in the header ask it, and nobody else may. */
+/* True while events are counted. Exported for the fast paths in the header only. */
 DEFINE_STATIC_KEY_FALSE(unfair_rwsem_stats);
 EXPORT_SYMBOL_FSCOMMIT(unfair_rwsem_stats);
 
-/* By CPU and class; allocated when the statistics are switched on first. */
+/* By CPU and class; allocated when the statistics are first switched on. */
 static struct class_stats **stats;
 static DEFINE_MUTEX(stats_mutex);
 
@@ -59,22 +59,22 @@ static DEFINE_MUTEX(stats_mutex);
 
 static struct {
 	struct lock_class_key	*key;
-	const char		*given;		/* the name as it was given: only to be compared */
+	const char		*given;		/* the caller's pointer: compared, never read */
 	char			name[48];
-} classes[NR_CLASSES] = { { .name = "(static, or one too many)" } };
+} classes[NR_CLASSES] = { { .name = "(static, or table full)" } };
 
-/* Numbers of classes by key, with linear probing; never full, and nothing is removed. */
+/* Class numbers by key, with linear probing. Never full, and no entry is removed. */
 #define CLASS_HASH_BITS	9
 static u8 class_hash[1 << CLASS_HASH_BITS];
 static unsigned int nr_classes = 1;
 static DEFINE_RAW_SPINLOCK(class_lock);
 
-/* Where @key and @name are in class_hash, or the free place for them. */
+/* Returns the entry of @key and @name in class_hash, or the free entry for them. */
 static u8 *find_class(const char *name, const struct lock_class_key *key)
 {
 	unsigned int h = hash_ptr(key, CLASS_HASH_BITS), c;
 
-	/* an address dependency: pairs with the release in add_class() */
+	/* address dependency: pairs with the release in add_class() */
 	while ((c = READ_ONCE(class_hash[h])) &&
 	       (classes[c].key != key ||
 		(classes[c].given != name &&
@@ -86,11 +86,11 @@ static u8 *find_class(const char *name, const struct lock_class_key *key)
 static noinline u8 add_class(const char *name, struct lock_class_key *key)
 {
 	unsigned long irqflags;
-	u8 *place, c;
+	u8 *entry, c;
 
 	raw_spin_lock_irqsave(&class_lock, irqflags);
-	place = find_class(name, key);
-	c = *place;
+	entry = find_class(name, key);
+	c = *entry;
 	if (!c && nr_classes < NR_CLASSES) {
 		c = nr_classes;
 		WRITE_ONCE(nr_classes, c + 1);
@@ -98,26 +98,26 @@ static noinline u8 add_class(const char *name, struct lock_class_key *key)
 		classes[c].given = name;
 		classes[c].key = key;
 		/* pairs with the dependency in find_class() */
-		smp_store_release(place, c);
+		smp_store_release(entry, c);
 	}
 	raw_spin_unlock_irqrestore(&class_lock, irqflags);
 	return c;
 }
 
 /**
- * lock_class_of() - the class of a lock that is initialised
- * @name: its name
+ * unfair_stats_class_of() - find or add the class of a lock
+ * @name: name of the lockdep class
  * @key: its key
  *
- * Lockdep warns, once, where a key comes with two names, by their addresses. So a name
- * of our own for each key, lock_class_name(), is enough for it to report a class that is used
- * for a lock of ours and for another, whichever came first. No allocation: a lock may be
- * initialised anywhere. A class stays after its key is unregistered.
+ * Lockdep warns once about a key that has two names, which it compares by address. As
+ * unfair_stats_class_name() is a name of our own for each key, lockdep reports a class that is
+ * used for an unfair_rwsem and for another lock, in either order. The function does not allocate
+ * memory, as a lock may be initialised in any context. A class stays when its key is unregistered.
  *
  * Context: any.
- * Return: a number from 1 on; 0 if there are too many classes.
+ * Return: the number of the class, from 1 on; 0 if the table is full.
  */
-u8 lock_class_of(const char *name, struct lock_class_key *key)
+u8 unfair_stats_class_of(const char *name, struct lock_class_key *key)
 {
 	u8 c = *find_class(name, key);
 
@@ -126,47 +126,47 @@ u8 lock_class_of(const char *name, struct lock_class_key *key)
 	return c;
 }
 
-const char *lock_class_name(u8 class)
+const char *unfair_stats_class_name(u8 class)
 {
 	return classes[class].name;
 }
 
 /* --- counting ------------------------------------------------------------ */
 
-static struct class_stats *here(const struct unfair_rwsem *sem)
+static struct class_stats *this_cpu_stats(const struct unfair_rwsem *sem)
 {
-	/* set before the key is, and never taken away while it is */
+	/* allocated before the static key is enabled, freed after it is disabled */
 	return &stats[raw_smp_processor_id()][sem ? sem->class : 0];
 }
 
 /*
- * A counter that is changed by two tasks at once, one preempted by the other, loses
- * one: not worth a lock, nor an atomic operation. So these data races are meant; each is a
- * word, and whoever reads them all reads an approximation.
+ * These data races are intended. If a task is preempted within an increment, an increment by
+ * another task on the same CPU may be lost. That is not worth a lock or an atomic operation: the
+ * statistics are approximate.
  */
-void __count_event(const struct unfair_rwsem *sem, enum lock_event event)
+void __unfair_count_event(const struct unfair_rwsem *sem, enum lock_event event)
 {
-	data_race(here(sem)->nr[event]++);
+	data_race(this_cpu_stats(sem)->nr[event]++);
 }
 
-void __count_wait(const struct unfair_rwsem *sem, bool write, u64 ns)
+void __unfair_count_wait(const struct unfair_rwsem *sem, bool write, u64 ns)
 {
 	u64 us = div_u64(ns, 1000);
 	unsigned int bucket = us ? ilog2(us) + 1 : 0;
 
-	data_race(here(sem)->waits[write][min(bucket, NR_BUCKETS - 1U)]++);
+	data_race(this_cpu_stats(sem)->waits[write][min(bucket, NR_BUCKETS - 1U)]++);
 }
 
 /**
- * __unfair_count_acquired() - count an acquisition, with the statistics on
+ * __unfair_count_acquired() - count an acquisition, while the statistics are on
  * @sem: the semaphore
- * @write: for writing
+ * @write: true if it was acquired for writing
  *
  * Context: process context.
  */
 void __unfair_count_acquired(const struct unfair_rwsem *sem, bool write)
 {
-	__count_event(sem, write ? EV_WRITE : EV_READ);
+	__unfair_count_event(sem, write ? EV_WRITE : EV_READ);
 }
 EXPORT_SYMBOL_FSCOMMIT(__unfair_count_acquired);
 
@@ -183,11 +183,11 @@ static void sum_class(struct class_stats *sum, unsigned int class)
 			((u64 *)sum)[i] += data_race(((u64 *)&stats[cpu][class])[i]);
 }
 
-static void show_waits(struct seq_file *m, const char *who, const u64 *waits)
+static void show_waits(struct seq_file *m, const char *mode, const u64 *waits)
 {
 	unsigned int i;
 
-	seq_printf(m, "  %s_wait_us", who);
+	seq_printf(m, "  %s_wait_us", mode);
 	for (i = 0; i < NR_BUCKETS; i++)
 		if (waits[i])
 			seq_printf(m, " %s%lu:%llu", i == NR_BUCKETS - 1 ? ">=" : "<",
@@ -208,7 +208,7 @@ static int stats_show(struct seq_file *m, void *unused)
 		sum_class(sum, class);
 		if (!memchr_inv(sum, 0, sizeof(*sum)))
 			continue;
-		seq_printf(m, "%s\n", lock_class_name(class));
+		seq_printf(m, "%s\n", unfair_stats_class_name(class));
 		for (i = 0; i < NR_LOCK_EVENTS; i++)
 			if (sum->nr[i])
 				seq_printf(m, "  %s %llu\n", stat_names[i], sum->nr[i]);
@@ -298,12 +298,12 @@ static const struct file_operations stats_fops = {
 	.release = single_release,
 };
 
-void __init init_stats(struct dentry *dir)
+void __init unfair_stats_setup(struct dentry *dir)
 {
 	debugfs_create_file("stats", 0600, dir, NULL, &stats_fops);
 }
 
-void exit_stats(void)
+void unfair_stats_teardown(void)
 {
 	static_branch_disable(&unfair_rwsem_stats);
 	free_stats();

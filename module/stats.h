@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/*
- * Lock classes, and what is counted for each. For the lock's own files alone.
- */
+/* Lock classes and their event counters. For the files of the lock only. */
 #ifndef _FSCOMMIT_STATS_H
 #define _FSCOMMIT_STATS_H
 
@@ -10,45 +8,41 @@
 enum lock_event {
 	EV_READ,		/* acquisitions */
 	EV_WRITE,
-	EV_READ_SLOW,		/* of these, by the slow path */
+	EV_READ_SLOW,		/* tasks that entered the slow path */
 	EV_WRITE_SLOW,
-	EV_SPIN_WON,		/* spins that ended with something to be had */
+	EV_SPIN_WON,		/* spins that ended because the lock might be available */
 	EV_SPIN_LOST,
 	EV_SLEPT,
 	EV_WINDOW,		/* windows opened */
-	EV_WINDOW_USED,	/* readers that came in by one */
+	EV_WINDOW_USED,		/* readers that used a window, or gave up in it */
 	EV_UNSEEN,		/* readers without a slot */
 	EV_BIASED,		/* times that BIAS was set */
-	EV_REVOKED,
-	EV_LENT,		/* loans */
-	EV_RETURNED,
-	EV_FIFO_ENDED,	/* SCHED_FIFO that lasted too long */
-	EV_LEFT_ALONE,	/* borrowers that somebody else changed */
-	EV_LEND_FAILED,
+	EV_REVOKED,		/* times that BIAS was revoked */
+	EV_LOAN,		/* loans */
+	EV_LOAN_ENDED,
+	EV_FIFO_ENDED,		/* times that lent SCHED_FIFO used up its budget */
+	EV_OVERRIDDEN,		/* lent priorities that another task has changed */
+	EV_LEND_FAILED,		/* no free entry for a loan, or a priority that was not set */
 	EV_EXPEDITED,		/* expedited sections */
 	NR_LOCK_EVENTS,
 };
 
-u8 lock_class_of(const char *name, struct lock_class_key *key);
-const char *lock_class_name(u8 class);
-void __count_event(const struct unfair_rwsem *sem, enum lock_event event);
-void __count_wait(const struct unfair_rwsem *sem, bool write, u64 ns);
+u8 unfair_stats_class_of(const char *name, struct lock_class_key *key);
+const char *unfair_stats_class_name(u8 class);
+void __unfair_count_event(const struct unfair_rwsem *sem, enum lock_event event);
+void __unfair_count_wait(const struct unfair_rwsem *sem, bool write, u64 ns);
 
-/* @sem: NULL where it is not known */
+/* @sem: NULL if the event belongs to no lock */
 static inline void count_event(const struct unfair_rwsem *sem, enum lock_event event)
 {
 	if (static_branch_unlikely(&unfair_rwsem_stats))
-		__count_event(sem, event);
+		__unfair_count_event(sem, event);
 }
 
 static inline void count_wait(const struct unfair_rwsem *sem, bool write, u64 ns)
 {
 	if (static_branch_unlikely(&unfair_rwsem_stats))
-		__count_wait(sem, write, ns);
+		__unfair_count_wait(sem, write, ns);
 }
-
-struct dentry;
-void init_stats(struct dentry *dir);
-void exit_stats(void);
 
 #endif /* _FSCOMMIT_STATS_H */

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * The trace events of trace.h.
- */
+/* The trace events of trace.h. */
 #define CREATE_TRACE_POINTS
 #include "trace.h"

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/*
- * Trace events of fscommit. Waits as such are in the kernel's own lock:contention_begin
- * and contention_end.
- */
+/* Trace events of fscommit. For waits, see the kernel's lock:contention_begin and _end. */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM fscommit
 
@@ -14,7 +11,7 @@
 #include <linux/string.h>
 #include <linux/tracepoint.h>
 
-/* What a borrower has from now on: SCHED_FIFO of priority @rt; or, with 0, @nice. */
+/* The scheduling parameters that a lent task has from now on. */
 DECLARE_EVENT_CLASS(unfair_priority,
 	TP_PROTO(struct task_struct *task, int policy, int rt, int nice),
 	TP_ARGS(task, policy, rt, nice),
@@ -40,12 +37,12 @@ DEFINE_EVENT(unfair_priority, unfair_lend,
 	TP_PROTO(struct task_struct *task, int policy, int rt, int nice),
 	TP_ARGS(task, policy, rt, nice));
 
-DEFINE_EVENT(unfair_priority, unfair_give_back,
+DEFINE_EVENT(unfair_priority, unfair_lend_end,
 	TP_PROTO(struct task_struct *task, int policy, int rt, int nice),
 	TP_ARGS(task, policy, rt, nice));
 
-/* One for each holder that is seen, when a writer has waited past the threshold. */
-TRACE_EVENT(unfair_holdup,
+/* A task that holds @lock when a writer has waited longer than blocker_ms. */
+TRACE_EVENT(unfair_blocker,
 	TP_PROTO(const void *lock, u64 waited_ns, struct task_struct *holder, bool write,
 		 char state),
 	TP_ARGS(lock, waited_ns, holder, write, state),
@@ -70,7 +67,7 @@ TRACE_EVENT(unfair_holdup,
 		  __entry->write ? "write" : "read", __entry->state)
 );
 
-/* A window opens for @due readers that waited too long. */
+/* A window opens for @due overdue readers. */
 TRACE_EVENT(unfair_window,
 	TP_PROTO(const void *lock, unsigned int due),
 	TP_ARGS(lock, due),
@@ -85,7 +82,7 @@ TRACE_EVENT(unfair_window,
 	TP_printk("lock=%p due=%u", __entry->lock, __entry->due)
 );
 
-#define COMMIT_ROOT_NAME	16	/* of a set; the rest is cut */
+#define COMMIT_ROOT_NAME	16	/* bytes of a set's name; the rest is truncated */
 
 DECLARE_EVENT_CLASS(commit_root_generation,
 	TP_PROTO(const char *set, u64 generation),
@@ -101,19 +98,19 @@ DECLARE_EVENT_CLASS(commit_root_generation,
 	TP_printk("set=%s generation=%llu", __entry->set, __entry->generation)
 );
 
-/* Pins are inline: they look for these only while somebody does. */
-int watch_pins(void);
-void unwatch_pins(void);
+/* Pins are inline: they check for their trace events only while one is enabled. */
+int commit_root_watch_pins(void);
+void commit_root_unwatch_pins(void);
 
 DEFINE_EVENT_FN(commit_root_generation, commit_root_pin,
 	TP_PROTO(const char *set, u64 generation),
-	TP_ARGS(set, generation), watch_pins, unwatch_pins);
+	TP_ARGS(set, generation), commit_root_watch_pins, commit_root_unwatch_pins);
 
 DEFINE_EVENT_FN(commit_root_generation, commit_root_unpin,
 	TP_PROTO(const char *set, u64 generation),
-	TP_ARGS(set, generation), watch_pins, unwatch_pins);
+	TP_ARGS(set, generation), commit_root_watch_pins, commit_root_unwatch_pins);
 
-/* Freed blocks of up to @reusable may be reused at that moment. */
+/* From this switch on, blocks freed in generations up to @reusable may be reused. */
 TRACE_EVENT(commit_root_switch,
 	TP_PROTO(const char *set, u64 generation, u64 reusable),
 	TP_ARGS(set, generation, reusable),
@@ -131,7 +128,7 @@ TRACE_EVENT(commit_root_switch,
 		  __entry->generation, __entry->reusable)
 );
 
-/* A request of up to generation @max was not all there in that of @committed. */
+/* A search up to generation @max did not find everything in the roots of @committed. */
 TRACE_EVENT(commit_root_miss,
 	TP_PROTO(const char *set, u64 max, u64 committed),
 	TP_ARGS(set, max, committed),
@@ -149,7 +146,7 @@ TRACE_EVENT(commit_root_miss,
 		  __entry->committed)
 );
 
-/* @slot: which tree. @generation: of the commit that brought the root. */
+/* @slot: the number of the tree. @generation: of the commit that published the root. */
 TRACE_EVENT(commit_root_release,
 	TP_PROTO(const char *set, unsigned int slot, u64 generation),
 	TP_ARGS(set, slot, generation),
@@ -167,7 +164,7 @@ TRACE_EVENT(commit_root_release,
 		  __entry->generation)
 );
 
-/* What they share is in the log from then on as often as they log it. */
+/* Two gates share data from now on; @generation is that of the mark. */
 TRACE_EVENT(share_gate_mark,
 	TP_PROTO(const void *a, const void *b, u64 generation),
 	TP_ARGS(a, b, generation),
@@ -199,7 +196,7 @@ TRACE_EVENT(share_gate_clear,
 	TP_printk("gate=%p last_shared=%llu", __entry->gate, __entry->generation)
 );
 
-/* A section that did not skip the range lock. */
+/* A section that acquired the range lock, or failed to: @ret. */
 TRACE_EVENT(share_gate_lock,
 	TP_PROTO(const void *gate, u64 first, u64 last, int ret),
 	TP_ARGS(gate, first, last, ret),
@@ -219,7 +216,7 @@ TRACE_EVENT(share_gate_lock,
 		  __entry->last, __entry->ret)
 );
 
-/* A pair of a COW diff; 0: no block. @key: of what was not told before. */
+/* A pair of a COW diff; block 0: none. @key: of the block that was in no pair before. */
 TRACE_EVENT(cow_diff_pair,
 	TP_PROTO(const struct cow_diff_pair *pair, const struct cow_diff_key *key),
 	TP_ARGS(pair, key),
@@ -245,7 +242,7 @@ TRACE_EVENT(cow_diff_pair,
 		  __entry->new, __entry->new_again ? " (again)" : "")
 );
 
-/* @shared: pointers at which it turned back. The others: blocks that were read. */
+/* @shared: pointers not followed, as both trees have them. @reads_old, @reads_new: in blocks. */
 TRACE_EVENT(cow_diff_end,
 	TP_PROTO(unsigned long pairs, unsigned long shared, unsigned long reads_old,
 		 unsigned long reads_new),
@@ -266,7 +263,7 @@ TRACE_EVENT(cow_diff_end,
 		  __entry->shared, __entry->reads_old, __entry->reads_new)
 );
 
-/* @problem: enum cow_diff_problem. */
+/* @problem: enum cow_diff_problem */
 TRACE_EVENT(cow_diff_trouble,
 	TP_PROTO(int problem, bool of_new, unsigned int level, u64 block, u64 found, u64 limit),
 	TP_ARGS(problem, of_new, level, block, found, limit),
@@ -291,9 +288,9 @@ TRACE_EVENT(cow_diff_trouble,
 		  __entry->block, __entry->found, __entry->limit)
 );
 
-#define RCU_REUSE_NAME	16	/* of a queue; the rest is cut */
+#define RCU_REUSE_NAME	16	/* bytes of a queue's name; the rest is truncated */
 
-/* @nr objects now wait for the grace period @cookie; @asked: it had to be asked for. */
+/* @nr objects now wait for the grace period @cookie; @asked: the queue had to start it. */
 TRACE_EVENT(rcu_reuse_batch,
 	TP_PROTO(const char *queue, int cpu, unsigned long cookie, unsigned int nr, bool asked),
 	TP_ARGS(queue, cpu, cookie, nr, asked),
@@ -315,7 +312,7 @@ TRACE_EVENT(rcu_reuse_batch,
 		  __entry->cookie, __entry->nr, __entry->asked)
 );
 
-/* It was seen to have passed: @nr objects may be used again. */
+/* The grace period @cookie has passed: @nr objects may be reused. */
 TRACE_EVENT(rcu_reuse_ready,
 	TP_PROTO(const char *queue, int cpu, unsigned long cookie, unsigned int nr),
 	TP_ARGS(queue, cpu, cookie, nr),
@@ -354,7 +351,7 @@ TRACE_EVENT(rcu_reuse_hand_over,
 		  __entry->nr)
 );
 
-/* @why: 0 over what is kept, 1 too old, 2 memory is short, 3 drained. */
+/* @why: 0 excess, 1 age, 2 shrinker, 3 drained. */
 TRACE_EVENT(rcu_reuse_release,
 	TP_PROTO(const char *queue, int cpu, unsigned int nr, int why),
 	TP_ARGS(queue, cpu, nr, why),
@@ -371,7 +368,7 @@ TRACE_EVENT(rcu_reuse_release,
 		__entry->why = why;
 	),
 	TP_printk("queue=%s list=%d nr=%u why=%s", __entry->queue, __entry->cpu, __entry->nr,
-		  __print_symbolic(__entry->why, { 0, "over" }, { 1, "age" }, { 2, "shrink" },
+		  __print_symbolic(__entry->why, { 0, "excess" }, { 1, "age" }, { 2, "shrink" },
 				   { 3, "drain" }))
 );
 

@@ -1,50 +1,52 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Reader-unfair, writer-preferring read/write semaphore: the queues, the window, and how a
- * task waits. Which tasks hold it for reading is in visible_readers.c, what waiters lend to
- * holders in lend.c, and the thread that looks at their locks in watcher.c.
+ * task waits. visible_readers.c records which tasks hold a lock for reading. lend.c lends the
+ * priority of waiters to holders. watcher.c looks at locks with sleeping waiters.
  *
- * Everything but the fast paths happens under wait_lock: queueing, acquiring, waking. A fast
- * path succeeds only if there is nobody to wake: a reader leaves by its own compare and
- * exchange while no flag is in the word or other readers stay, and a writer while its word has
- * no flag. A waiter sets a flag under wait_lock, looks at the word again, and sets its task
- * state before it drops wait_lock: a later release finds it, an earlier one was seen.
+ * Queue:
+ *	1) Writers queue by priority, then by arrival. Real-time readers queue by priority,
+ *	   then by age. All other readers queue behind them, by age.
+ *	2) Under wait_lock, a waiter sets WWAIT or RWAIT, reads the word again, and sets its
+ *	   task state. So it sees each earlier release, and each later release sees it.
+ *	3) A release wakes the first writer. If that writer was woken before and has not run
+ *	   within its grace time, it moves behind its equals, and the next writer is woken.
+ *	4) With no writer queued, a release wakes as many readers as CPUs are online, 16 at
+ *	   most. Each of them wakes one more when it acquires the lock.
+ *	5) A writer leaves the queue when it acquires the lock, a reader when it is woken. A
+ *	   woken reader that finds the lock taken queues again with its old age. One that
+ *	   never runs delays writers by one window at most.
  *
- * wait_lock also keeps the releaser from being preempted between the release and the last
- * wakeup. Otherwise the lock would be free, the writer asleep, and the task that was about to
- * wake it at the end of the run queue.
+ * Window:
+ *	1) A release opens a window if a queued reader is overdue or outranks all writers.
+ *	   There is one window for each write section, and one for each bound while no writer
+ *	   acquires the lock. An overdue reader that finds the lock free opens one itself.
+ *	2) The task that opens it takes such readers off the queue and wakes them.
+ *	3) While it is open, no writer acquires the lock, and its readers pass queued writers.
+ *	4) It closes when its last reader acquires the lock or stops waiting, or after window_us.
  *
- * Recipes:
+ * Waiting:
+ *	1) A reader acquires the lock if no writer holds it, and if no writer is queued or the
+ *	   reader may pass the queued ones: in its window, or because it outranks them all.
+ *	2) A writer acquires the lock if it is free, no window is open, and the writer is
+ *	   first in the queue or may pass the first one. A writer of the same or a higher
+ *	   priority may do so MAX_STEALS times in a row. Any writer may do so if the first
+ *	   one was woken and has not run within its grace time.
+ *	3) While no task is queued, a writer spins without queueing as long as the owner runs.
+ *	4) In the queue, a waiter spins while the holders run, lends to them, and sleeps. Its
+ *	   only timers are its timeout and the end of a window or of a grace time. The watcher
+ *	   looks at the lock for all sleeping waiters.
  *
- *  release by a writer, or by the last reader:
- *	1) Readers that waited past the bound, and none had its window since the
- *	   last writer: take them off the queue, open the window, wake them.
- *	2) Writers queued: wake the first one. If it was woken before and has not
- *	   run since, wake the next one as well.
- *	3) None queued: take as many readers off the queue as can run, wake them.
+ * Everything but the fast paths runs under wait_lock. A fast path succeeds only if there is
+ * no task to wake. A writer releases by one compare and exchange while the word has no flag. A
+ * reader does so while LENT is clear, and no flag is set or other readers hold the lock.
  *
- *  reader:
- *	1) Not write locked, and no writer queued: count itself in.
- *	2) Else queue, spin while the writer runs, sleep.
- *	3) Acquired: wake one more reader, where that may acquire it too.
+ * A releaser is not preempted between the release and the last wakeup. Otherwise the lock
+ * could be free and the writer asleep, while the task that must wake it waits for a CPU.
  *
- *  writer:
- *	1) Free, no window, and first in the queue or allowed to pass the first: take
- *	   it. A writer of the same or a higher priority may pass, but not for ever; a
- *	   writer of any priority may, if the first was woken and has not run.
- *	2) Else spin while the owner runs, queue by priority, spin, sleep.
- *
- * A reader leaves the queue when it is woken, not when it acquires the lock. So a reader that
- * is woken and never scheduled is forgotten: it costs one window at most, and no release looks
- * at it again before it has run.
- *
- * A sleeping waiter has no timer but its timeout, and the end of a window or of a grace time
- * that it was told to wait for. The watcher looks at the lock for all of them.
- *
- * What this costs: a waiting reader is woken for nothing when a writer is quicker (it queues
- * again, with the age that it has); a woken writer that is not scheduled keeps new readers out
- * until the watcher, or the bound of a reader, passes it; and a priority is read when a task
- * starts to wait, not when it changes.
+ * Costs: a reader is woken in vain if a writer acquires the lock first. A woken writer that
+ * does not run holds back new readers until the bound of a reader expires. A priority counts
+ * as it was when the wait began.
  */
 #include <linux/hrtimer.h>
 #include <linux/ktime.h>
@@ -54,9 +56,8 @@
 #include <linux/sched/task.h>
 #include <linux/unfair_rwsem.h>
 
-#include "compat.h"
+#include "internal.h"
 #include "lend.h"
-#include "ranged_param.h"
 #include "stats.h"
 #include "trace.h"
 #include "visible_readers.h"
@@ -70,55 +71,55 @@
 #define READER	UNFAIR_RWSEM_READER
 #define FLAGS	UNFAIR_RWSEM_FLAGS
 
-/* As it stands in a lock. */
+/* UNFAIR_RWSEM_BOUND_DEFAULT as stored in the 24 bits of reader_bound. */
 #define BOUND_DEFAULT	(UNFAIR_RWSEM_BOUND_DEFAULT & 0xffffff)
-/* How many woken writers that have not run a release looks past. */
+/* Woken writers that have not run: how many of them one release skips. */
 #define MAX_ABSENT	8
-/* How many times in a row writers may pass the first one that waits. */
+/* Times in a row that writers of the same or a higher priority may pass the first writer. */
 #define MAX_STEALS	250
-/* The grace time of a writer that was passed in its absence grows up to 2^6 times. */
+/* A writer's grace time doubles with each late wakeup, up to 2^6 windows. */
 #define MAX_LATE	6
-/* How often a writer outside of the queue may lose the lock to others before it queues. */
-#define MAX_LOST	8
-/* cpu_relax() between two reads of the word: polling it slows down whoever writes it. */
+/* Attempts at a free lock after which a spinning writer queues. */
+#define MAX_ATTEMPTS	8
+/* cpu_relax() calls between two reads of the word: polling slows down the CPUs that write it. */
 #define POLL_PAUSE	16
-/* How long to spin until a holder that was lent to runs, in nanoseconds. */
+/* How long to spin until a lent task runs, in nanoseconds. */
 #define LENT_SPIN_NS	200000
-/* How long to spin on a lock that shows no owner, in nanoseconds. */
-#define BLIND_SPIN_NS	20000
-/* Priorities as kept here: 0 deadline, 1-100 real-time, then nice, then idle. */
+/* How long to spin while the holders are not visible, in nanoseconds. */
+#define UNSEEN_SPIN_NS	20000
+/* waiter.prio, highest first: 0 deadline, 1-100 real-time, 101-140 nice, 141 SCHED_IDLE. */
 #define PRIO_FAIR	(MAX_RT_PRIO + 1)
 #define PRIO_IDLE	(MAX_PRIO + 1)
 
 struct waiter {
 	struct task_struct	*task;
 	struct rb_node		node;		/* in sem->writers or sem->readers */
-	struct watch		watch;		/* if this waiter's is the one of the lock */
-	u64			since;
-	u64			woken_at;	/* expected to run since then; 0: it has */
-	u64			spin_until;	/* a holder will run soon */
+	struct watch		watch;		/* in a list of the watcher: one per lock */
+	u64			since;		/* start of the wait, ns */
+	u64			woken_at;	/* start of its grace time, ns; 0: it has run */
+	u64			spin_until;	/* ns; a lent task should run before */
 	unsigned long		deadline;	/* jiffies, if timed */
-	unsigned int		state;		/* to sleep in */
-	u64			order;		/* in the queue, among its equals */
-	u16			window;		/* the one that it was woken for, 0: none */
+	unsigned int		state;		/* task state to sleep in */
+	u64			order;		/* among writers of the same priority */
+	u16			window;		/* number of the reader's window; 0: none */
 	u8			prio;
-	u8			late_wakeups;	/* how often it ran after its grace time */
+	u8			late_wakeups;	/* times that it ran after its grace time */
 	bool			write;
 	bool			queued;
 	bool			asleep;
 	bool			timed;
-	bool			reported;	/* the tasks that hold it up */
+	bool			reported;	/* the watcher has reported its blockers */
 };
 
-static struct ranged_param reader_bound_us = { 10000, 0, UNFAIR_RWSEM_BOUND_MAX_US };
-module_param_cb(reader_bound_us, &ranged_param_ops, &reader_bound_us, 0644);
+static struct fscommit_param reader_bound_us = { 10000, 0, UNFAIR_RWSEM_BOUND_MAX_US };
+module_param_cb(reader_bound_us, &fscommit_param_ops, &reader_bound_us, 0644);
 MODULE_PARM_DESC(reader_bound_us,
-		 "a reader that waited longer opens a window, where its lock has no bound of its own; microseconds, 0 (never) to 10000000, default 10000");
+		 "how long a reader waits before a window opens for it, for locks without a bound of their own; microseconds, 0 (never) to 10000000, default 10000");
 
-static struct ranged_param window_us = { 200, 1, 10000 };
-module_param_cb(window_us, &ranged_param_ops, &window_us, 0644);
+static struct fscommit_param window_us = { 200, 1, 10000 };
+module_param_cb(window_us, &fscommit_param_ops, &window_us, 0644);
 MODULE_PARM_DESC(window_us,
-		 "how long writers stand back for readers that waited too long; microseconds, 1 to 10000, default 200");
+		 "length of a window, in which writers wait for overdue readers; microseconds, 1 to 10000, default 200");
 
 /* --- the queues ---------------------------------------------------------- */
 
@@ -126,7 +127,7 @@ static u8 current_prio(void)
 {
 	int prio = READ_ONCE(current->prio);
 
-	/* unless it is lent more */
+	/* a boosted task keeps its policy and has a real-time prio */
 	if (READ_ONCE(current->policy) == SCHED_IDLE && prio >= MAX_RT_PRIO)
 		return PRIO_IDLE;
 	return prio + 1;
@@ -144,7 +145,7 @@ static struct waiter *first_reader(struct unfair_rwsem *sem)
 	return to_waiter(rb_first(&sem->readers));
 }
 
-/* Real-time readers are before it in the queue. */
+/* The first reader behind the real-time readers. */
 static struct waiter *oldest_fair_reader(struct unfair_rwsem *sem)
 {
 	struct rb_node *n = sem->readers.rb_node;
@@ -192,7 +193,7 @@ static bool is_window_open(const struct unfair_rwsem *sem)
 	return sem->window_due;
 }
 
-/* The flags that the queues and the window stand for. */
+/* The flags that match the queues and the window. */
 static long flags_of(const struct unfair_rwsem *sem)
 {
 	return (RB_EMPTY_ROOT(&sem->writers.rb_root) ? 0 : WWAIT) |
@@ -211,29 +212,29 @@ static void sync_flags(struct unfair_rwsem *sem)
 	} while (new != word && !atomic_long_try_cmpxchg(&sem->word, &word, new));
 }
 
-/* The waiter or section of @from has left; the lock may need another watch. Under wait_lock. */
+/* @from loses its waiter or section: moves the watch to another one. Under wait_lock. */
 void __unfair_rwsem_hand_over_watch(struct unfair_rwsem *sem, struct watch *from)
 {
 	struct waiter *w = first_writer(sem) ?: first_reader(sem);
 	struct watch *to = w ? &w->watch : sem->expedited ? expedite_watch(sem) : NULL;
 
 	if (to) {
-		watch_move(from, to);
+		lend_watch_move(from, to);
 	} else {
-		watch_stop(from);
+		lend_watch_stop(from);
 		sem->watched = 0;
 	}
 }
 
 /*
- * The caller queues for reading. Fair readers are in the order of their age: so the highest
- * level of those that have been queued since the queue was empty last is kept here. Real-time
- * readers come first in the queue.
+ * Called when a reader queues. Fair readers queue by age, so the first one may not have the
+ * highest level: keep the highest level queued since the queue was last empty. Real-time
+ * readers are first in the queue, where highest_level() finds them.
  */
 static void note_reader_level(struct unfair_rwsem *sem)
 {
 	struct lend_level others = { sem->reader_rt, sem->reader_nice };
-	struct lend_level level = level_to_lend(sem, current);
+	struct lend_level level = lend_level_of(sem, current);
 
 	level.rt = min_t(u8, level.rt, 1);
 	if (!RB_EMPTY_ROOT(&sem->readers))
@@ -267,7 +268,7 @@ static void unqueue(struct unfair_rwsem *sem, struct waiter *w)
 		rb_erase(&w->node, &sem->readers);
 	if (w->watch.sem)
 		__unfair_rwsem_hand_over_watch(sem, &w->watch);
-	/* a reader that spins reads it without wait_lock */
+	/* a spinning reader reads it without wait_lock */
 	WRITE_ONCE(w->queued, false);
 }
 
@@ -289,12 +290,12 @@ static void wake_later(struct wakes *wakes, struct waiter *w, u64 now)
 
 /**
  * __unfair_rwsem_unlock_and_wake() - drop wait_lock and wake
- * @sem: the semaphore; it may be gone when this returns
- * @irqflags: from when wait_lock was acquired
- * @wakes: which tasks to wake; empty afterwards
+ * @sem: the semaphore; may be freed before this returns
+ * @irqflags: saved when wait_lock was acquired
+ * @wakes: the tasks to wake; empty afterwards
  *
- * Not preempted before all tasks are awake. They stay that long: they waited when preemption
- * was disabled already, and RCU frees them.
+ * Preemption is disabled until all tasks are awake. It also keeps their task_structs valid:
+ * the tasks were waiting when it was disabled, and RCU frees a task_struct.
  *
  * Context: under wait_lock.
  */
@@ -312,21 +313,13 @@ void __unfair_rwsem_unlock_and_wake(struct unfair_rwsem *sem, unsigned long irqf
 	preempt_enable();
 }
 
-static u64 window_ns(void)
-{
-	return (u64)READ_ONCE(window_us.value) * NSEC_PER_USEC;
-}
-
-/* How long the others wait for a writer that was woken. */
+/* How long other waiters wait for a woken writer to run. */
 static u64 wake_grace_ns(const struct waiter *w)
 {
-	return window_ns() << w->late_wakeups;
+	return (u64)READ_ONCE(window_us.value) * NSEC_PER_USEC << w->late_wakeups;
 }
 
-/*
- * A writer that was woken and has not run in its grace time goes behind its equals, so that
- * the first one is a writer that may still run.
- */
+/* Moves writers that have not run in their grace time behind their equals: see Queue, 3. */
 static void wake_first_writer(struct unfair_rwsem *sem, struct wakes *wakes, u64 now)
 {
 	struct waiter *w = first_writer(sem), *next;
@@ -334,7 +327,7 @@ static void wake_first_writer(struct unfair_rwsem *sem, struct wakes *wakes, u64
 
 	for (i = 0; w && i < MAX_ABSENT; i++) {
 		if (w->asleep || !w->woken_at) {
-			/* asleep, or about to look by itself */
+			/* if awake and on a CPU, it retries by itself */
 			if (w->asleep || !compat_on_cpu(w->task))
 				wake_later(wakes, w, now);
 			return;
@@ -378,16 +371,16 @@ static bool is_overdue(struct unfair_rwsem *sem, const struct waiter *w, u64 now
 	return bound && now - w->since > bound;
 }
 
-/* A real-time reader does not wait for a writer of lower priority. */
+/* A real-time reader does not wait for writers of lower priority. */
 static bool outranks_writers(struct unfair_rwsem *sem, const struct waiter *w)
 {
 	struct waiter *writer = first_writer(sem);
 
-	/* none queued: the caller, which releases it, may be back before the reader runs */
+	/* no writer queued: the releaser may acquire the lock again before the reader runs */
 	return w->prio < PRIO_FAIR && w->prio < (writer ? writer->prio : current_prio());
 }
 
-/* The rest of the window, in nanoseconds. Closes a window whose time is over. */
+/* Returns the rest of the window in nanoseconds. Closes an expired window. */
 static u64 window_left(struct unfair_rwsem *sem, u64 now)
 {
 	u32 left;
@@ -395,7 +388,7 @@ static u64 window_left(struct unfair_rwsem *sem, u64 now)
 	if (!is_window_open(sem))
 		return 0;
 	left = sem->window_end - (u32)(now >> 10);
-	/* long past looks like far ahead */
+	/* the time wraps: an end long past seems to be far ahead */
 	if (left && left <= window_us.max)
 		return (u64)left << 10;
 	sem->window_due = 0;
@@ -403,18 +396,18 @@ static u64 window_left(struct unfair_rwsem *sem, u64 now)
 	return 0;
 }
 
-/* One for each write section; and one for each bound, while no writer runs. */
+/* One window for each write section, and one for each bound while no writer acquires the lock. */
 static bool may_open_window(struct unfair_rwsem *sem, u64 now)
 {
 	u32 past = (u32)(now >> 10) - sem->window_end;
-	/* the last one was closed before its time */
+	/* window_end is still ahead: the last window closed early */
 	bool closed_early = -past <= window_us.max;
 
 	return !RB_EMPTY_ROOT(&sem->readers) && !is_window_open(sem) &&
 	       (!sem->window_used || (!closed_early && past > bound_of(sem) >> 10));
 }
 
-/* The reader that has a right to a window; NULL if there is none. */
+/* The next reader that may have a window; NULL if there is none. */
 static struct waiter *reader_for_window(struct unfair_rwsem *sem, u64 now)
 {
 	struct waiter *w = first_reader(sem);
@@ -426,18 +419,18 @@ static struct waiter *reader_for_window(struct unfair_rwsem *sem, u64 now)
 }
 
 /*
- * Takes readers that have waited too long off the queue, for a window. Returns how many; then
- * the caller has to put WINDOW into the word.
+ * Takes readers off the queue for a new window and returns their number. If that is not 0,
+ * the caller must set WINDOW in the word.
  */
 static unsigned int open_window(struct unfair_rwsem *sem, struct wakes *wakes, u64 now)
 {
-	unsigned int room = max_wakes(), due = 0;
+	unsigned int max = max_wakes(), nr = 0;
 	struct waiter *w;
 
 	if (!may_open_window(sem, now))
 		return 0;
-	while (due < room && wakes->nr < MAX_WAKES && (w = reader_for_window(sem, now))) {
-		if (!due++) {
+	while (nr < max && wakes->nr < MAX_WAKES && (w = reader_for_window(sem, now))) {
+		if (!nr++) {
 			sem->window_seq++;
 			sem->window_seq += !sem->window_seq;
 			sem->window_end = (u32)(now >> 10) + READ_ONCE(window_us.value);
@@ -447,12 +440,12 @@ static unsigned int open_window(struct unfair_rwsem *sem, struct wakes *wakes, u
 		w->window = sem->window_seq;
 		wake_later(wakes, w, now);
 	}
-	if (due) {
-		sem->window_due = due;
-		trace_unfair_window(sem, due);
+	if (nr) {
+		sem->window_due = nr;
+		trace_unfair_window(sem, nr);
 		count_event(sem, EV_WINDOW);
 	}
-	return due;
+	return nr;
 }
 
 static bool window_is_for(const struct unfair_rwsem *sem, const struct waiter *w)
@@ -460,7 +453,7 @@ static bool window_is_for(const struct unfair_rwsem *sem, const struct waiter *w
 	return is_window_open(sem) && w->window == sem->window_seq;
 }
 
-/* A reader for which the window may be open has acquired the lock, or has given up. */
+/* @w has acquired the lock or stopped waiting: an open window no longer waits for it. */
 static void leave_window(struct unfair_rwsem *sem, struct waiter *w)
 {
 	if (window_is_for(sem, w)) {
@@ -470,19 +463,19 @@ static void leave_window(struct unfair_rwsem *sem, struct waiter *w)
 	w->window = 0;
 }
 
-/* Wakes the waiters whose turn it is after a release. */
+/* Wakes the next waiters after a release. */
 static void choose_next(struct unfair_rwsem *sem, struct wakes *wakes)
 {
 	u64 now = ktime_get_ns();
-	unsigned int due = 0;
+	unsigned int nr = 0;
 
-	/* with a window, a writer is woken all the same: it ends the window on time */
+	/* also if a window opens: the writer closes it on time */
 	if (first_writer(sem))
 		wake_first_writer(sem, wakes, now);
 	if (!window_left(sem, now))
-		due = open_window(sem, wakes, now);
+		nr = open_window(sem, wakes, now);
 	if (!first_writer(sem))
-		wake_readers(sem, wakes, max_wakes() - due, now);
+		wake_readers(sem, wakes, max_wakes() - nr, now);
 }
 
 /* --- acquiring ----------------------------------------------------------- */
@@ -499,7 +492,7 @@ static bool try_read(struct unfair_rwsem *sem, struct waiter *w, struct wakes *w
 	window_left(sem, now);
 	word = atomic_long_read(&sem->word);
 	if (word & WWAIT && !(word & WRITER) && !may_pass_writers(sem, w)) {
-		/* the lock is free, and the writer that was woken does not run? */
+		/* a free lock whose first writer does not run: an overdue reader opens a window */
 		if (is_held(word) || !w->queued || !is_overdue(sem, w, now) ||
 		    !open_window(sem, wakes, now))
 			return false;
@@ -522,29 +515,29 @@ static bool try_read(struct unfair_rwsem *sem, struct waiter *w, struct wakes *w
 	return true;
 }
 
-/* May @w have the free lock before @first, which is queued? If not, @nap is when to ask again. */
+/* May @w acquire the free lock before @first? If not, retry after @timeout_ns. */
 static bool may_pass_first(struct unfair_rwsem *sem, struct waiter *first,
-			   const struct waiter *w, u64 now, u64 *nap)
+			   const struct waiter *w, u64 now, u64 *timeout_ns)
 {
 	if (w->prio <= first->prio && sem->steals < MAX_STEALS) {
 		sem->steals++;
 		return true;
 	}
 	if (!first->woken_at) {
-		*nap = wake_grace_ns(first);
-		/* running, it looks by itself */
+		*timeout_ns = wake_grace_ns(first);
+		/* on a CPU, it retries by itself */
 		if (compat_on_cpu(first->task))
 			return false;
 		first->woken_at = now;
 	}
 	if (now - first->woken_at > wake_grace_ns(first))
 		return true;
-	*nap = first->woken_at + wake_grace_ns(first) - now;
+	*timeout_ns = first->woken_at + wake_grace_ns(first) - now;
 	return false;
 }
 
-/* If it fails for a reason that time alone removes, @nap is how long that takes. */
-static bool try_write(struct unfair_rwsem *sem, struct waiter *w, u64 now, u64 *nap)
+/* On failure, @timeout_ns is the time after which to retry; 0: when woken. */
+static bool try_write(struct unfair_rwsem *sem, struct waiter *w, u64 now, u64 *timeout_ns)
 {
 	struct waiter *first = first_writer(sem);
 	bool passes = first && first != w;
@@ -553,20 +546,20 @@ static bool try_write(struct unfair_rwsem *sem, struct waiter *w, u64 now, u64 *
 	if (w->woken_at && now - w->woken_at > wake_grace_ns(w) && w->late_wakeups < MAX_LATE)
 		w->late_wakeups++;
 	w->woken_at = 0;
-	*nap = window_left(sem, now);
+	*timeout_ns = window_left(sem, now);
 	visible_readers_revoke_bias(sem);
 	word = atomic_long_read(&sem->word);
 	if (is_held(word)) {
-		*nap = 0;
+		*timeout_ns = 0;
 		return false;
 	}
-	if (*nap || (passes && !may_pass_first(sem, first, w, now, nap)))
+	if (*timeout_ns || (passes && !may_pass_first(sem, first, w, now, timeout_ns)))
 		return false;
 
 	new = (long)current | WRITER | (word & (RWAIT | LENT));
 	if (passes || (w->queued && rb_next(&w->node)))
 		new |= WWAIT;
-	/* fails only for a task on a fast path: then that has the lock */
+	/* fails only if another task acquired the lock by a fast path */
 	if (!atomic_long_try_cmpxchg_acquire(&sem->word, &word, new))
 		return false;
 	if (!passes)
@@ -576,8 +569,8 @@ static bool try_write(struct unfair_rwsem *sem, struct waiter *w, u64 now, u64 *
 }
 
 /*
- * A reader gives up. It owes no wakeup: a writer holds the lock, or waits for it. One that
- * waits for the end of a window does so by a timer.
+ * A reader stops waiting. It need not wake another task: a writer holds the lock or waits for
+ * it, and a writer that waits for the end of a window has a timer.
  */
 static void leave_read(struct unfair_rwsem *sem, struct waiter *w)
 {
@@ -586,7 +579,7 @@ static void leave_read(struct unfair_rwsem *sem, struct waiter *w)
 	sync_flags(sem);
 }
 
-/* A writer gives up. Tasks that waited for it alone can go on. */
+/* A writer stops waiting. Wakes the tasks that waited only for it. */
 static void leave_write(struct unfair_rwsem *sem, struct waiter *w, struct wakes *wakes, u64 now)
 {
 	long word = atomic_long_read(&sem->word);
@@ -604,35 +597,35 @@ static void leave_write(struct unfair_rwsem *sem, struct waiter *w, struct wakes
 
 /* --- looking at the holders ---------------------------------------------- */
 
-/* The highest level of all tasks that wait for the lock, or expedite it. */
+/* The highest level of all waiters and expedited sections. */
 static struct lend_level highest_level(struct unfair_rwsem *sem)
 {
 	struct lend_level readers = { sem->reader_rt, sem->reader_nice };
 	struct lend_level level = expedite_level(sem);
 	struct waiter *w = first_writer(sem);
 
-	/* as they are now: a waiter may have been lent to, too */
+	/* current levels: a waiter may itself be a lent task */
 	if (w)
-		level = higher_level(level, level_to_lend(sem, w->task));
+		level = higher_level(level, lend_level_of(sem, w->task));
 	w = first_reader(sem);
 	if (w) {
-		level = higher_level(level, level_to_lend(sem, w->task));
+		level = higher_level(level, lend_level_of(sem, w->task));
 		level = higher_level(level, readers);
 	}
 	return level;
 }
 
 /**
- * __unfair_rwsem_look() - lend to holders that are off their CPU, one stretch of it
+ * __unfair_rwsem_look() - lend to holders that are off their CPU, in steps
  * @sem: the semaphore
  * @look: all zero at first
- * @work: to be applied by the caller
+ * @work: loans for the caller to apply
  *
- * While writers are queued, the readers that hold the lock become fewer only: so a look is
- * over as soon as it has seen as many as are counted.
+ * While writers are queued, only readers of a window and real-time readers acquire the lock.
+ * So a look ends as soon as it has seen as many readers as the word counts.
  *
  * Context: under wait_lock.
- * Return: true if there is more: drop wait_lock, apply @work, and call it again.
+ * Return: true if another step follows: drop wait_lock, apply @work, and call it again.
  */
 bool __unfair_rwsem_look(struct unfair_rwsem *sem, struct look *look, struct lend_work *work)
 {
@@ -643,13 +636,13 @@ bool __unfair_rwsem_look(struct unfair_rwsem *sem, struct look *look, struct len
 		return false;
 	if (word & WRITER) {
 		look->active |= compat_on_cpu(owner_of(word));
-		/* a section is there for readers */
+		/* a section alone does not lend to a writer */
 		if (first_writer(sem) || first_reader(sem))
 			lend_to_owner(sem, owner_of(word), level, work);
 		look->active |= work->nr;
 		return false;
 	}
-	/* readers that wait for readers wait for a writer between them */
+	/* queued readers do not wait for readers, but for a writer between them */
 	if (is_biased(word) || !(first_writer(sem) || sem->expedited))
 		return false;
 	lend_announce(sem);
@@ -659,14 +652,14 @@ bool __unfair_rwsem_look(struct unfair_rwsem *sem, struct look *look, struct len
 }
 
 /**
- * __unfair_rwsem_watch() - look after the waiters of a semaphore, one stretch of it
+ * __unfair_rwsem_watch() - wake, report and lend for the waiters of a semaphore, in steps
  * @sem: the semaphore
  * @look: all zero at first
- * @work: to be applied by the caller
- * @wakes: to be woken by the caller
+ * @work: loans for the caller to apply
+ * @wakes: tasks for the caller to wake
  *
- * Context: under wait_lock, the watcher.
- * Return: true if there is more, as of __unfair_rwsem_look().
+ * Context: the watcher, under wait_lock.
+ * Return: true if another step follows, as for __unfair_rwsem_look().
  */
 bool __unfair_rwsem_watch(struct unfair_rwsem *sem, struct look *look, struct lend_work *work,
 			  struct wakes *wakes)
@@ -675,7 +668,7 @@ bool __unfair_rwsem_watch(struct unfair_rwsem *sem, struct look *look, struct le
 	u64 now = ktime_get_ns(), after;
 	long word;
 
-	/* readers may come in at any time */
+	/* readers may acquire an expedited lock at any time */
 	look->active |= sem->expedited;
 	if (sem->expedited && !look->sections_seen) {
 		look->sections_seen = true;
@@ -685,28 +678,28 @@ bool __unfair_rwsem_watch(struct unfair_rwsem *sem, struct look *look, struct le
 	window_left(sem, now);
 	word = atomic_long_read(&sem->word);
 	if (!is_held(word) && !is_window_open(sem) && (w || first_reader(sem))) {
-		/* as at a release: the tasks that were woken then may have no CPU */
+		/* wake as a release does: the tasks woken then may have no CPU */
 		look->active = true;
 		choose_next(sem, wakes);
 		sync_flags(sem);
 	} else if (!w && !(word & WRITER) && first_reader(sem)) {
-		/* held for reading: so may be the tasks that were to wake these */
+		/* the woken readers should wake these, but may have no CPU */
 		look->active = true;
 		wake_readers(sem, wakes, max_wakes(), now);
 		sync_flags(sem);
 	}
 	if (!is_held(word))
 		return false;
-	after = report_holdup_after_ns();
+	after = unfair_report_after_ns();
 	if (after && w && !w->reported && !look->reported && now - w->since > after) {
-		w->reported = report_holdup(sem, w->task, now - w->since);
+		w->reported = unfair_report_blockers(sem, w->task, now - w->since);
 		look->reported = true;
 		return true;
 	}
 	return __unfair_rwsem_look(sem, look, work);
 }
 
-/* A waiter looks itself before it sleeps. Drops wait_lock meanwhile. */
+/* A waiter looks once before it sleeps. Drops wait_lock to apply the loans. */
 static void look_at_holders(struct unfair_rwsem *sem, struct waiter *w, struct wakes *wakes,
 			    unsigned long *irqflags)
 	__fsc_must_hold(&sem->wait_lock)
@@ -728,8 +721,8 @@ static void look_at_holders(struct unfair_rwsem *sem, struct waiter *w, struct w
 }
 
 /*
- * Has the lock one looker? The waiter that finds no watcher looks, and the first in each queue,
- * which may lend more than the others; each once in a sleep.
+ * Returns whether @w must look before it sleeps: the first waiter of each queue, which may
+ * lend more than the others, and a waiter that finds the lock unwatched and starts a watch.
  */
 static bool must_look(struct unfair_rwsem *sem, struct waiter *w)
 {
@@ -737,18 +730,18 @@ static bool must_look(struct unfair_rwsem *sem, struct waiter *w)
 
 	if (!sem->watched) {
 		sem->watched = 1;
-		watch_start(sem, &w->watch);
+		lend_watch_start(sem, &w->watch);
 		first = true;
 	}
 	return first;
 }
 
 /**
- * __unfair_rwsem_lenders_changed() - lower the loans of a task that lends no longer
- * @sem: the semaphore; the caller has added itself to @sem->leaving
+ * __unfair_rwsem_lenders_changed() - lower the loans after a lender has stopped waiting
+ * @sem: the semaphore; the caller has incremented @sem->leaving
  *
- * LENT stays in the word until the last such task is through: a loan that one of them made
- * must end at the release of its holder.
+ * LENT stays set until the last such lender is done: until then, a holder that releases the
+ * lock must end its own loan.
  *
  * Context: process context.
  */
@@ -763,7 +756,7 @@ void __unfair_rwsem_lenders_changed(struct unfair_rwsem *sem)
 	do {
 		raw_spin_lock_irqsave(&sem->wait_lock, irqflags);
 		level = highest_level(sem);
-		/* all loans are compared with one level */
+		/* start over: compare all loans with one level */
 		if (!same_level(level, last))
 			from = 0;
 		last = level;
@@ -776,8 +769,8 @@ void __unfair_rwsem_lenders_changed(struct unfair_rwsem *sem)
 }
 
 /*
- * Calls @fn for each task that sleeps in the queues, until it returns false, and for @max waiters
- * at most. Returns whether all were visited. Under wait_lock.
+ * Visits up to @max waiters, and calls @fn for those that sleep until it returns false.
+ * Returns whether it has visited all waiters. Under wait_lock.
  */
 bool __unfair_rwsem_sleepers(struct unfair_rwsem *sem, unsigned int max,
 			     bool (*fn)(struct task_struct *task, bool write, u64 since, void *arg),
@@ -820,25 +813,25 @@ static void poll_pause(void)
 }
 
 /*
- * A writer outside of the queue spins while the writer that owns the lock runs and no task is
- * queued: then two writers that alternate need no wait_lock. Returns whether it has the lock.
- * The owner's task_struct stays: it owned the lock after preemption was disabled, and RCU
- * frees it.
+ * A writer spins without queueing while the owning writer runs and no task is queued: two
+ * writers that alternate then need no wait_lock. Returns true if it acquires the lock. The
+ * owner's task_struct stays valid: the task owned the lock after preemption was disabled, and
+ * RCU frees it.
  */
 static bool spin_unqueued(struct unfair_rwsem *sem, const struct waiter *w)
 {
-	unsigned int lost = 0;
-	bool won = false;
+	unsigned int attempts = 0;
+	bool acquired = false;
 
 	if (!can_spin())
 		return false;
 	preempt_disable();
-	while (!won && lost < MAX_LOST && !need_resched() && !wait_over(w)) {
+	while (!acquired && attempts < MAX_ATTEMPTS && !need_resched() && !wait_over(w)) {
 		long word = atomic_long_read(&sem->word);
 
 		if (!word) {
-			won = __unfair_write_fast(sem);
-			lost++;
+			acquired = __unfair_write_fast(sem);
+			attempts++;
 			continue;
 		}
 		if (!(word & WRITER) || word & (WWAIT | RWAIT) || !compat_on_cpu(owner_of(word)))
@@ -846,13 +839,13 @@ static bool spin_unqueued(struct unfair_rwsem *sem, const struct waiter *w)
 		poll_pause();
 	}
 	preempt_enable();
-	if (won)
+	if (acquired)
 		count_event(sem, EV_SPIN_WON);
-	return won;
+	return acquired;
 }
 
-/* Is there a lock to be had, or a queue to join again? */
-static bool worth_a_look(struct unfair_rwsem *sem, struct waiter *w, long word)
+/* May @w acquire the lock now, or must it queue again? */
+static bool should_retry(struct unfair_rwsem *sem, struct waiter *w, long word)
 {
 	if (w->write)
 		return !is_held(word) && !(word & WINDOW) &&
@@ -860,66 +853,62 @@ static bool worth_a_look(struct unfair_rwsem *sem, struct waiter *w, long word)
 	return !READ_ONCE(w->queued) || !(word & (WRITER | WWAIT));
 }
 
-static enum holders_seen see_holders(struct unfair_rwsem *sem, long word, bool write)
+static enum holders_state holders_state(struct unfair_rwsem *sem, long word, bool write)
 {
 	if (word & WRITER)
 		return compat_on_cpu(owner_of(word)) ? HOLDERS_RUN : HOLDERS_OFF_CPU;
-	/* a reader waits for the writer that was woken, not for readers */
+	/* a queued reader waits for the woken writer, not for readers */
 	if (write && is_held(word))
 		return visible_readers_state(sem, counted_readers(word));
 	return HOLDERS_UNSEEN;
 }
 
 /*
- * A queued waiter spins while the writer that owns the lock runs, or, for a writer, while all
- * readers that hold it do, and for a moment where a holder was lent what makes it run. Only
- * the first writer spins, and a reader only while no writer is queued: the others cannot win.
- * Returns false if a holder does not run, or if spinning is over for another reason: then it
- * is time to sleep.
+ * A queued waiter spins while the owning writer runs. The first writer also spins while all
+ * readers that hold the lock run, and for LENT_SPIN_NS after it lent to a holder that should run
+ * soon. Other writers do not spin, and readers only while no writer is queued: they cannot
+ * win. Returns true if the waiter should retry, false if it should sleep.
  *
- * Context: preemption disabled, so that need_resched() is seen, and for owner_of() as above.
+ * Context: preemption disabled, for need_resched() and as in spin_unqueued().
  */
 static bool spin(struct unfair_rwsem *sem, struct waiter *w)
 {
-	enum holders_seen seen;
-	bool look = false;
-	u64 blind = 0;
+	enum holders_state state;
+	bool retry = false;
+	u64 unseen_until = 0;
 
 	if (!can_spin())
 		return false;
 	while (!need_resched() && !wait_over(w)) {
 		long word = atomic_long_read(&sem->word);
 
-		if (worth_a_look(sem, w, word)) {
-			look = true;
+		if (should_retry(sem, w, word)) {
+			retry = true;
 			break;
 		}
-		/* another waiter will have the lock first */
+		/* another waiter will acquire the lock first */
 		if (w->write ? READ_ONCE(sem->writers.rb_leftmost) != &w->node : word & WWAIT)
 			break;
-		seen = see_holders(sem, word, w->write);
-		if (seen == HOLDERS_OFF_CPU && ktime_get_ns() >= w->spin_until)
+		state = holders_state(sem, word, w->write);
+		if (state == HOLDERS_OFF_CPU && ktime_get_ns() >= w->spin_until)
 			break;
-		if (seen != HOLDERS_UNSEEN) {
-			blind = 0;
-			poll_pause();
-			continue;
-		}
-		if (!blind)
-			blind = ktime_get_ns() + BLIND_SPIN_NS;
-		else if (ktime_get_ns() > blind)
+		if (state != HOLDERS_UNSEEN)
+			unseen_until = 0;
+		else if (!unseen_until)
+			unseen_until = ktime_get_ns() + UNSEEN_SPIN_NS;
+		else if (ktime_get_ns() > unseen_until)
 			break;
 		poll_pause();
 	}
-	count_event(sem, look ? EV_SPIN_WON : EV_SPIN_LOST);
-	return look;
+	count_event(sem, retry ? EV_SPIN_WON : EV_SPIN_LOST);
+	return retry;
 }
 
 /* --- the slow path ------------------------------------------------------- */
 
-/* Sleeps until woken, or for @nap ns if not 0. Drops wait_lock meanwhile. */
+/* Sleeps until woken, or for @timeout_ns if that is not 0. Drops wait_lock meanwhile. */
 static void wait_asleep(struct unfair_rwsem *sem, struct waiter *w, struct wakes *wakes,
-			unsigned long *irqflags, u64 nap)
+			unsigned long *irqflags, u64 timeout_ns)
 	__fsc_must_hold(&sem->wait_lock)
 {
 	unsigned long left = MAX_SCHEDULE_TIMEOUT, now = jiffies;
@@ -930,8 +919,8 @@ static void wait_asleep(struct unfair_rwsem *sem, struct waiter *w, struct wakes
 	count_event(sem, EV_SLEPT);
 	set_current_state(w->state);
 	__unfair_rwsem_unlock_and_wake(sem, *irqflags, wakes);
-	if (nap && nsecs_to_jiffies(nap) <= left) {
-		ktime_t time = ns_to_ktime(nap);
+	if (timeout_ns && nsecs_to_jiffies(timeout_ns) <= left) {
+		ktime_t time = ns_to_ktime(timeout_ns);
 
 		/* pinned, hard timer: a real-time task may starve softirqs */
 		schedule_hrtimeout_range(&time, NSEC_PER_USEC, HRTIMER_MODE_REL_PINNED_HARD);
@@ -943,15 +932,68 @@ static void wait_asleep(struct unfair_rwsem *sem, struct waiter *w, struct wakes
 	w->asleep = false;
 }
 
+/*
+ * The wait loop. A queued waiter either spins with preemption disabled, or the watcher has the
+ * lock in its list. So holders are lent to even if the waiter itself gets no CPU.
+ */
+static int wait_for_lock(struct unfair_rwsem *sem, struct waiter *w)
+{
+	struct wakes wakes = { };
+	unsigned long irqflags;
+	bool may_spin = true, looked = false, has_queued = false, stops_lending;
+	u64 now, timeout_ns = 0;
+	int ret = 0;
+
+	raw_spin_lock_irqsave(&sem->wait_lock, irqflags);
+	for (;;) {
+		now = ktime_get_ns();
+		if (w->write ? try_write(sem, w, now, &timeout_ns) : try_read(sem, w, &wakes, now))
+			break;
+		ret = wait_over(w);
+		if (ret)
+			break;
+		if (!w->queued) {
+			/* retry: from now on, no release misses this waiter */
+			queue(sem, w);
+			has_queued = true;
+			continue;
+		}
+		if (may_spin && !timeout_ns) {
+			preempt_disable();
+			__unfair_rwsem_unlock_and_wake(sem, irqflags, &wakes);
+			may_spin = spin(sem, w);
+			raw_spin_lock_irqsave(&sem->wait_lock, irqflags);
+			preempt_enable();
+			continue;
+		}
+		may_spin = true;
+		if (must_look(sem, w) && !looked) {
+			looked = true;
+			look_at_holders(sem, w, &wakes, &irqflags);
+			continue;
+		}
+		looked = false;
+		wait_asleep(sem, w, &wakes, &irqflags, timeout_ns);
+	}
+	if (ret && w->write)
+		leave_write(sem, w, &wakes, now);
+	else if (ret)
+		leave_read(sem, w);
+	/* on 32 bits, a slot may name a reader of another lock: end loans made by mistake */
+	stops_lending = has_queued && (ret || (w->write && BITS_PER_LONG == 32));
+	sem->leaving += stops_lending;
+	__unfair_rwsem_unlock_and_wake(sem, irqflags, &wakes);
+	if (stops_lending)
+		__unfair_rwsem_lenders_changed(sem);
+	return ret;
+}
+
 /**
  * __unfair_down_slow() - wait for the semaphore
  * @sem: the semaphore
- * @write: for writing
+ * @write: acquire it for writing
  * @state: task state to sleep in; decides which signals end the wait
  * @timeout: jiffies; MAX_SCHEDULE_TIMEOUT for no limit
- *
- * From the moment in which the waiter queues, it either spins with preemption disabled, or the
- * watcher knows the lock: whatever happens to the waiter, holders are lent to.
  *
  * Context: process context; may sleep.
  * Return: 0 with the semaphore held, -EINTR, -ETIME, or -EINVAL for a negative timeout.
@@ -967,10 +1009,6 @@ int __unfair_down_slow(struct unfair_rwsem *sem, bool write, unsigned int state,
 		.deadline = jiffies + timeout,
 		.write = write,
 	};
-	struct wakes wakes = { };
-	unsigned long irqflags;
-	bool may_spin = true, looked = false, has_queued = false, leaves;
-	u64 now, nap = 0;
 	int ret = 0;
 
 	if (WARN_ONCE(timeout < 0, "fscommit: timeout of %ld jiffies: must be 0 to %ld\n",
@@ -979,50 +1017,8 @@ int __unfair_down_slow(struct unfair_rwsem *sem, bool write, unsigned int state,
 	count_event(sem, write ? EV_WRITE_SLOW : EV_READ_SLOW);
 	lock_contended(&sem->dep_map, _RET_IP_);
 	trace_contention_begin(sem, write ? LCB_F_WRITE : LCB_F_READ);
-	if (write && spin_unqueued(sem, &w))
-		goto out;
-	raw_spin_lock_irqsave(&sem->wait_lock, irqflags);
-	for (;;) {
-		now = ktime_get_ns();
-		if (write ? try_write(sem, &w, now, &nap) : try_read(sem, &w, &wakes, now))
-			break;
-		ret = wait_over(&w);
-		if (ret)
-			break;
-		if (!w.queued) {
-			/* and try again, now that no release can overlook it */
-			queue(sem, &w);
-			has_queued = true;
-			continue;
-		}
-		if (may_spin && !nap) {
-			preempt_disable();
-			__unfair_rwsem_unlock_and_wake(sem, irqflags, &wakes);
-			may_spin = spin(sem, &w);
-			raw_spin_lock_irqsave(&sem->wait_lock, irqflags);
-			preempt_enable();
-			continue;
-		}
-		may_spin = true;
-		if (must_look(sem, &w) && !looked) {
-			looked = true;
-			look_at_holders(sem, &w, &wakes, &irqflags);
-			continue;
-		}
-		looked = false;
-		wait_asleep(sem, &w, &wakes, &irqflags, nap);
-	}
-	if (ret && write)
-		leave_write(sem, &w, &wakes, now);
-	else if (ret)
-		leave_read(sem, &w);
-	/* where a slot may name a reader of another lock, loans by mistake end here */
-	leaves = has_queued && (ret || (write && BITS_PER_LONG == 32));
-	sem->leaving += leaves;
-	__unfair_rwsem_unlock_and_wake(sem, irqflags, &wakes);
-	if (leaves)
-		__unfair_rwsem_lenders_changed(sem);
-out:
+	if (!write || !spin_unqueued(sem, &w))
+		ret = wait_for_lock(sem, &w);
 	if (static_branch_unlikely(&unfair_rwsem_stats))
 		count_wait(sem, write, ktime_get_ns() - w.since);
 	trace_contention_end(sem, ret);
@@ -1031,7 +1027,7 @@ out:
 EXPORT_SYMBOL_FSCOMMIT(__unfair_down_slow);
 
 /**
- * __unfair_down_write_trylock_slow() - try again, where only readers wait
+ * __unfair_down_write_trylock_slow() - retry a trylock if the lock is free or biased
  * @sem: the semaphore
  *
  * Context: process context; does not sleep.
@@ -1042,15 +1038,15 @@ bool __unfair_down_write_trylock_slow(struct unfair_rwsem *sem)
 	struct waiter w = { .task = current, .prio = current_prio(), .write = true };
 	long word = atomic_long_read(&sem->word);
 	unsigned long irqflags;
-	bool taken;
-	u64 nap;
+	bool acquired;
+	u64 timeout_ns;
 
 	if ((is_held(word) && !is_biased(word)) || word & WWAIT)
 		return false;
 	raw_spin_lock_irqsave(&sem->wait_lock, irqflags);
-	taken = !first_writer(sem) && try_write(sem, &w, ktime_get_ns(), &nap);
+	acquired = !first_writer(sem) && try_write(sem, &w, ktime_get_ns(), &timeout_ns);
 	raw_spin_unlock_irqrestore(&sem->wait_lock, irqflags);
-	return taken;
+	return acquired;
 }
 EXPORT_SYMBOL_FSCOMMIT(__unfair_down_write_trylock_slow);
 
@@ -1058,11 +1054,11 @@ EXPORT_SYMBOL_FSCOMMIT(__unfair_down_write_trylock_slow);
 
 static void warn_not_read_held(long word)
 {
-	WARN_ONCE(1, "fscommit: unfair_up_read() by %s[%d] of a semaphore that nobody holds for reading (word %#lx)\n",
+	WARN_ONCE(1, "fscommit: unfair_up_read() by %s[%d] of a semaphore that is not held for reading (word %#lx)\n",
 		  current->comm, task_pid_nr(current), word);
 }
 
-/* A task waits, or has lent. Enables preemption. */
+/* Releases the lock while a task waits or has lent. Enables preemption. */
 static void up_read_locked(struct unfair_rwsem *sem)
 {
 	struct lend_work work = { };
@@ -1073,7 +1069,7 @@ static void up_read_locked(struct unfair_rwsem *sem)
 	raw_spin_lock_irqsave(&sem->wait_lock, irqflags);
 	if (atomic_long_read(&sem->word) & LENT)
 		lend_end(sem, current, false, &work);
-	/* F: pairs with the acquire of the task that finds it free */
+	/* F: pairs with the acquire of the next holder */
 	word = atomic_long_sub_return_release(READER, &sem->word);
 	if (!is_held(word)) {
 		if (word & (WWAIT | RWAIT))
@@ -1089,8 +1085,8 @@ static void up_read_locked(struct unfair_rwsem *sem)
 }
 
 /**
- * __unfair_up_read_counted() - release for reading by the word
- * @sem: the semaphore, held for reading by the caller, which has released its slot
+ * __unfair_up_read_counted() - release a semaphore whose word counts the caller
+ * @sem: the semaphore, held for reading by the caller, whose slot is already empty
  *
  * Context: preemption disabled; enables it.
  */
@@ -1104,10 +1100,7 @@ void __unfair_up_read_counted(struct unfair_rwsem *sem)
 			warn_not_read_held(word);
 			return;
 		}
-		/*
-		 * The last reader, with a task waiting, releases under wait_lock, so that it
-		 * cannot be preempted between the release and the wakeup.
-		 */
+		/* the last reader must not be preempted between release and wakeup */
 		if (word & LENT || (word & FLAGS && counted_readers(word) == 1)) {
 			up_read_locked(sem);
 			return;
@@ -1117,8 +1110,8 @@ void __unfair_up_read_counted(struct unfair_rwsem *sem)
 }
 EXPORT_SYMBOL_FSCOMMIT(__unfair_up_read_counted);
 
-/* Releases write ownership; the word becomes @instead, 0 or READER, and the flags. */
-static void give_up_write(struct unfair_rwsem *sem, long instead, const char *caller)
+/* Releases write ownership: sets the word to @instead, 0 or READER, with the flags. */
+static void release_write(struct unfair_rwsem *sem, long instead, const char *caller)
 {
 	struct lend_work work = { };
 	struct wakes wakes = { };
@@ -1142,52 +1135,52 @@ static void give_up_write(struct unfair_rwsem *sem, long instead, const char *ca
 	sem->window_used = 0;
 	choose_next(sem, &wakes);
 	instead |= flags_of(sem);
-	/* or a reader could set BIAS, and hide from the section */
+	/* without LENT, a reader could set BIAS and hide from the section */
 	if (sem->expedited)
 		instead |= LENT;
-	/* G: pairs with the acquire of the task that finds it free; nobody else writes the word */
+	/* G: pairs with the acquire of the next holder; no other task writes the word now */
 	atomic_long_set_release(&sem->word, instead);
 	__unfair_rwsem_unlock_and_wake(sem, irqflags, &wakes);
 	lend_apply(&work);
 }
 
 /**
- * __unfair_up_write_slow() - release for writing, with a task waiting
+ * __unfair_up_write_slow() - release for writing while a flag is set
  * @sem: the semaphore
  *
  * Context: process context; does not sleep.
  */
 void __unfair_up_write_slow(struct unfair_rwsem *sem)
 {
-	give_up_write(sem, 0, "unfair_up_write");
+	release_write(sem, 0, "unfair_up_write");
 }
 EXPORT_SYMBOL_FSCOMMIT(__unfair_up_write_slow);
 
 /**
- * unfair_downgrade_write() - hold for reading what is held for writing
+ * unfair_downgrade_write() - change from holding for writing to holding for reading
  * @sem: the semaphore; held for writing by the caller
  *
- * No other writer acquires it in between. Readers acquire it unless a writer waits; readers
- * that waited too long acquire it in any case. Called by a task that does not hold it for
- * writing, it warns once and does nothing.
+ * No other writer acquires it in between. Other readers acquire it unless a writer waits;
+ * overdue readers acquire it even then. If the caller does not hold @sem for writing, the
+ * function warns once and does nothing.
  *
  * Context: process context; does not sleep.
  */
 void unfair_downgrade_write(struct unfair_rwsem *sem)
 {
 	lock_downgrade(&sem->dep_map, _RET_IP_);
-	give_up_write(sem, READER, "unfair_downgrade_write");
+	release_write(sem, READER, "unfair_downgrade_write");
 }
 EXPORT_SYMBOL_FSCOMMIT(unfair_downgrade_write);
 
-/* --- setting up ---------------------------------------------------------- */
+/* --- setup --------------------------------------------------------------- */
 
 /**
  * __unfair_rwsem_init() - initialise a reader-unfair semaphore, for init_unfair_rwsem()
  * @sem: the semaphore; must not be held
  * @name: name of the lockdep class
  * @key: its key
- * @class: where the number of the class is kept: 0 at first
+ * @class: caches the number of the class; 0 at first
  *
  * Context: any.
  */
@@ -1199,16 +1192,17 @@ void __unfair_rwsem_init(struct unfair_rwsem *sem, const char *name, struct lock
 		     !IS_ENABLED(CONFIG_DEBUG_SPINLOCK) && sizeof(*sem) > 64);
 
 	if (!READ_ONCE(*class))
-		WRITE_ONCE(*class, lock_class_of(name, key));
+		WRITE_ONCE(*class, unfair_stats_class_of(name, key));
 	sem->class = READ_ONCE(*class);
 #ifdef CONFIG_DEBUG_LOCK_ALLOC
 	debug_check_no_locks_freed((void *)sem, sizeof(*sem));
-	lockdep_init_map_wait(&sem->dep_map, sem->class ? lock_class_name(sem->class) : name, key,
-			      0, LD_WAIT_SLEEP);
+	if (sem->class)
+		name = unfair_stats_class_name(sem->class);
+	lockdep_init_map_wait(&sem->dep_map, name, key, 0, LD_WAIT_SLEEP);
 #endif
-	/* one by one: to clear it as a whole takes longer */
+	/* field by field: faster than memset() */
 	atomic_long_set(&sem->word, 0);
-	sem->slots = visible_readers_region(sem);
+	sem->region = visible_readers_region(sem);
 	raw_spin_lock_init(&sem->wait_lock);
 	sem->steals = 0;
 	sem->window_due = 0;
@@ -1234,7 +1228,7 @@ EXPORT_SYMBOL_FSCOMMIT(__unfair_rwsem_init);
  * @name: name of the lockdep class
  * @key: its key: static, or registered by lockdep_register_key()
  *
- * For init_unfair_rwsem(), and for wrappers that have callers of their own.
+ * For wrappers of init_unfair_rwsem(), and for call sites that share a class.
  *
  * Context: any.
  */
@@ -1247,15 +1241,15 @@ void __init_unfair_rwsem(struct unfair_rwsem *sem, const char *name, struct lock
 EXPORT_SYMBOL_FSCOMMIT(__init_unfair_rwsem);
 
 /**
- * unfair_rwsem_set_reader_bound() - set how long a reader waits before its window
+ * unfair_rwsem_set_reader_bound() - set how long a reader waits before a window opens for it
  * @sem: the semaphore; may be in use
- * @us: microseconds, 1 to UNFAIR_RWSEM_BOUND_MAX_US; 0: never a window;
- *	UNFAIR_RWSEM_BOUND_DEFAULT: as the module parameter reader_bound_us says
+ * @us: microseconds, 1 to UNFAIR_RWSEM_BOUND_MAX_US; 0: no bound;
+ *	UNFAIR_RWSEM_BOUND_DEFAULT: the module parameter reader_bound_us
  *
- * With 0, a stream of writers can keep readers out for ever.
+ * Without a bound, a stream of writers can starve readers for ever.
  *
  * Context: any.
- * Return: 0; -EINVAL if @us is out of range, and nothing has changed.
+ * Return: 0; -EINVAL without a change if @us is out of range.
  */
 int unfair_rwsem_set_reader_bound(struct unfair_rwsem *sem, unsigned int us)
 {
@@ -1274,14 +1268,14 @@ int unfair_rwsem_set_reader_bound(struct unfair_rwsem *sem, unsigned int us)
 EXPORT_SYMBOL_FSCOMMIT(unfair_rwsem_set_reader_bound);
 
 /**
- * unfair_rwsem_set_lend() - set what its waiters lend to holders that are not running
+ * unfair_rwsem_set_lend() - set what waiters lend to holders that are off their CPU
  * @sem: the semaphore; may be in use
  * @lend: see enum unfair_rwsem_lend
  *
- * Tasks that wait already lend what they did; loans stay until they end.
+ * Existing loans stay until they end.
  *
  * Context: any.
- * Return: 0; -EINVAL if @lend is none of them, and nothing has changed.
+ * Return: 0; -EINVAL without a change if @lend is not one of the enum.
  */
 int unfair_rwsem_set_lend(struct unfair_rwsem *sem, enum unfair_rwsem_lend lend)
 {

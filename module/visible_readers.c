@@ -1,52 +1,51 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Visible readers: two tables, outside of the locks, of the tasks that hold a lock for
- * reading. Their size is fixed: nothing here grows with the number of CPUs.
+ * Visible readers: two tables, apart from the locks, of the tasks that hold locks for reading.
+ * Their size is fixed and does not depend on the number of CPUs.
  *
  * A reader holds a lock in one of two ways:
  *
  *  counted	The reader adds itself to the lock word, then stores its identity in a slot
- *		of the first table. Exclusion depends on the word only. A slot tells a
- *		waiter whom to lend to; it may be missing, so a waiter that has seen fewer
- *		readers than are counted knows that there are more.
- *  biased	The lock word has BIAS: no writer holds it or waits, and several readers
- *		overlapped. The reader claims a biased slot by one compare and exchange and
- *		looks at the word again (B). Readers on different CPUs write no common
- *		cache line. Exclusion depends on these slots, so they are exact.
+ *		of the first table. Exclusion depends on the word only. The slots show a
+ *		waiter which tasks to lend to. A reader without a slot is allowed: a waiter
+ *		that sees fewer readers than the word counts knows that others exist.
+ *  biased	The lock word has BIAS: no writer holds the lock or waits, and readers have
+ *		overlapped. The reader claims a biased slot by one compare and exchange, then
+ *		reads the word again (B). Readers write no common cache line, unless their
+ *		pids agree modulo 64. Exclusion depends on these slots, so they are exact.
  *
  * Slots of counted readers
- *	A slot is one word: 0, or pid and lock of its reader. Stores are plain. Two tasks
- *	that find the same slot empty both store; the first one of them is not visible
- *	then, and nothing else is wrong. Its unlock finds another identity in the slot and
- *	leaves it alone. A word cannot mix two readers, so a slot never names a task that
- *	does not hold the lock, up to locks whose addresses agree in 42 bits (17 bits on
- *	32-bit kernels).
+ *	A slot is one word: 0, or pid and lock of its reader. Stores are plain. If two tasks
+ *	find the same slot empty, both store, and the first one is not visible. Its release
+ *	finds another identity in the slot and does not change it. A word cannot mix two
+ *	readers, so a slot never names a task that does not hold the lock, except for locks
+ *	whose addresses agree in 42 bits (17 bits on 32-bit kernels).
  *
- *	A task looks for a slot in a line of the lock's own region, then in lines of the
- *	regions that follow, all chosen by a hash of its pid. Claim and release visit
- *	the same COUNTED_PROBES lines, so the release finds the slot from any CPU, and
- *	visits at most 64 slots whatever the number of CPUs and readers.
+ *	A task tries a line of the lock's own region, then lines of the regions that follow,
+ *	all selected by a hash of its pid. Claim and release visit the same COUNTED_PROBES
+ *	lines. So the release finds the slot from any CPU, and visits at most 64 slots
+ *	and five biased ones, whatever the number of CPUs and readers.
  *
  * Biased slots
- *	A slot belongs to the task that claimed it until that task releases it. A writer,
- *	before it waits for or acquires the lock, revokes: it clears BIAS (C), then counts
- *	the reader of each biased slot in the word and converts the slot. Either the reader
- *	sees the word without BIAS and tries to take its claim back, or the writer sees the
- *	slot. Where both change a slot, the compare and exchange decides.
+ *	A slot belongs to the task that claimed it until that task releases it. Before a
+ *	writer waits for the lock or acquires it, it revokes the bias: it clears BIAS (C),
+ *	then counts the reader of each biased slot in the word and converts the slot. Either
+ *	the reader sees the word without BIAS and tries to undo its claim, or the writer sees
+ *	the slot. If both change a slot, the compare and exchange decides.
  *
- * A revocation visits 64 slots. BIAS is set only after many readers overlapped, and
- * BIAS_AGAIN of them after a revocation: what the readers lose by the shared count is then
- * many times what the revocation has cost.
+ * A revocation visits 64 slots. Readers set BIAS only after many of them overlapped, and after
+ * BIAS_AGAIN of them following a revocation. By then, the contention on the word has cost much
+ * more than the revocation.
  *
- * The idea of a table of readers beside the lock, and of a bias that writers revoke, is
- * that of BRAVO (Dice and Kogan, USENIX ATC 2019).
+ * The table of readers outside of the lock and the bias that writers revoke are ideas of BRAVO
+ * (Dice and Kogan, USENIX ATC 2019).
  */
 #include <linux/pid.h>
 #include <linux/pid_namespace.h>
 #include <linux/rcupdate.h>
 #include <linux/threads.h>
 
-#include "compat.h"
+#include "internal.h"
 #include "stats.h"
 #include "visible_readers.h"
 
@@ -54,14 +53,14 @@
 # define BIAS_AGAIN	255
 #endif
 
-/* Slots of counted readers, for the fast paths in the header. 64 KiB on 64 bits. */
+/* Slots of counted readers. 64 KiB on 64 bits. */
 unsigned long unfair_reader_slots[UNFAIR_REGIONS * UNFAIR_REGION_SLOTS] ____cacheline_aligned;
 EXPORT_SYMBOL_FSCOMMIT(unfair_reader_slots);
 
-/* A cache line each: what one reader writes slows down no other. 64 KiB in all. */
+/* One cache line each, so that readers do not slow down each other. */
 struct biased_slot {
-	unsigned long	sem;		/* 0: free; with SLOT_BIASED: not counted in the word */
-	pid_t		pid;		/* 0: not known yet, or not any more */
+	unsigned long	sem;		/* 0: free; SLOT_BIASED: reader not counted in the word */
+	pid_t		pid;		/* 0: not stored yet, or already cleared */
 } ____cacheline_aligned_in_smp;
 
 #define SLOT_BIASED		1UL
@@ -74,14 +73,14 @@ static struct biased_slot biased_slots[BIASED_REGIONS][UNFAIR_REGION_SLOTS];
 static __always_inline unsigned int region_of(const struct unfair_rwsem *sem)
 {
 	/* unsigned: a shift, where a signed difference would be divided */
-	return (unsigned long)(sem->slots - unfair_reader_slots) / UNFAIR_REGION_SLOTS;
+	return (unsigned long)(sem->region - unfair_reader_slots) / UNFAIR_REGION_SLOTS;
 }
 
 /* --- counted readers ----------------------------------------------------- */
 
-/* The line in which @pid looks after @probe others: the first one is in the lock's region. */
-static unsigned long *line_of(const struct unfair_rwsem *sem, unsigned int probe,
-			      unsigned int pid)
+/* The line number @probe that @pid tries; line 0 is in the lock's own region. */
+static unsigned long *probe_line(const struct unfair_rwsem *sem, unsigned int probe,
+				 unsigned int pid)
 {
 	unsigned int slot = __unfair_slot(sem, pid) - unfair_reader_slots;
 
@@ -93,14 +92,14 @@ static unsigned long *line_of(const struct unfair_rwsem *sem, unsigned int probe
 	       round_down(slot % ARRAY_SIZE(unfair_reader_slots), UNFAIR_LINE_SLOTS);
 }
 
-/* The first slot on the way of @pid that has @value; NULL if there is none. */
+/* The first slot with @value in the lines of @pid; NULL if there is none. */
 static unsigned long *find_slot(const struct unfair_rwsem *sem, unsigned int pid,
 				unsigned long value)
 {
 	unsigned int probe, i;
 
 	for (probe = 0; probe < COUNTED_PROBES; probe++) {
-		unsigned long *line = line_of(sem, probe, pid);
+		unsigned long *line = probe_line(sem, probe, pid);
 
 		for (i = 0; i < UNFAIR_LINE_SLOTS; i++)
 			if (READ_ONCE(line[i]) == value)
@@ -110,8 +109,8 @@ static unsigned long *find_slot(const struct unfair_rwsem *sem, unsigned int pid
 }
 
 /**
- * visible_readers_publish() - make the caller, counted in the word, visible
- * @sem: the semaphore
+ * visible_readers_publish() - store the identity of the caller in a slot
+ * @sem: the semaphore, whose word counts the caller
  *
  * Context: preemption disabled.
  */
@@ -318,7 +317,7 @@ void __unfair_up_read_elsewhere(struct unfair_rwsem *sem, unsigned int pid)
 EXPORT_SYMBOL_FSCOMMIT(__unfair_up_read_elsewhere);
 
 /**
- * visible_readers_revoke_bias() - count all readers in the word
+ * visible_readers_revoke_bias() - clear BIAS and count all readers in the word
  * @sem: the semaphore
  *
  * Context: under wait_lock.
@@ -330,9 +329,9 @@ void visible_readers_revoke_bias(struct unfair_rwsem *sem)
 
 	if (!is_biased(word))
 		return;
-	/* before C: a reader that sees BIAS gone must not set it again at once */
+	/* first: a reader that finds BIAS clear must not set it again at once */
 	WRITE_ONCE(sem->bias_wait, BIAS_AGAIN);
-	/* C: pairs with B. The word counts one more, so that it is not 0 during the scan. */
+	/* C: pairs with B. An extra reader keeps the word from being 0 during the scan. */
 	do {
 		if (!is_biased(word))
 			return;
@@ -344,20 +343,20 @@ void visible_readers_revoke_bias(struct unfair_rwsem *sem)
 
 		if (READ_ONCE(s->sem) != v)
 			continue;
-		/* count, then convert: the reader may leave as soon as the slot says so (H) */
+		/* H: count, then convert: the reader may release the lock after the conversion */
 		atomic_long_add(UNFAIR_RWSEM_READER, &sem->word);
 		if (!try_cmpxchg(&s->sem, &v, (unsigned long)sem))
 			atomic_long_sub(UNFAIR_RWSEM_READER, &sem->word);
 	}
-	/* D: after the slots that were found empty; pairs with their release */
+	/* D: pairs with the release of slots that were empty or failed to convert */
 	smp_mb();
 	atomic_long_sub(UNFAIR_RWSEM_READER, &sem->word);
 	count_event(sem, EV_REVOKED);
 }
 
-/* --- looking at readers -------------------------------------------------- */
+/* --- finding readers ----------------------------------------------------- */
 
-/* The pid in slot @i of @step if that is a counted reader of @sem, else 0. */
+/* The pid in slot @i of the region of @step if it is a reader of @sem, else 0. */
 static pid_t counted_pid(const struct unfair_rwsem *sem, unsigned int step, unsigned int i)
 {
 	unsigned int region = (region_of(sem) + step) % UNFAIR_REGIONS;
@@ -367,7 +366,7 @@ static pid_t counted_pid(const struct unfair_rwsem *sem, unsigned int step, unsi
 	return v && v == __unfair_reader_id(sem, pid) ? pid : 0;
 }
 
-/* The pid in biased slot @i if that was converted for @sem, else 0. */
+/* The pid in biased slot @i if the slot is converted for @sem, else 0. */
 static pid_t converted_pid(const struct unfair_rwsem *sem, unsigned int i)
 {
 	const struct biased_slot *s = biased_slot(sem, i);
@@ -375,28 +374,28 @@ static pid_t converted_pid(const struct unfair_rwsem *sem, unsigned int i)
 
 	/*
 	 * A: pairs with the release of a slot, which clears the pid first. Slots of @sem are
-	 * converted under its wait_lock only, so an unchanged value means an unchanged slot.
+	 * converted only under its wait_lock, so an unchanged value means an unchanged slot.
 	 */
 	if (smp_load_acquire(&s->sem) != (unsigned long)sem)
 		return 0;
 	pid = READ_ONCE(s->pid);
-	smp_rmb();	/* A: the pid, then once more the semaphore */
+	smp_rmb();	/* A: read the pid, then the semaphore again */
 	return READ_ONCE(s->sem) == (unsigned long)sem ? pid : 0;
 }
 
 /**
- * visible_reader() - look at one slot for a reader of a semaphore
- * @sem: the semaphore; readers of a biased one are not found
+ * visible_readers_at() - find a reader of a semaphore in one slot
+ * @sem: the semaphore; its biased readers are not found
  * @step: below VISIBLE_READERS_STEPS
  * @i: below UNFAIR_REGION_SLOTS
  *
- * Whether the task still holds @sem when this returns is for the caller to know.
+ * The task may already have released @sem when this returns.
  *
- * Context: RCU is held; any but hard interrupts.
- * Return: the task; NULL if the slot is not of a reader of @sem, or the task has exited.
+ * Context: under rcu_read_lock(); any but hard interrupts.
+ * Return: the task; NULL if the slot holds no reader of @sem, or the task has exited.
  */
-struct task_struct *visible_reader(const struct unfair_rwsem *sem, unsigned int step,
-				   unsigned int i)
+struct task_struct *visible_readers_at(const struct unfair_rwsem *sem, unsigned int step,
+				       unsigned int i)
 {
 	pid_t pid = step == 1 ? converted_pid(sem, i) : counted_pid(sem, step - !!step, i);
 
@@ -406,16 +405,17 @@ struct task_struct *visible_reader(const struct unfair_rwsem *sem, unsigned int 
 /**
  * visible_readers_state() - do all readers run?
  * @sem: the semaphore
- * @counted: how many readers there are
+ * @counted: the number of readers in the word
  *
- * Looks where few readers are: for a waiter that spins.
+ * For a spinning waiter: scans only the lock's own region and the biased slots.
  *
  * Context: any but hard interrupts.
- * Return: whether one of them is off its CPU, else whether all of @counted were seen.
+ * Return: HOLDERS_OFF_CPU if a visible reader is off its CPU, else HOLDERS_RUN or
+ * HOLDERS_UNSEEN.
  */
-enum holders_seen visible_readers_state(const struct unfair_rwsem *sem, unsigned long counted)
+enum holders_state visible_readers_state(const struct unfair_rwsem *sem, unsigned long counted)
 {
-	enum holders_seen state = HOLDERS_RUN;
+	enum holders_state state = HOLDERS_RUN;
 	struct task_struct *task;
 	unsigned long seen = 0;
 	unsigned int step, i;
@@ -438,11 +438,11 @@ out:
 }
 
 /**
- * __unfair_biased_readers() - count the readers of a semaphore that have a biased slot
+ * __unfair_biased_readers() - count the biased slots of a semaphore
  * @sem: the semaphore
  *
  * Context: any.
- * Return: how many; the answer may be old when it arrives.
+ * Return: the number, which may be out of date when the function returns.
  */
 unsigned int __unfair_biased_readers(const struct unfair_rwsem *sem)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Which tasks hold a reader-unfair rwsem for reading. For the lock's own files only.
+ * The tasks that hold a reader-unfair rwsem for reading. Private to the lock.
  */
 #ifndef _FSCOMMIT_VISIBLE_READERS_H
 #define _FSCOMMIT_VISIBLE_READERS_H
@@ -8,30 +8,30 @@
 #include <linux/unfair_rwsem.h>
 
 /*
- * The readers of a lock are looked up in steps: the region of the table where most of
- * them are, then the biased slots, then the regions into which they overflow. A step
- * visits UNFAIR_REGION_SLOTS slots, so that a caller can let others run in between.
+ * A scan for the readers of a lock proceeds in steps of UNFAIR_REGION_SLOTS slots, so that its
+ * caller can drop locks in between: first the lock's own region, which most readers use, then the
+ * biased slots, then the regions into which readers overflow.
  */
 #define VISIBLE_READERS_REGIONS	32U
 #define VISIBLE_READERS_STEPS	(VISIBLE_READERS_REGIONS + 1)
 
-enum holders_seen {
-	HOLDERS_RUN,		/* all of them, each on a CPU */
-	HOLDERS_OFF_CPU,	/* at least one of them is not on a CPU */
-	HOLDERS_UNSEEN,		/* those that are visible run; others are not visible */
+enum holders_state {
+	HOLDERS_RUN,		/* all holders are on a CPU */
+	HOLDERS_OFF_CPU,	/* at least one holder is off its CPU */
+	HOLDERS_UNSEEN,		/* visible holders run, others are not visible */
 };
 
 void visible_readers_publish(struct unfair_rwsem *sem);
-enum holders_seen visible_readers_state(const struct unfair_rwsem *sem, unsigned long counted);
+enum holders_state visible_readers_state(const struct unfair_rwsem *sem, unsigned long counted);
 void visible_readers_revoke_bias(struct unfair_rwsem *sem);
 
-struct task_struct *visible_reader(const struct unfair_rwsem *sem, unsigned int step,
-				   unsigned int i);
+struct task_struct *visible_readers_at(const struct unfair_rwsem *sem, unsigned int step,
+				       unsigned int i);
 
-/* Each visible reader of one step, as @task, which RCU keeps; the caller holds RCU. */
+/* Iterates over the visible readers of one step. The caller holds rcu_read_lock(). */
 #define for_each_visible_reader(sem, step, i, task)			\
 	for ((i) = 0; (i) < UNFAIR_REGION_SLOTS; (i)++)			\
-		if (((task) = visible_reader(sem, step, i)))
+		if (((task) = visible_readers_at(sem, step, i)))
 
 /* The region of a new lock. */
 static inline unsigned long *visible_readers_region(const struct unfair_rwsem *sem)
@@ -44,7 +44,7 @@ static __always_inline bool is_biased(long word)
 	return word & UNFAIR_RWSEM_BIAS && !(word & UNFAIR_RWSEM_WRITER);
 }
 
-/* How many readers are counted in the word, which is not write-locked. */
+/* Number of readers counted in a word without WRITER. */
 static inline unsigned long counted_readers(long word)
 {
 	return (word & ~UNFAIR_RWSEM_BIAS) / UNFAIR_RWSEM_READER;

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The watcher: one kernel thread that looks at each lock with sleeping waiters or expedited
- * sections, every lend_period_us, so that waiters sleep without timers of their own.
+ * sections, every lend_period_us. So waiters sleep without timers of their own.
  *
- * At each look it lends to holders that are off their CPU. On a free lock it wakes the next
- * waiter when the first one was woken and has not run. So a loan, or a wakeup, never depends
- * on a waiter that has no CPU: a queued waiter either spins with preemption disabled, or its
- * lock is in one of the lists here.
+ * At each look it lends to holders that are not on a CPU. On a free lock it wakes the next waiter
+ * if the first one was woken and has not run. So neither a loan nor a wakeup depends on a waiter
+ * that has no CPU: a queued waiter either spins with preemption disabled, or its lock is in one of
+ * the lists here.
  *
- * A list has a lock of its own, which nests within wait_lock. The watcher goes the other way:
- * from a list it only tries to acquire wait_lock. Whoever removes a watch holds the lock of
- * the list; so a watch that is in a list, and its semaphore, stay while that is held. After a
- * look in several stretches, at which says whether the watch is still there.
+ * Each list has a lock, which nests within wait_lock. The watcher acquires the list's lock first,
+ * and then only tries to acquire wait_lock. A watch is removed under the list's lock, so while
+ * that is held, a watch in the list and its semaphore cannot be freed. A look drops both locks
+ * after each 64 slots; after that, the field `looking_at` shows whether the watch still exists.
  *
- * Most waits end within a period. The timer looks first, and wakes the watcher only if there
- * is something to do.
+ * Most waits end within a period. So a timer checks the lists first, and wakes the watcher only if
+ * it has work.
  */
 #include <linux/hash.h>
 #include <linux/hrtimer.h>
@@ -23,36 +23,36 @@
 #include <linux/sched/rt.h>
 #include <linux/sched/task.h>
 
-#include "compat.h"
+#include "internal.h"
 #include "lent_priority.h"
 #include "watcher.h"
 
 #define LIST_BITS	4
-/* Periods between two looks at holders that all sleep. */
+/* Maximum backoff between two looks while all holders sleep, in lend periods. */
 #define MAX_BACKOFF	8
-/* Between two passes, the watcher pauses so many times as long as the last one took ... */
-#define DUTY		9
-/* ... but no longer than this: what looks like a long pass may be a CPU that was stolen. */
+/* Minimum pause between two passes, in durations of the last pass ... */
+#define PAUSE_RATIO	9
+/* ... and its limit: a hypervisor may have stolen the CPU during a pass that seems long. */
 #define MAX_PAUSE	(10ULL * NSEC_PER_MSEC)
-/* How often what was used of the budget is charged. */
+/* Interval between two charges of lent SCHED_FIFO. */
 #define ACCOUNT_EVERY	((u64)NSEC_PER_MSEC)
-/* Between two passes at most, however long the period is, so that a new one takes effect. */
-#define MAX_NAP		(100ULL * NSEC_PER_MSEC)
-/* A pass that is so much early, in nanoseconds, looks all the same. */
+/* Maximum interval between two passes: a change of lend_period_us takes effect by then. */
+#define MAX_INTERVAL	(100ULL * NSEC_PER_MSEC)
+/* How early a pass may start, or a look take place, in nanoseconds. */
 #define TIMER_SLACK	20000
-/* How often to try for a wait_lock. */
+/* How often lend_watch_nth() tries to acquire a wait_lock. */
 #define LOCK_TRIES	100
 
 static struct watch_list {
 	raw_spinlock_t		lock;
 	struct list_head	head;
-	struct watch		*at;	/* the watcher looks at its lock */
-	u8			pass;	/* the watcher's last one */
+	struct watch		*looking_at;	/* NULL: no look, or its watch was removed */
+	u8			pass;		/* number of the watcher's last pass */
 } watch_lists[WATCH_LISTS];
 
 static struct task_struct *watcher;
 static struct hrtimer watch_timer;
-/* True from the start of the timer until it finds nothing to do. */
+/* Set while the timer is armed or the watcher runs; the timer clears it if there is no work. */
 static unsigned int timer_armed;
 static bool must_account;
 
@@ -64,53 +64,42 @@ static struct watch_list *list_of(const struct unfair_rwsem *sem)
 /* --- the lists ----------------------------------------------------------- */
 
 /**
- * watch_start() - have the watcher look at a lock
- * @sem: the semaphore; it must stay until watch_stop()
- * @watch: for it
+ * lend_watch_start() - add a lock to the watcher's lists
+ * @sem: the semaphore; must not be freed before lend_watch_stop()
+ * @watch: its entry
  *
  * Context: under wait_lock of @sem.
  */
-void watch_start(struct unfair_rwsem *sem, struct watch *watch)
+void lend_watch_start(struct unfair_rwsem *sem, struct watch *watch)
 {
 	struct watch_list *l = list_of(sem);
 
 	watch->sem = sem;
-	/* the waiter looks itself now */
+	/* the caller makes the first look */
 	watch->due = ktime_get_ns() + lend_period_ns();
 	watch->backoff = 1;
 	raw_spin_lock(&l->lock);
 	watch->pass = l->pass;
 	list_add_tail(&watch->entry, &l->head);
 	raw_spin_unlock(&l->lock);
-	watcher_start_timer();
+	lend_watcher_start_timer();
 }
 
-/**
- * watch_stop() - end what watch_start() has begun
- * @watch: no longer in use when this returns
- *
- * Context: under wait_lock of its semaphore.
- */
-void watch_stop(struct watch *watch)
+/* Removes a lock from the lists, under its wait_lock. @watch may be freed afterwards. */
+void lend_watch_stop(struct watch *watch)
 {
 	struct watch_list *l = list_of(watch->sem);
 
 	raw_spin_lock(&l->lock);
 	list_del(&watch->entry);
-	if (l->at == watch)
-		l->at = NULL;
+	if (l->looking_at == watch)
+		l->looking_at = NULL;
 	watch->sem = NULL;
 	raw_spin_unlock(&l->lock);
 }
 
-/**
- * watch_move() - put another watch in the place of one
- * @from: the one that is in a list; no longer in use when this returns
- * @to: of the same semaphore
- *
- * Context: under wait_lock of the semaphore.
- */
-void watch_move(struct watch *from, struct watch *to)
+/* Replaces the entry of a lock, under its wait_lock. @from may be freed afterwards. */
+void lend_watch_move(struct watch *from, struct watch *to)
 {
 	struct watch_list *l = list_of(from->sem);
 
@@ -120,21 +109,23 @@ void watch_move(struct watch *from, struct watch *to)
 	to->backoff = from->backoff;
 	to->pass = from->pass;
 	list_replace(&from->entry, &to->entry);
-	if (l->at == from)
-		l->at = NULL;
+	if (l->looking_at == from)
+		l->looking_at = NULL;
 	from->sem = NULL;
 	raw_spin_unlock(&l->lock);
 }
 
 /**
- * watch_nth() - find a watched lock
- * @list: below WATCH_LISTS
- * @n: its number in the list, from 0 on
+ * lend_watch_nth() - find a watched lock by its position
+ * @list: number of the list, below WATCH_LISTS
+ * @n: position in the list, from 0 on
  * @irqflags: for the release of wait_lock
  *
- * Return: the semaphore, with wait_lock held; NULL if there is none.
+ * Context: any in which wait_lock may be acquired.
+ * Return: the semaphore, with wait_lock held and interrupts off; NULL if there is none, or if its
+ * wait_lock was not free in LOCK_TRIES tries.
  */
-struct unfair_rwsem *watch_nth(unsigned int list, unsigned int n, unsigned long *irqflags)
+struct unfair_rwsem *lend_watch_nth(unsigned int list, unsigned int n, unsigned long *irqflags)
 	__fsc_unchecked
 {
 	struct watch_list *l = &watch_lists[list];
@@ -164,11 +155,11 @@ struct unfair_rwsem *watch_nth(unsigned int list, unsigned int n, unsigned long 
 	return NULL;
 }
 
-/* --- looking ------------------------------------------------------------- */
+/* --- looks --------------------------------------------------------------- */
 
-/* Looks at the lock of @w, which is l->at; wait_lock is held, with interrupts off. */
-static void look_at(struct watch_list *l, struct watch *w, struct unfair_rwsem *sem,
-		    unsigned long irqflags)
+/* @w is l->looking_at. Called under wait_lock of @sem, which it drops. */
+static void look_at_lock(struct watch_list *l, struct watch *w, struct unfair_rwsem *sem,
+			 unsigned long irqflags)
 	__fsc_unchecked
 {
 	struct look look = { };
@@ -182,16 +173,16 @@ static void look_at(struct watch_list *l, struct watch *w, struct unfair_rwsem *
 		__unfair_rwsem_unlock_and_wake(sem, irqflags, &wakes);
 		lend_apply(&work);
 		raw_spin_lock_irqsave(&l->lock, irqflags);
-		if (l->at != w || !more || !raw_spin_trylock(&sem->wait_lock))
+		if (l->looking_at != w || !more || !raw_spin_trylock(&sem->wait_lock))
 			break;
 		raw_spin_unlock(&l->lock);
 	}
-	if (l->at == w) {
-		/* holders that sleep were lent to, and need no more than they have */
+	if (l->looking_at == w) {
+		/* if all holders sleep and have their loans, the next look can wait */
 		w->backoff = look.active ? 1 : min_t(u8, 2 * w->backoff, MAX_BACKOFF);
 		w->due = ktime_get_ns() + w->backoff * lend_period_ns() - TIMER_SLACK;
 	}
-	l->at = NULL;
+	l->looking_at = NULL;
 	raw_spin_unlock_irqrestore(&l->lock, irqflags);
 }
 
@@ -211,11 +202,11 @@ static void look_at_list(struct watch_list *l)
 		w->pass = l->pass;
 		list_move_tail(&w->entry, &l->head);
 		sem = w->sem;
-		/* a task that holds wait_lock is active on this lock by itself */
+		/* skip a lock whose wait_lock is held: a running task is already working on it */
 		if (w->due <= ktime_get_ns() && raw_spin_trylock(&sem->wait_lock)) {
-			l->at = w;
+			l->looking_at = w;
 			raw_spin_unlock(&l->lock);
-			look_at(l, w, sem, irqflags);
+			look_at_lock(l, w, sem, irqflags);
 		} else {
 			raw_spin_unlock_irqrestore(&l->lock, irqflags);
 		}
@@ -226,7 +217,7 @@ static void look_at_list(struct watch_list *l)
 
 /* --- the thread ---------------------------------------------------------- */
 
-static bool is_something_to_do(void)
+static bool has_work(void)
 {
 	unsigned int i;
 
@@ -243,38 +234,32 @@ static void start_timer(u64 ns)
 
 static enum hrtimer_restart watch_timeout(struct hrtimer *timer)
 {
-	if (!is_something_to_do()) {
+	if (!has_work()) {
 		/*
-		 * I: pairs with watcher_start_timer(): either the task that adds something sees
-		 * that the timer is not armed, or the timer sees what was added.
+		 * I: pairs with lend_watcher_start_timer(). Either the task that adds work sees
+		 * that the timer is not armed, or the timer sees the new work.
 		 */
 		smp_store_mb(timer_armed, 0);
-		if (!is_something_to_do() || xchg(&timer_armed, 1))
+		if (!has_work() || xchg(&timer_armed, 1))
 			return HRTIMER_NORESTART;
 	}
 	wake_up_process(watcher);
 	return HRTIMER_NORESTART;
 }
 
-/**
- * watcher_start_timer() - have the watcher run within a period
- *
- * Called after something was added for it.
- *
- * Context: any, with interrupts off.
- */
-void watcher_start_timer(void)
+/* Makes the watcher run within a period. Called after new work was added, with interrupts off. */
+void lend_watcher_start_timer(void)
 {
-	smp_mb();	/* I: what was added, before the look at the timer */
+	smp_mb();	/* I: the new work, then the read of timer_armed */
 	if (!READ_ONCE(timer_armed) && !xchg(&timer_armed, 1))
-		start_timer(min(lend_period_ns(), MAX_NAP));
+		start_timer(min(lend_period_ns(), MAX_INTERVAL));
 }
 
-/* For lent SCHED_FIFO, and for a priority that could not be restored. */
-void watcher_account(void)
+/* Makes the watcher call lend_account(): for lent SCHED_FIFO, or a priority to restore. */
+void lend_watcher_account(void)
 {
 	WRITE_ONCE(must_account, true);
-	watcher_start_timer();
+	lend_watcher_start_timer();
 }
 
 static void account(u64 *last)
@@ -284,13 +269,13 @@ static void account(u64 *last)
 	if (now - *last < ACCOUNT_EVERY)
 		return;
 	*last = now;
-	/* before the look: what comes after it sets it again */
+	/* I: clear the flag, then account; a task that adds work after that sets it again */
 	smp_store_mb(must_account, false);
 	if (lend_account())
 		WRITE_ONCE(must_account, true);
 }
 
-/* Returns when the next pass is due. */
+/* One pass. Returns the time in ns at which the next one is due. */
 static u64 look_at_all(u64 *accounted)
 {
 	u64 start = ktime_get_ns(), end;
@@ -302,7 +287,8 @@ static u64 look_at_all(u64 *accounted)
 	}
 	expedite_end_orphan();
 	end = ktime_get_ns();
-	return end + max(min(lend_period_ns(), MAX_NAP), min(DUTY * (end - start), MAX_PAUSE));
+	return end + max(min(lend_period_ns(), MAX_INTERVAL),
+			 min(PAUSE_RATIO * (end - start), MAX_PAUSE));
 }
 
 static int watch(void *unused)
@@ -310,30 +296,30 @@ static int watch(void *unused)
 	u64 accounted = 0, due = 0;
 
 	while (!kthread_should_stop()) {
-		u64 now, nap;
+		u64 now, timeout_ns;
 
 		if (ktime_get_ns() + TIMER_SLACK >= due)
 			due = look_at_all(&accounted);
 		account(&accounted);
 		now = ktime_get_ns();
-		nap = due > now ? due - now : 0;
+		timeout_ns = due > now ? due - now : 0;
 		if (READ_ONCE(must_account))
-			nap = min(nap, ACCOUNT_EVERY);
+			timeout_ns = min(timeout_ns, ACCOUNT_EVERY);
 		set_current_state(TASK_IDLE);
 		if (kthread_should_stop())
 			break;
-		/* armed as it is, the timer is not started by others */
+		/* while timer_armed is set, no other task starts the timer */
 		if (READ_ONCE(timer_armed))
-			start_timer(nap);
+			start_timer(timeout_ns);
 		schedule();
 	}
 	__set_current_state(TASK_RUNNING);
 	return 0;
 }
 
-int __init watcher_init(void)
+int __init lend_watcher_init(void)
 {
-	/* above all that is lent, or it could not take that back */
+	/* above all lent priorities: the watcher must be able to end a loan */
 	static const struct sched_values top = { SCHED_FIFO, MAX_RT_PRIO - 1 };
 	unsigned int i;
 
@@ -345,15 +331,15 @@ int __init watcher_init(void)
 	watcher = kthread_run(watch, NULL, "fscommit_lend");
 	if (IS_ERR(watcher))
 		return PTR_ERR(watcher);
-	/* for the timer, which may outlive the thread at the end */
+	/* at exit, the timer may run after the thread has ended */
 	get_task_struct(watcher);
 	lent_priority_set_values(watcher, &top);
 	return 0;
 }
 
-void watcher_exit(void)
+void lend_watcher_exit(void)
 {
-	/* no lock is in use any more, so nothing is added */
+	/* no lock is in use, so there is no new work */
 	kthread_stop(watcher);
 	hrtimer_cancel(&watch_timer);
 	put_task_struct(watcher);

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/*
- * The watcher, and the locks that it looks at. For the lock's own files only.
- */
+/* The watcher and its lists of locks. For the files of the lock only. */
 #ifndef _FSCOMMIT_WATCHER_H
 #define _FSCOMMIT_WATCHER_H
 
@@ -13,18 +11,18 @@
 #define WATCH_LISTS	16U
 
 /*
- * A lock in the watcher's lists: one for each lock at most. It is part of a waiter, or of an
- * expedited section. Added, moved and removed under the lock's wait_lock.
+ * The entry of a lock in the watcher's lists; a lock has at most one. It is embedded in a waiter
+ * or in an expedited section. It is added, moved and removed under the wait_lock of the lock.
  */
 struct watch {
 	struct list_head	entry;
 	struct unfair_rwsem	*sem;		/* NULL: not in a list */
-	u64			due;		/* ns: not to be looked at before */
+	u64			due;		/* earliest time of the next look, in ns */
 	u8			backoff;	/* periods between two looks */
-	u8			pass;		/* in which the watcher looked at it last */
+	u8			pass;		/* the last pass that visited this entry */
 };
 
-/* Tasks that are woken once wait_lock is dropped; never more than there are CPUs. */
+/* Tasks to wake after wait_lock is dropped; at most one for each CPU. */
 #define MAX_WAKES	16
 
 struct wakes {
@@ -32,17 +30,17 @@ struct wakes {
 	struct task_struct	*task[MAX_WAKES + 1];
 };
 
-void watch_start(struct unfair_rwsem *sem, struct watch *watch);
-void watch_stop(struct watch *watch);
-void watch_move(struct watch *from, struct watch *to);
-struct unfair_rwsem *watch_nth(unsigned int list, unsigned int n, unsigned long *irqflags);
+void lend_watch_start(struct unfair_rwsem *sem, struct watch *watch);
+void lend_watch_stop(struct watch *watch);
+void lend_watch_move(struct watch *from, struct watch *to);
+struct unfair_rwsem *lend_watch_nth(unsigned int list, unsigned int n, unsigned long *irqflags);
 
-void watcher_start_timer(void);
-void watcher_account(void);
-int watcher_init(void);
-void watcher_exit(void);
+void lend_watcher_start_timer(void);
+void lend_watcher_account(void);
+int lend_watcher_init(void);
+void lend_watcher_exit(void);
 
-/* In unfair_rwsem.c, which knows the waiters. */
+/* In unfair_rwsem.c, which has the queues. */
 bool __unfair_rwsem_look(struct unfair_rwsem *sem, struct look *look, struct lend_work *work);
 bool __unfair_rwsem_watch(struct unfair_rwsem *sem, struct look *look, struct lend_work *work,
 			  struct wakes *wakes);
@@ -54,14 +52,16 @@ bool __unfair_rwsem_sleepers(struct unfair_rwsem *sem, unsigned int max,
 			     bool (*fn)(struct task_struct *task, bool write, u64 since, void *arg),
 			     void *arg);
 
-/* In expedite.c; under the wait_lock of @sem. */
+/* In expedite.c. The caller holds the wait_lock of @sem. */
 struct lend_level expedite_level(const struct unfair_rwsem *sem);
 struct watch *expedite_watch(const struct unfair_rwsem *sem);
 void expedite_look(struct unfair_rwsem *sem, struct lend_work *work);
+
+/* In expedite.c. The caller holds no lock. */
 void expedite_end_orphan(void);
 
-/* In report.c; under the wait_lock of @sem. */
-u64 report_holdup_after_ns(void);
-bool report_holdup(struct unfair_rwsem *sem, struct task_struct *writer, u64 waited);
+/* In report.c. The caller holds the wait_lock of @sem. */
+u64 unfair_report_after_ns(void);
+bool unfair_report_blockers(struct unfair_rwsem *sem, struct task_struct *writer, u64 waited);
 
 #endif /* _FSCOMMIT_WATCHER_H */

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-# Needs the modules of CONFIG_FSCOMMIT_TEST loaded; see load.sh. Root only.
+# Needs root, and the modules of CONFIG_FSCOMMIT_TEST loaded; see load.sh.
 
 CFLAGS += -O2 -Wall -Wextra -Wno-unused-parameter -Wno-sign-compare -I.. -pthread \
 	  -Ilib $(patsubst %,-I%,$(wildcard */module))

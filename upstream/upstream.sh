@@ -1,21 +1,21 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0
-# Puts the parts into a kernel tree, as code of that tree.
+# Adds the parts to a kernel tree, as code of that tree.
 #
-#   upstream.sh KSRC        again: what has changed here is brought there
-#   upstream.sh undo KSRC   takes all of it out again
+#   upstream.sh KSRC        run it again to update the tree
+#   upstream.sh undo KSRC   removes everything again
 #
-# The tree must be of Linux 7.2 or later; it gets
+# The tree must be Linux 7.2 or later. It gets
 #
 #   lib/fscommit/                        sources, Kconfig, Makefile; tests/ has the test modules
 #   include/linux/                       the public headers
 #   tools/testing/selftests/fscommit/    the programs
 #   Documentation/core-api/fscommit/     a page for each part
 #
-# and a line each in lib/Kconfig, lib/Makefile, tools/testing/selftests/Makefile and
-# Documentation/core-api/index.rst, and a section in MAINTAINERS. What older kernels lack is
-# resolved by unifdef and in-tree.sed: nothing there asks for a version. Files are replaced,
-# never written to: a tree of hard links is safe.
+# and one line in each of lib/Kconfig, lib/Makefile, tools/testing/selftests/Makefile and
+# Documentation/core-api/index.rst, and a section in MAINTAINERS. unifdef and in-tree.sed remove
+# the code for older kernels, so that no file there checks the kernel version. Files are
+# replaced, never written to: a tree of hard links is safe.
 
 . "$(dirname "$0")/../selftests/harness/lib.sh"
 HERE=$TOP/upstream
@@ -25,26 +25,28 @@ PAGES='why unfair_rwsem visible_readers lent_priority commit_root share_gate cow
 SUITES='unfair_rwsem commit_root share_gate cow_diff rcu_reuse'
 DEST='lib/fscommit tools/testing/selftests/fscommit Documentation/core-api/fscommit'
 
-# tree_version DIR: like 703; nothing if it is no kernel tree
+# tree_version DIR: prints the version, e.g. 703; fails if DIR is no kernel tree
 tree_version()
 {
 	local d=$1 f
-	for f in Makefile Kbuild MAINTAINERS lib/Kconfig lib/Makefile include/linux/compiler_types.h \
-		tools/testing/selftests/Makefile Documentation/core-api/index.rst; do
+	for f in Makefile Kbuild MAINTAINERS lib/Kconfig lib/Makefile \
+		include/linux/compiler_types.h tools/testing/selftests/Makefile \
+		Documentation/core-api/index.rst; do
 		[ -f "$d/$f" ] || return 1
 	done
-	awk -F' *= *' '/^VERSION/ { v = $2 } /^PATCHLEVEL/ { p = $2 } END { printf "%d%02d\n", v, p }' "$d/Makefile"
+	awk -F' *= *' '/^VERSION/ { v = $2 } /^PATCHLEVEL/ { p = $2 }
+		END { printf "%d%02d\n", v, p }' "$d/Makefile"
 }
 
-# in_tree FILE: what it is there, on stdout
+# in_tree FILE: prints FILE without the code for older kernels
 in_tree()
 {
 	local rc=0
-	# partly known conditions first: unifdef takes whole ones
+	# simplify mixed conditions first: unifdef needs known ones
 	sed -E 's/LINUX_VERSION_CODE >= KERNEL_VERSION\([0-9, ]*\) && //' "$1" |
 		unifdef -k -DLINUX_VERSION_CODE=2 -DKERNEL_VERSION=1 -DDEFINE_LOCK_GUARD_1_COND_4 \
 			-DWITH_LOCK_GUARD_1_ATTRS || rc=$?
-	# 1: it has changed something
+	# status 1: it has changed something
 	[ "$rc" -le 1 ] || die "unifdef failed on $1"
 }
 
@@ -54,32 +56,35 @@ put_source()
 	in_tree "$1" | sed -E -f "$HERE/in-tree.sed" >"$2"
 }
 
-# Of compat.h there stays what is more than another name, without the versions.
+# put_internal FILE: internal.h, with those parts of compat.h that are more than another name
 put_internal()
 {
 	put_source "$TOP/module/compat.h" "$1.all"
 	awk -v RS= -v ORS='\n\n' '
-		/^\/\*\n \* What kernels before/ || /SPDX/ {
-			print "/* SPDX-License-Identifier: GPL-2.0 */\n/*\n * What several files of fscommit need.\n */"
-			print "#ifndef _FSCOMMIT_INTERNAL_H\n#define _FSCOMMIT_INTERNAL_H"
-			next
-		}
+		/SPDX/ || /_FSCOMMIT_COMPAT_H/ { next }
 		/include <trace\/events\/lock.h>/ { print "#include <trace/events/lock.h>"; next }
-		/define (EXPORT_SYMBOL|trace_contended_release|preempt_|task->|hrtimer_setup|owner_on_cpu)/ ||
-		/define EXPORT_SYMBOL_NS_GPL/ { next }
+		/define (EXPORT_SYMBOL|trace_contended_release|preempt_|task->)/ { next }
+		/define (hrtimer_setup|owner_on_cpu)/ { next }
 		{ print }' "$1.all" |
-	sed -E -e '/^static inline void shrinker_free/,/^\}/d' -e '/define shrinker->private_data/,/[^\\]$/d' \
+	sed -E -e '/^static inline void shrinker_free/,/^\}/d' \
+		-e '/define shrinker->private_data/,/[^\\]$/d' \
 		-e '/define compat_shrinker_private/d' \
-		-e '/^\/\* 6\.7: /d' -e 's/^ \* Not in 6\.12, but in 7\.3: when/ * When/' \
+		-e 's/^ \* Not in 6\.12, but in 7\.3: when/ * When/' \
 		-e '/^ \* 6\.12 is the first supported kernel that exports stack_trace/ {
 			N
 			s/.*/ * User-Mode Linux cannot walk the stack of a task that is asleep./
-		}' -e 's/^#if defined\((\w+)\)$/#ifdef \1/' -e 's/^\t\t    typeof_member/\t     typeof_member/' |
-	cat -s >"$1"
-	rm "$1.all"
+		}' -e 's/^#if defined\((\w+)\)$/#ifdef \1/' \
+		-e 's/^\t\t    typeof_member/\t     typeof_member/' |
+	cat -s >"$1.compat"
+	put_source "$TOP/module/internal.h" "$1.all"
+	sed -e "/^#include \"compat.h\"/{
+		r $1.compat
+		d
+	}" "$1.all" | cat -s >"$1"
+	rm "$1.all" "$1.compat"
 }
 
-# fill DIR: all of it, below a folder of ours
+# fill DIR: writes all files below DIR
 fill()
 {
 	local d=$1 f p s
@@ -89,7 +94,8 @@ fill()
 		put_source "$TOP/module/include/linux/$f.h" "$d/include/linux/$f.h"
 	done
 	for f in "$TOP"/module/*.[ch]; do
-		[ "$(basename "$f")" = compat.h ] || put_source "$f" "$d/lib/fscommit/$(basename "$f")"
+		[[ $f = */compat.h || $f = */internal.h ]] ||
+			put_source "$f" "$d/lib/fscommit/$(basename "$f")"
 	done
 	put_internal "$d/lib/fscommit/internal.h"
 	cp "$HERE/Kconfig" "$d/lib/fscommit/Kconfig"
@@ -111,7 +117,8 @@ fill()
 		put_source "$TOP/selftests/$f" "$d/lib/fscommit/tests/$f"
 	done
 	# shellcheck disable=SC2016 # for make
-	sed -E -e 's,^# The test modules\..*,# For tools/testing/selftests/fscommit.,' \
+	sed -E \
+		-e 's,^# The test modules\..*,# For tools/testing/selftests/fscommit.,' \
 		-e 's/^obj-m := /obj-$(CONFIG_FSCOMMIT_TEST) += /' -e '/^ccflags-y :=/d' \
 		"$TOP/selftests/Kbuild" >"$d/lib/fscommit/tests/Makefile"
 
@@ -121,7 +128,7 @@ fill()
 		cp "$TOP/selftests/$s"/*.c "$p/$s/"
 		cp "$TOP/selftests/$s"/module/*_test.h "$p/$s/module/"
 	done
-	# built from the product's source, in this tree only
+	# these are built from the product's source, in this tree only
 	rm -f "$p"/*/*_fuzz.c
 	cp "$TOP"/selftests/lib/{common,counters,kernel_log,load,put,scale}.h "$p/lib/"
 	cp "$TOP"/selftests/unfair_rwsem/module/fscommit_test.h "$p/unfair_rwsem/module/"
@@ -147,20 +154,22 @@ fill()
 	} >"$p/index.rst"
 	for s in $PAGES; do
 		sed -E -e 's,kernel-doc:: module/include/,kernel-doc:: include/,' \
-			-e 's,kernel-doc:: module/,kernel-doc:: lib/fscommit/,' "$TOP/docs/$s.rst" >"$p/$s.rst"
+			-e 's,kernel-doc:: module/,kernel-doc:: lib/fscommit/,' \
+			"$TOP/docs/$s.rst" >"$p/$s.rst"
 	done
 }
 
-# What in-tree.sed has missed, or made.
+# Finds what in-tree.sed has missed or broken.
 check()
 {
 	local bad
-	bad=$(cd "$1" && grep -rnE 'LINUX_VERSION_CODE|KERNEL_VERSION|linux/version\.h|\bcompat_(on|tr|le|cl|cu|hr|pr|sh)|__fsc_|fscommit_context|\.\./module|\b(6\.(1|7|8|12|13|17)|7\.[0-3])\b' \
-		lib include) || true
-	[ -z "$bad" ] || { say "$bad"; die "this is of no use inside of a tree: upstream/in-tree.sed misses it"; }
+	bad=$(cd "$1" && grep -rnE -e 'LINUX_VERSION_CODE|KERNEL_VERSION|linux/version\.h' \
+		-e '\bcompat_(on|tr|le|cl|cu|hr|pr|sh)|__fsc_|fscommit_context|\.\./module' \
+		-e '\b(6\.(1|7|8|12|13|17)|7\.[0-3])\b' lib include) || true
+	[ -z "$bad" ] || { say "$bad"; die "upstream/in-tree.sed misses these lines"; }
 }
 
-# edit FILE COMMAND...: a new file in its place, if COMMAND changes it
+# edit FILE COMMAND...: replaces FILE by the output of COMMAND, if that differs
 edit()
 {
 	local f=$ksrc/$1
@@ -180,7 +189,7 @@ OBJ_LINE='obj-$(CONFIG_FSCOMMIT) += fscommit/'
 TARGET_LINE='TARGETS += fscommit'
 INDEX_LINE='   fscommit/index'
 
-# without_lines: what others wrote, on stdin and stdout
+# without_lines: filters our lines out of stdin
 without_lines()
 {
 	awk -v s="$SOURCE_LINE" -v o="$OBJ_LINE" -v t="$TARGET_LINE" -v i="$INDEX_LINE" '
@@ -191,12 +200,15 @@ without_lines()
 		{ print }'
 }
 
-# with LINE REGEX: LINE after the last line that REGEX matches
+# with LINE REGEX: inserts LINE after the last line that matches REGEX
 with() { without_lines | awk -v line="$1" -v re="$2" '
 	{ l[NR] = $0; if ($0 ~ re) at = NR }
-	END { if (!at) exit 1; for (i = 1; i <= NR; i++) { print l[i]; if (i == at) print line } }'; }
+	END {
+		for (i = 1; i <= NR; i++) { print l[i]; if (i == at) print line }
+		exit !at
+	}'; }
 
-# sections are sorted by their titles
+# inserts our section: MAINTAINERS is sorted by title
 with_section() { without_lines | LC_ALL=C awk -v file="$HERE/maintainers" '
 	/^(FSC[P-Z]|FS[D-Z]|F[T-Z]|G)/ && prev == "" && !done {
 		while ((getline line < file) > 0) if (line !~ /^#/) print line
@@ -224,22 +236,23 @@ if [ -n "$undo" ]; then
 	for f in $HEADERS; do
 		rm -f "$ksrc/include/linux/$f.h"
 	done
-	say "$ksrc is without fscommit"
+	say "removed fscommit from $ksrc"
 	exit 0
 fi
 
-[ "$version" -ge 702 ] || die "$ksrc is Linux ${version%??}.${version#?}: 7.2 is the oldest for this"
+[ "$version" -ge 702 ] ||
+	die "$ksrc is Linux ${version%??}.${version#?}; this needs 7.2 or later"
 tmp=$(mktemp -d "${TMPDIR:-/tmp}/fscommit-upstream.XXXXXX")
 trap 'rm -rf "$tmp"' EXIT
 fill "$tmp"
 check "$tmp"
 for f in $HEADERS; do
 	[ ! -e "$ksrc/include/linux/$f.h" ] || [ -d "$ksrc/lib/fscommit" ] ||
-		die "$ksrc has an include/linux/$f.h of its own"
+		die "$ksrc already has its own include/linux/$f.h"
 done
 for f in $DEST; do
 	mkdir -p "$ksrc/$f"
-	# by content: make builds what has changed
+	# compare by content, so that make rebuilds only what has changed
 	rsync -a --checksum --no-times --delete "$tmp/$f/" "$ksrc/$f/"
 done
 rsync -a --checksum --no-times "$tmp/include/linux/" "$ksrc/include/linux/"
@@ -249,4 +262,4 @@ edit tools/testing/selftests/Makefile with "$TARGET_LINE" '^TARGETS \+= fpu$'
 edit Documentation/core-api/index.rst with "$INDEX_LINE" '^   (rbtree|idr|xarray)$'
 edit MAINTAINERS with_section
 say "$ksrc has lib/fscommit: CONFIG_FSCOMMIT, CONFIG_FSCOMMIT_TEST"
-say "to take it out: $0 undo $ksrc"
+say "to remove it: $0 undo $ksrc"

@@ -40,8 +40,8 @@ letters_of()
 {
 	case $1 in
 	lock) set -- unfair_rwsem.c visible_readers.c lend.c watcher.c include/linux/unfair_rwsem.h ;;
-	commit_root) set -- commit_root.c commit_root_read.c include/linux/commit_root.h ;;
-	rcu_reuse) set -- rcu_reuse.c rcu_reuse_release.c include/linux/rcu_reuse.h ;;
+	commit_root) set -- commit_root.c include/linux/commit_root.h ;;
+	rcu_reuse) set -- rcu_reuse.c include/linux/rcu_reuse.h ;;
 	share_gate) set -- share_gate.c include/linux/share_gate.h ;;
 	esac
 	(cd "$TOP/module" && grep -ohE '(\*|\.|^|	) *[A-Z]: [a-z]' "$@") | grep -oE '[A-Z]:' |

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Commit-root search: readers of old data that never meet the committer.
- *
- * The task that commits never waits for a task that is not running.
+ * Commit-root search: readers of old data search the last commit, and the committer never waits
+ * for them.
  */
 #ifndef _LINUX_COMMIT_ROOT_H
 #define _LINUX_COMMIT_ROOT_H
@@ -26,11 +25,10 @@
 /**
  * DOC: Overview
  *
- * A copy-on-write filesystem has trees. Each has a live root, changed in the running
- * generation R, and a committed root, the state at the end of an earlier generation. What
- * was written before R is found from the committed root, unless it was moved in R. A
- * reader that wants old data pins the committed roots, searches one without any lock of
- * the live tree, and unpins::
+ * A copy-on-write filesystem has trees. Each tree has a live root, which the running generation
+ * R changes, and a committed root, its state at the end of an earlier generation. Data written
+ * before R is found from the committed root, unless R moved it. A reader of old data pins the
+ * committed roots, searches one of them without any lock of the live tree, and unpins::
  *
  *	struct commit_pin pin;
  *
@@ -43,45 +41,72 @@
  *	if (!found)
  *		search_live(...);
  *
- * commit_root_search() does all of that. The committer prepares, where memory may be
- * short, and switches, which cannot fail and waits for nobody::
+ * commit_root_search() does all of this. The committer first prepares, which may fail for lack
+ * of memory. It then switches, which cannot fail and does not wait for readers::
  *
  *	struct commit_roots *next = commit_root_prepare(&fs->roots, GFP_NOFS);
  *
  *	if (IS_ERR(next))
  *		return PTR_ERR(next);		// nothing has changed
- *	...					// writes the new trees
+ *	...					// write the new trees
  *	commit_root_update(next, &fs->csum_tree, new_root);
  *	commit_root_switch(next, generation);
  *
- * Three rules make a stale hit impossible. The helper keeps the first; the caller must
- * keep the others:
+ * Three rules make a stale hit impossible. The first is kept here, the caller keeps the others:
  *
- *  1. A pin sees the roots of one commit, of all trees, until it is given up.
- *  2. A block that can be reached from a committed root is neither changed nor reused
- *     before commit_root_reusable() is at least the generation that freed it. So what a
- *     pinned root leads to is as it was when it was committed.
- *  3. What a reader looks for, it keeps from being freed and written again from when it
- *     learned of it until its search has ended: by a lock of the extent, a reference,
- *     what the filesystem has. So what it finds in the committed tree is still meant.
+ *  1. A pin sees the roots of one commit, of all trees, until it is unpinned.
+ *  2. A block that a committed root reaches is neither changed nor reused before
+ *     commit_root_reusable() is at least the generation that freed it. So the blocks below a
+ *     pinned root are as they were committed.
+ *  3. From when a reader learns of an extent until its search ends, it keeps the extent from
+ *     being freed and written again, for example by a lock of the extent or a reference. So
+ *     an entry found in the committed tree is still valid.
  *
- * A miss is not an answer: what was moved in the running generation has its new entry in
- * the live tree only. Then the remainder is searched there.
+ * A miss is not an answer: an extent that the running generation moved has its new entry in
+ * the live tree only. The caller searches there for the remainder.
  *
- * Searching the committed root for the checksums of old extents is what btrfs does since
- * 2025 (Boris Burkov and Qu Wenruo; the idea to go by the generation of the extents is
- * theirs). There, readers and the switch share commit_root_sem; here they share nothing.
+ * Concurrency and context:
+ *
+ *  - Readers may pin, search and unpin at any time, beside each other and beside a commit. None
+ *    of these calls sleeps, except commit_root_search() in the caller's search. Only one task
+ *    at a time may use a &struct commit_pin.
+ *  - One commit at a time: commit_root_prepare(), commit_root_update() for each changed tree,
+ *    commit_root_switch() or commit_root_cancel(). Prepare sleeps if its @gfp allows it, cancel
+ *    may sleep, and switch sleeps on PREEMPT_RT only.
+ *  - commit_root_reusable(), commit_root_want_space() and commit_root_oldest_pin() may run
+ *    beside all of these.
+ *  - commit_tree_init() and commit_tree_destroy() may sleep. They may run beside commits and
+ *    readers of other trees.
+ *  - commit_root_set_init() and commit_root_set_destroy() sleep. The caller stops readers and
+ *    commits before destroy.
+ *
+ * What to do on an error:
+ *
+ *  - commit_root_pin(): search the live tree. There is nothing to unpin.
+ *  - commit_root_of(): unpin. On -ENOENT search the live tree; -EINVAL is a bug of the caller.
+ *  - commit_root_prepare(): abort the commit, or try again. Nothing has changed.
+ *  - commit_root_update(): on -EAGAIN cancel and prepare again. @root stays the caller's.
+ *  - commit_root_switch(): cancel. Only a bug of the caller makes it fail.
+ *  - commit_root_set_destroy(): unpin or cancel, then call it again.
+ *
+ * A pin delays the reuse of blocks. Roots are released in order, after the last pin of them and
+ * of all older roots. SRCU waits for every pin taken before its flip, including pins of newer
+ * roots: with overlapping pins of length L, a release takes up to 2 L after the switch.
+ *
+ * Since 2025 btrfs searches the committed root for the checksums of old extents (Boris Burkov
+ * and Qu Wenruo). The idea to decide by the generation of the extents is theirs. In btrfs,
+ * readers and the switch share commit_root_sem; here they share no lock.
  */
 
 /* --- generations of a request ------------------------------------------- */
 
 /**
- * struct commit_gen - the newest generation of what a request is about
- * @max: the highest that was added; 0 if none was
- * @unknown: one was not known
+ * struct commit_gen - the newest generation of the extents of a request
+ * @max: the latest generation that was added; 0 if none was
+ * @unknown: the generation of some extent is not known
  *
- * It travels with the request, as a part of it. A request that is split or cloned takes a
- * copy along, by assignment: it may be older than its half needs, never newer.
+ * A part of the request. A request that is split or cloned copies it by assignment: the copy
+ * may be newer than its half needs, never older.
  */
 struct commit_gen {
 	u64	max;
@@ -89,7 +114,7 @@ struct commit_gen {
 };
 
 /**
- * commit_gen_reset() - for a new request
+ * commit_gen_reset() - initialise for a new request
  * @gen: the accumulator
  */
 static inline void commit_gen_reset(struct commit_gen *gen)
@@ -98,12 +123,12 @@ static inline void commit_gen_reset(struct commit_gen *gen)
 }
 
 /**
- * commit_gen_add() - an extent has become part of the request
+ * commit_gen_add() - add the generation of an extent to a request
  * @gen: the accumulator
- * @generation: in which it was written; 0 and ~0 if that is not known
+ * @generation: the generation that wrote the extent; 0 or ~0 if it is not known
  *
- * Not before it really is part of it: the generation of one that did not fit belongs to
- * the next request.
+ * Call this only after the extent was added: if it did not fit, its generation belongs to the
+ * next request.
  */
 static inline void commit_gen_add(struct commit_gen *gen, u64 generation)
 {
@@ -114,9 +139,9 @@ static inline void commit_gen_add(struct commit_gen *gen, u64 generation)
 }
 
 /**
- * commit_gen_merge() - a request has become part of another one
- * @gen: the accumulator of the one that goes on
- * @from: that of the other one
+ * commit_gen_merge() - merge the generations of one request into another
+ * @gen: the accumulator of the request that remains
+ * @from: the accumulator of the request that was merged into it
  */
 static inline void commit_gen_merge(struct commit_gen *gen, const struct commit_gen *from)
 {
@@ -125,7 +150,7 @@ static inline void commit_gen_merge(struct commit_gen *gen, const struct commit_
 		commit_gen_add(gen, from->max);
 }
 
-/* Is all of it in a commit of @generation? */
+/* Is the whole request in the commit of @generation? */
 static inline bool __commit_gen_within(const struct commit_gen *gen, u64 generation)
 {
 	return !gen->unknown && gen->max && generation &&
@@ -134,17 +159,17 @@ static inline bool __commit_gen_within(const struct commit_gen *gen, u64 generat
 
 /* --- the set ------------------------------------------------------------- */
 
-struct commit_roots;	/* those of one commit */
+struct commit_roots;	/* the roots of one commit */
 
 enum commit_root_event {
 	COMMIT_ROOT_PIN,
 	COMMIT_ROOT_UNPIN,
-	COMMIT_ROOT_REFUSED,	/* of the pins */
+	COMMIT_ROOT_REFUSED,	/* pins that found no roots */
 	COMMIT_ROOT_SWITCH,
-	COMMIT_ROOT_SLEPT,	/* a switch gave up its CPU: never */
+	COMMIT_ROOT_SLEPT,	/* switches that slept; expected: 0 */
 	COMMIT_ROOT_RELEASE,
-	COMMIT_ROOT_COMMITTED,	/* searches of a committed tree */
-	COMMIT_ROOT_MISS,	/* of these, with something missing */
+	COMMIT_ROOT_COMMITTED,	/* searches of a committed tree, */
+	COMMIT_ROOT_MISS,	/* and those that missed something */
 	COMMIT_ROOT_LIVE,
 	COMMIT_ROOT_DIFFERENCE,
 	COMMIT_ROOT_MISUSE,
@@ -156,10 +181,10 @@ struct commit_root_counts {
 };
 
 /**
- * struct commit_root_ops - what a filesystem does
- * @release: no pin reaches @root any more, and no later commit has it. Called once for
- *	each root that was given to commit_root_update(), in the order in which commits
- *	replaced them, with the generation that brought it, in process context; may sleep
+ * struct commit_root_ops - operations of the filesystem
+ * @release: @root is not pinned, and no later commit has it. Called once for each successful
+ *	commit_root_update(), in the order in which commits replaced the roots, with the
+ *	generation that added the root. Process context, one call at a time; may sleep
  */
 struct commit_root_ops {
 	void (*release)(void *private, void *root, u64 generation);
@@ -168,7 +193,7 @@ struct commit_root_ops {
 /**
  * struct commit_root_set - the committed roots of a filesystem
  *
- * Nothing in it is for others than the helper.
+ * All fields are private.
  */
 struct commit_root_set {
 /* private: read by readers, written by a switch */
@@ -178,10 +203,10 @@ struct commit_root_set {
 	bool				tracked;
 	bool				ending;
 	struct srcu_struct		pins;
-/* private: of the committer */
+/* private: written by the committer */
 	raw_spinlock_t			lock ____cacheline_aligned_in_smp;
 	bool				preparing;
-	unsigned int			capacity;	/* of the next roots */
+	unsigned int			capacity;	/* slots of the next roots */
 	u64				last_tree;
 	struct list_head		all;		/* oldest first */
 	atomic64_t			reusable;
@@ -191,14 +216,14 @@ struct commit_root_set {
 	void				*private;
 	const char			*name;
 	struct list_head		node;
-	spinlock_t			track_lock;	/* of @tracks */
-	struct list_head		tracks;		/* pins, oldest first, when tracked */
+	spinlock_t			track_lock;	/* protects @tracks */
+	struct list_head		tracks;		/* pins if @tracked, oldest first */
 };
 
 /**
  * struct commit_tree - a tree of a filesystem
  *
- * Nothing in it is for others than the helper.
+ * All fields are private.
  */
 struct commit_tree {
 /* private: */
@@ -210,17 +235,17 @@ struct commit_tree {
 fscommit_lock_struct(commit_pin);
 
 /**
- * struct commit_pin - the roots of one commit, kept
+ * struct commit_pin - a pin of the roots of one commit
  *
- * Belongs to one request, and moves with it from task to task. Not to be copied: see
+ * Belongs to one request and moves with it from task to task. Never copy it: use
  * commit_root_pin_again().
  */
 struct commit_pin {
 /* private: */
-	struct commit_roots	*roots;		/* NULL: given up */
+	struct commit_roots	*roots;		/* NULL: not pinned */
 	struct commit_root_set	*set;
-	int			idx;		/* of SRCU; < 0: by commit_root_pin_again() */
-	unsigned long		since;		/* jiffies; this and the rest when tracked */
+	int			idx;		/* from SRCU; < 0: pinned again */
+	unsigned long		since;		/* jiffies; from here on: if tracked */
 	pid_t			pid;
 	char			comm[TASK_COMM_LEN];
 	struct list_head	node;
@@ -228,10 +253,10 @@ struct commit_pin {
 
 /**
  * struct commit_pin_info - the oldest pin
- * @generation: of the roots that it keeps
+ * @generation: generation of the pinned roots
  * @age_ms: milliseconds since the pin; without tracking, since these roots were replaced
- * @pid: who pinned; 0 without tracking
- * @comm: the same
+ * @pid: the task that pinned; 0 without tracking
+ * @comm: name of that task; empty without tracking
  */
 struct commit_pin_info {
 	u64	generation;
@@ -249,14 +274,15 @@ void commit_tree_destroy(struct commit_tree *tree);
 /* --- readers ------------------------------------------------------------- */
 
 /**
- * commit_root_eligible() - may a request be answered from the committed roots?
+ * commit_root_eligible() - may the committed roots answer a request?
  * @set: the set
  * @gen: the generations of the request
  *
- * A quick look before a pin; what counts is commit_root_covers() after it.
+ * A cheap check before a pin. commit_root_covers() decides after the pin.
  *
  * Context: any.
- * Return: true if they may hold all of it; false if it must go to the live trees.
+ * Return: true if the committed roots may hold the whole request; false if the request must
+ * search the live trees.
  */
 static inline bool commit_root_eligible(const struct commit_root_set *set,
 					const struct commit_gen *gen)
@@ -264,7 +290,7 @@ static inline bool commit_root_eligible(const struct commit_root_set *set,
 	return __commit_gen_within(gen, atomic64_read(&set->running) - 1);
 }
 
-/* Somebody wants to know of each pin: trace events, or track_pins. */
+/* True while the trace events of pins are enabled, or a set tracks its pins. */
 DECLARE_STATIC_KEY_FALSE(commit_root_watched);
 void __commit_root_pinned(struct commit_pin *pin);
 void __commit_root_unpinned(struct commit_pin *pin);
@@ -272,17 +298,17 @@ int __commit_root_refused(struct commit_root_set *set, int idx);
 void __commit_root_unpin_odd(struct commit_pin *pin);
 
 /**
- * commit_root_pin() - keep the roots of the newest commit
+ * commit_root_pin() - pin the roots of the newest commit
  * @set: the set
- * @pin: to be given to commit_root_unpin(), by any task
+ * @pin: the pin, for commit_root_unpin() by any task
  *
- * The pin may be held across anything that sleeps. It keeps the blocks that were freed
- * since from being reused: see commit_root_wanted().
+ * The pin may be held while the caller sleeps. Blocks that are freed later are not reused
+ * before the unpin: see commit_root_wanted().
  *
- * Context: any but NMI; does not sleep. Not from hard interrupts with track_pins, nor from any
- * interrupt on a kernel without CONFIG_SMP (CONFIG_TINY_SRCU): there an unpin is for tasks, too.
- * Return: 0; -ENODATA before the first commit; -ESHUTDOWN after a commit_root_set_destroy()
- * that was refused.
+ * Context: any but NMI; does not sleep. With track_pins it takes a spinlock_t: not from hard
+ * interrupts. Without CONFIG_SMP (CONFIG_TINY_SRCU) pin and unpin in process context only.
+ * Return: 0; -ENODATA before the first commit; -ESHUTDOWN after commit_root_set_destroy()
+ * began. After an error there is no pin.
  */
 static inline int __must_check commit_root_pin(struct commit_root_set *set,
 					       struct commit_pin *pin)
@@ -292,7 +318,7 @@ static inline int __must_check commit_root_pin(struct commit_root_set *set,
 	int idx;
 
 	this_cpu_inc(set->counts->nr[COMMIT_ROOT_PIN]);
-	/* B: its full barrier, pairs with C. As srcu_down_read(), which 6.1 lacks */
+	/* B: its full barrier pairs with C. This is srcu_down_read(), which 6.1 lacks. */
 	idx = __srcu_read_lock(&set->pins);
 	/* A: pairs with the release in commit_root_switch() */
 	roots = rcu_dereference_check(set->roots, true);
@@ -309,19 +335,19 @@ static inline int __must_check commit_root_pin(struct commit_root_set *set,
 void commit_root_pin_again(struct commit_pin *pin, const struct commit_pin *held)
 	__fsc_acquires(pin);
 
-/* The last look at the set: see commit_root_set_destroy(). */
-static inline void __commit_root_gone(struct commit_root_set *set)
+/* The last access to @set: see commit_root_set_destroy(). */
+static inline void __commit_root_unpin_done(struct commit_root_set *set)
 {
-	/* E: pairs with D: whose unpin is seen, of that nothing is still to come */
+	/* E: pairs with D: once D observes this unpin, the reader no longer touches @set */
 	smp_wmb();
 	this_cpu_inc(set->counts->nr[COMMIT_ROOT_UNPIN]);
 }
 
 /**
- * commit_root_unpin() - give up a pin
- * @pin: the pin; twice is a bug of the caller, and has no effect but a warning
+ * commit_root_unpin() - drop a pin
+ * @pin: the pin; a second unpin is a bug of the caller, which only warns
  *
- * Context: as commit_root_pin(), and by any task on any CPU.
+ * Context: as commit_root_pin(), in any task on any CPU.
  */
 static inline void commit_root_unpin(struct commit_pin *pin)
 	__fsc_releases(pin)
@@ -338,7 +364,7 @@ static inline void commit_root_unpin(struct commit_pin *pin)
 		__commit_root_unpinned(pin);
 	pin->roots = NULL;
 	__srcu_read_unlock(&set->pins, idx);
-	__commit_root_gone(set);
+	__commit_root_unpin_done(set);
 }
 
 u64 commit_root_generation(const struct commit_pin *pin);
@@ -347,26 +373,26 @@ void *commit_root_of(const struct commit_pin *pin, const struct commit_tree *tre
 bool commit_root_wanted(const struct commit_pin *pin);
 
 /**
- * commit_root_covers() - is all of a request in the commit that is pinned?
+ * commit_root_covers() - does the pinned commit contain a whole request?
  * @pin: the pin
  * @gen: the generations of the request
  *
  * Context: any.
- * Return: true if all of it is in the commit; false as well where that is not known.
+ * Return: true if it does; false if it does not, or if that is not known.
  */
 static inline bool commit_root_covers(const struct commit_pin *pin, const struct commit_gen *gen)
 {
 	return __commit_gen_within(gen, commit_root_generation(pin));
 }
 
-/* --- the whole pattern in one call --------------------------------------- */
+/* --- search -------------------------------------------------------------- */
 
 /**
- * enum commit_search_mode - where commit_root_search() may look
- * @COMMIT_SEARCH_OPTIONAL: in the committed tree if the request is eligible, then live
- * @COMMIT_SEARCH_FORCED: in the committed tree, whatever the generations, and never live
- * @COMMIT_SEARCH_IN_TRANSACTION: as optional, for a caller inside a transaction: the live
- *	search is to use that one, and to wait for no commit
+ * enum commit_search_mode - which trees commit_root_search() may search
+ * @COMMIT_SEARCH_OPTIONAL: the committed tree if the request is eligible, then the live tree
+ * @COMMIT_SEARCH_FORCED: only the committed tree, whatever the generations
+ * @COMMIT_SEARCH_IN_TRANSACTION: as COMMIT_SEARCH_OPTIONAL, for a caller inside a transaction:
+ *	the live search must use that transaction, and must not wait for a commit
  */
 enum commit_search_mode {
 	COMMIT_SEARCH_OPTIONAL,
@@ -377,10 +403,10 @@ enum commit_search_mode {
 #define COMMIT_DIFFERENCE_LEN	48
 
 /**
- * struct commit_difference - what the oracle found
- * @key: of the entry that differs
+ * struct commit_difference - a difference that the oracle found
+ * @key: key of the entry that differs
  * @committed: its value in the committed tree, as text
- * @live: in the live tree
+ * @live: its value in the live tree, as text
  */
 struct commit_difference {
 	u64	key;
@@ -392,11 +418,11 @@ struct commit_search;
 
 /**
  * struct commit_search_ops - how to search a tree
- * @search: look for what is still missing, from &commit_search.root, or live if that is
- *	NULL. Return 0 when nothing is missing, -ENOENT when something is (and keep what
- *	was found), or another error, which ends the search
- * @compare: for the oracle, optional: look live for all that was found, and return true
- *	if it is the same; else say in @diff what is not
+ * @search: search what is still missing, from &commit_search.root, or the live tree if that is
+ *	NULL. Return 0 if nothing is missing; -ENOENT if something is, and keep what was
+ *	found; or another error, which ends the search
+ * @compare: optional, for the oracle: repeat the search in the live tree. Return true if it
+ *	finds the same, else describe a difference in @diff
  */
 struct commit_search_ops {
 	int (*search)(struct commit_search *s);
@@ -406,15 +432,15 @@ struct commit_search_ops {
 /**
  * struct commit_search - a search
  * @set: the set
- * @tree: where to look
+ * @tree: the tree to search
  * @gen: the generations of the request
  * @mode: see &enum commit_search_mode
- * @ops: how
+ * @ops: how to search
  * @arg: for @ops
  * @root: set for @ops: the committed root, or NULL for the live tree
- * @generation: set for @ops: of the commit that @root belongs to
+ * @generation: set for @ops: generation of the pinned commit
  * @committed: set on return: the committed tree was searched
- * @missed: set on return: and something was missing there
+ * @missed: set on return: the committed tree lacked something
  * @live: set on return: the live tree was searched
  */
 struct commit_search {
@@ -441,19 +467,18 @@ bool commit_root_oldest_pin(struct commit_root_set *set, struct commit_pin_info 
 void commit_root_want_space(struct commit_root_set *set);
 
 /**
- * commit_root_reusable() - which freed blocks may be reused?
+ * commit_root_reusable() - up to which generation may freed blocks be reused?
  * @set: the set
  *
- * Polled, never waited for.
+ * To be polled: there is no call that waits for it.
  *
  * Context: any.
- * Return: the generation up to which: a block that generation G has freed, that is which
- * the roots of G do not reach any more, may be reused if G is not above it. 0 before the
- * first commit.
+ * Return: a generation: a block may be reused if the generation G that freed it is not later.
+ * (The roots of G no longer reach the block.) 0 before the first commit.
  */
 static inline u64 commit_root_reusable(const struct commit_root_set *set)
 {
-	/* F: pairs with the release of whoever moved it: what readers did came before */
+	/* F: pairs with move_reusable(): reuse comes after all that readers did */
 	return atomic64_read_acquire(&set->reusable);
 }
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * COW diff: what changed between two trees since a generation, which is an exclusive bound.
+ * COW diff: the blocks that two trees do not share, by a generation as an exclusive bound.
  *
- * A block of the new tree is new if its generation is above the bound. One of the very
- * generation of the bound must be in the old tree, too.
+ * A block of the new tree is new if its generation is above the bound. A block whose generation
+ * equals the bound must be in the old tree, too.
  */
 #ifndef _LINUX_COW_DIFF_H
 #define _LINUX_COW_DIFF_H
@@ -14,10 +14,10 @@
 /**
  * DOC: Overview
  *
- * A copy-on-write filesystem often has two trees that share most of their blocks: a
- * snapshot and its origin, or a tree and its relocated copy. Who accounts for blocks by
- * the trees that reach them must know which blocks are in one of the two only. It is
- * enough to look below blocks that are newer than the moment when the two were one::
+ * A copy-on-write filesystem often has two trees that share most of their blocks: a snapshot
+ * and its origin, or a tree and its relocated copy. Accounting by the trees that reach a block
+ * must know which blocks only one of the two has. For that, a walk needs to enter only blocks
+ * that are newer than the moment when the two trees were one::
  *
  *	struct cow_diff *diff;		// over 2 KiB: not for the stack
  *	struct cow_diff_pair pair;
@@ -33,51 +33,64 @@
  *	}
  *	cow_diff_end(diff);
  *
- * Each block that only one of the trees has is told once, in a pair with what the other
- * tree has in its place:
+ * The diff reports every block that only one of the trees has, once, in a pair with its
+ * counterpart, the block in the same place of the other tree:
  *
- *  1. Both, neither seen before: the new block has taken the place of the old one.
- *  2. @old_again: a new block, and an old one that was told before: a split.
- *  3. @new_again: an old block, and a new one that was told before: a merge.
- *  4. No old block: nothing was replaced. The old tree is lower, or ends before, or what it
- *     has there is still in the new tree.
- *  5. No new block: the old one is gone, and what is in its place was there before, or
- *     nothing is.
+ *  1. Both blocks, neither reported before: the new block has replaced the old one.
+ *  2. @old_again: a new block, and an old one that was reported before: a split.
+ *  3. @new_again: an old block, and a new one that was reported before: a merge.
+ *  4. No old block: the new block replaced nothing. The old tree is lower, ends before, or its
+ *     block in this place is still in the new tree.
+ *  5. No new block: the old block is gone. The block in its place was there before, or there
+ *     is none.
  *
- * Pairs come in the order of their keys, those of one key from the root down. So there is
- * one pair for a key and a level, which is a position to go on from.
+ * Pairs are ordered by key, pairs of one key from the root down. So a key and a level have at
+ * most one pair, and are a position from which another diff can continue.
  *
- * What the trees must be like:
+ * Requirements on the trees:
  *
  *  1. A block is not changed while a tree has it, and is not newer than its parent.
- *  2. What is not newer than the bound in the new tree is in the old one as well.
- *  3. A block that both have is at the same level in both, with the same key. So keys of
- *     pointers change with the block alone: they are its first key, or the lowest that a
- *     search would look for there.
+ *  2. A block of the new tree that is not newer than the bound is in the old tree as well.
+ *  3. A shared block has the same level and key in both trees. So the key of a pointer changes
+ *     only with its block: it is the first key of the block, or the lowest key for which a
+ *     search would enter the block.
  *
- * All of this is checked as far as the walk comes. A tree that is not like that is an error
- * that says what was found where: see cow_diff_describe(). It is never a crash, and the
- * walk always ends, since levels fall by one with each step down.
+ * The walk checks these as far as it comes. A tree that breaks them is an error, which
+ * cow_diff_describe() explains. The walk always ends, since each step down lowers the level.
  *
- * What is shared is known by the pointers to it; the bound is there to find out if these are
- * the trees that were meant. A lower one finds the same. With 0 as the bound any two trees
- * can be compared, also such as have both been changed since they were one.
+ * The pointers show which blocks are shared. The bound only verifies that these are the intended
+ * trees. A lower bound finds the same pairs. The bound 0 allows any two trees, also two that both
+ * changed since they were one.
  *
- * No block is read that both trees have, and none twice. cow_diff_begin_after() reads those
- * on the way to its position, at most one of each level and tree.
+ * The diff reads no shared block, and no block twice. cow_diff_begin_after() reads at most one
+ * block of each level and tree, on the way to its position.
  *
- * That only the blocks that are newer in a relocated tree, and their counterparts, need to
- * be traced for quota is from btrfs (Qu Wenruo, 2018). There, the two trees have the same
- * shape and keys; and the bound, the generation of the last snapshot, is inclusive, since
- * blocks of that one may be of either tree: to port it, take one less.
+ * Concurrency and context:
+ *
+ *  - There is no lock. One task at a time uses a &struct cow_diff; several diffs of the same
+ *    trees may run at once.
+ *  - The caller keeps the blocks of both trees unchanged from begin to end, for example by a
+ *    reference or a pin.
+ *  - cow_diff_next(), cow_diff_begin_after() and cow_diff_end() sleep where &cow_diff_ops.read or
+ *    &cow_diff_ops.release does; end only releases. The other calls do not sleep.
+ *
+ * What to do on an error:
+ *
+ *  - cow_diff_begin(), cow_diff_begin_after(): nothing has begun; cow_diff_end() has no effect.
+ *  - cow_diff_next(): call it again to retry the same step, for example after -ENOMEM, or call
+ *    cow_diff_end(). On -EUCLEAN a tree is corrupt or not the intended one: do not retry.
+ *
+ * btrfs traces for quota only the newer blocks of a relocated tree and their counterparts (Qu
+ * Wenruo, 2018). There, both trees have the same shape and keys. The bound, the generation of the
+ * last snapshot, is inclusive, since either tree may have blocks of it: subtract 1 to port it.
  */
 
-/* Levels of a tree, leaves included. */
+/* Levels of a tree, including leaves. */
 #define COW_DIFF_MAX_LEVELS	8
 
 /**
  * struct cow_diff_key - a key
- * @word: the most significant one first; those that a tree does not need are 0
+ * @word: the most significant word first; unused words are 0
  *
  * Wide enough for btrfs: objectid, type, offset.
  */
@@ -87,11 +100,11 @@ struct cow_diff_key {
 
 /**
  * cow_diff_compare_keys() - which key is lower?
- * @a: one
- * @b: the other one
+ * @a: a key
+ * @b: another key
  *
  * Context: any.
- * Return: below 0 if it is @a, above 0 if it is @b, 0 if they are equal.
+ * Return: below 0 if @a is lower, above 0 if @b is lower, 0 if they are equal.
  */
 static inline int cow_diff_compare_keys(const struct cow_diff_key *a,
 					const struct cow_diff_key *b)
@@ -106,10 +119,10 @@ static inline int cow_diff_compare_keys(const struct cow_diff_key *a,
 }
 
 /**
- * struct cow_diff_ptr - what a parent knows of its child
- * @block: where it is, as the caller names it; 0: no block
- * @generation: in which it was written
- * @key: see rule 3 above; for a root as if it had a parent
+ * struct cow_diff_ptr - a parent's pointer to its child
+ * @block: address of the block, in the caller's terms; 0: no block
+ * @generation: the generation that wrote the block
+ * @key: see requirement 3 above; for a root as if it had a parent
  */
 struct cow_diff_ptr {
 	u64			block;
@@ -120,10 +133,10 @@ struct cow_diff_ptr {
 /**
  * struct cow_diff_node - a block that was read
  * @level: 0 is a leaf
- * @nr: children; of a leaf, 0 if it is empty
- * @generation: as it says itself
- * @key: its first one; not looked at if @nr is 0
- * @data: the caller's, for &cow_diff_ops.child and &cow_diff_ops.release
+ * @nr: number of children; of a leaf, 0 if it is empty
+ * @generation: the generation in the block itself
+ * @key: the first key; ignored if @nr is 0
+ * @data: for &cow_diff_ops.child and &cow_diff_ops.release
  */
 struct cow_diff_node {
 	unsigned int	level;
@@ -135,14 +148,14 @@ struct cow_diff_node {
 
 /**
  * struct cow_diff_ops - how to read the trees
- * @max_children: that a block can have, 1 to 65536
- * @read: fill in @node for the block that @ptr is for. It may sleep, and fail: its error
- *	(below 0) is that of cow_diff_next(). Whatever it finds on disk is to be handed
- *	over as it is: the helper compares it with @ptr. @node stays until @release
- * @child: fill in @child for child @i, below &cow_diff_node.nr. What it says of the first
- *	key of a node is looked at as well: where that is not kept, the key of the
- *	node is right, which @read was given
- * @release: the other end of @read
+ * @max_children: the most children that a block can have, 1 to 65536
+ * @read: fill in @node from the block of @ptr. May sleep, and may fail with a negative error,
+ *	which cow_diff_next() returns. Report what is on disk unchanged: the diff compares it
+ *	with @ptr. @node stays until @release
+ * @child: fill in @child for child @i, which is below &cow_diff_node.nr. The diff also checks the
+ *	first child's key. A format that does not store it passes the key that @read had for
+ *	this node
+ * @release: undo @read
  */
 struct cow_diff_ops {
 	unsigned int	max_children;
@@ -153,26 +166,26 @@ struct cow_diff_ops {
 };
 
 /**
- * struct cow_diff_root - a tree, or the upper end of a part of it
- * @ptr: what its parent knows, or would know; without a block the tree is empty
- * @level: of the root, 0 to COW_DIFF_MAX_LEVELS - 1
+ * struct cow_diff_root - the root of a tree or subtree
+ * @ptr: the pointer that its parent has, or would have; without a block the tree is empty
+ * @level: level of the root, 0 to COW_DIFF_MAX_LEVELS - 1
  */
 struct cow_diff_root {
 	struct cow_diff_ptr	ptr;
 	unsigned int		level;
 };
 
-/* Blocks of the lowest level are told as their parents know them, and are not read. */
+/* Report blocks of the lowest level from their parents, without reading them. */
 #define COW_DIFF_UNREAD		0x01U
 
 /**
  * struct cow_diff_params - two trees and a bound
- * @ops: how to read them
+ * @ops: how to read the trees
  * @private: for @ops
- * @old: the tree as it was
- * @new: and as it is
+ * @old: the old tree
+ * @new: the new tree
  * @newer_than: the bound: blocks of @new with a higher generation are new; 0: unknown
- * @lowest_level: blocks below it are neither told nor read; 1 leaves out leaves
+ * @lowest_level: blocks below this level are neither reported nor read; 1 leaves out leaves
  * @flags: COW_DIFF_UNREAD or 0
  */
 struct cow_diff_params {
@@ -185,12 +198,12 @@ struct cow_diff_params {
 };
 
 /**
- * struct cow_diff_pair - a block that changed, or two
- * @old: of the old tree; without a block: see the cases above
- * @new: of the new tree; the same
- * @level: of both
- * @old_again: @old was in a pair before
- * @new_again: @new was in a pair before
+ * struct cow_diff_pair - a block that only one tree has, and its counterpart
+ * @old: in the old tree; without a block: see the cases above
+ * @new: in the new tree; without a block: see the cases above
+ * @level: level of both
+ * @old_again: @old was in an earlier pair
+ * @new_again: @new was in an earlier pair
  */
 struct cow_diff_pair {
 	struct cow_diff_ptr	old, new;
@@ -199,13 +212,13 @@ struct cow_diff_pair {
 };
 
 /**
- * struct cow_diff_position - how far a diff has come
- * @key: all pairs below it have been told
- * @level: of that key, those of this level and above
- * @changed_old: for the helper: which of the old blocks there are gone, a bit for each level
- * @changed_new: the same for the new ones
+ * struct cow_diff_position - a position in a diff
+ * @key: all pairs below this key were reported
+ * @level: of the pairs of this key, those of this level and above were reported
+ * @changed_old: private: which old blocks at the position are gone, a bit for each level
+ * @changed_new: private: which new blocks at the position are new, a bit for each level
  *
- * Good for other diffs of the same two trees.
+ * Valid for any diff of the same two trees.
  */
 struct cow_diff_position {
 	struct cow_diff_key	key;
@@ -214,20 +227,20 @@ struct cow_diff_position {
 };
 
 /**
- * enum cow_diff_problem - what may be wrong with the trees
+ * enum cow_diff_problem - what is wrong with a tree
  * @COW_DIFF_FINE: nothing
- * @COW_DIFF_SWAPPED: the old tree is newer than the bound, and than the new one
- * @COW_DIFF_TOO_DEEP: a root has a level that no tree has
- * @COW_DIFF_BAD_LEVEL: a block is of another level than its place
- * @COW_DIFF_BAD_GENERATION: or another generation than its parent knows
+ * @COW_DIFF_SWAPPED: the old tree is newer than the bound and the new tree
+ * @COW_DIFF_TOO_DEEP: the level of a root is too high
+ * @COW_DIFF_BAD_LEVEL: a block has another level than its place
+ * @COW_DIFF_BAD_GENERATION: a block has another generation than its pointer
  * @COW_DIFF_NEWER_CHILD: a child is newer than its parent
- * @COW_DIFF_BAD_KEY: keys are out of order, or out of the parent's range
- * @COW_DIFF_NO_CHILD: a node without children, or a pointer to nothing
- * @COW_DIFF_MANY_CHILDREN: a node says that it has more than there can be
- * @COW_DIFF_LOOP: a block is below itself
+ * @COW_DIFF_BAD_KEY: keys are out of order, or outside the parent's range
+ * @COW_DIFF_NO_CHILD: a node without children, or a null child pointer
+ * @COW_DIFF_MANY_CHILDREN: a node has more than &cow_diff_ops.max_children
+ * @COW_DIFF_LOOP: a block is its own ancestor
  * @COW_DIFF_NOT_SHARED: a block is not newer than the bound, and not in the old tree
  * @COW_DIFF_REUSED: a block is in both trees, with two generations
- * @NR_COW_DIFF_PROBLEMS: how many there are
+ * @NR_COW_DIFF_PROBLEMS: number of problems
  */
 enum cow_diff_problem {
 	COW_DIFF_FINE,
@@ -246,13 +259,13 @@ enum cow_diff_problem {
 };
 
 /**
- * struct cow_diff_trouble - what was wrong with a tree
- * @problem: which kind; COW_DIFF_FINE if nothing was
- * @of_new: in the new tree, else in the old one
- * @level: where
- * @block: which one
- * @found: a level, generation or number, as @problem says; of a key the word that differs
- * @limit: what it should have been, or the end of its range; the same
+ * struct cow_diff_trouble - an error in a tree
+ * @problem: the kind; COW_DIFF_FINE if there is none
+ * @of_new: in the new tree, else in the old tree
+ * @level: level of the block
+ * @block: address of the block
+ * @found: a level, generation or number, depending on @problem; of a key the word that differs
+ * @limit: the expected value, or the limit of its range
  */
 struct cow_diff_trouble {
 	enum cow_diff_problem	problem;
@@ -262,42 +275,41 @@ struct cow_diff_trouble {
 	u64			found, limit;
 };
 
-/* One level of one tree: what the walk has come to there. */
+/* One level of one tree: the block that the walk reached last. */
 struct cow_diff_level {
-	struct cow_diff_ptr	ptr;		/* no block: nothing yet */
-	struct cow_diff_key	end;		/* of its keys, exclusive; see @endless */
+	struct cow_diff_ptr	ptr;		/* no block: none yet */
+	struct cow_diff_key	end;		/* of its keys, exclusive; see @unbounded */
 	struct cow_diff_node	node;
-	unsigned int		next;		/* child */
-	bool			open;		/* @node is there */
+	unsigned int		next;		/* next child */
+	bool			open;		/* @node was read and not released */
 	bool			changed;	/* only this tree has it */
-	bool			endless;
+	bool			unbounded;
 };
 
 struct cow_diff_side {
 	struct cow_diff_level	level[COW_DIFF_MAX_LEVELS];
 	struct cow_diff_root	root;
-	struct cow_diff_ptr	coming;
-	struct cow_diff_key	coming_end;
-	unsigned int		coming_level;
-	unsigned int		at;		/* level of what came last */
-	bool			coming_endless, has_coming, begun, done;
+	struct cow_diff_ptr	next;
+	struct cow_diff_key	next_end;
+	unsigned int		next_level;
+	unsigned int		at;		/* level of the block reached last */
+	bool			next_unbounded, has_next, begun, done;
 	unsigned long		reads;
 };
 
 /**
  * struct cow_diff - a walk of two trees
- * @trouble: after an error: what was wrong, if it was a tree
- * @pairs: that were told
- * @shared: pointers that both trees have, at which it turned back
+ * @trouble: after an error: what is wrong, if it is a tree
+ * @pairs: pairs reported
+ * @shared: shared pointers that were not entered
  *
- * The rest is for the helper. For one task at a time. As much memory as levels, however large
- * the trees; nothing is allocated.
+ * Its size is fixed, however large the trees; nothing is allocated.
  */
 struct cow_diff {
 	struct cow_diff_trouble	trouble;
 	unsigned long		pairs, shared;
 /* private: */
-	const struct cow_diff_ops *ops;		/* NULL: has ended */
+	const struct cow_diff_ops *ops;		/* NULL: ended */
 	void			*private;
 	u64			newer_than;
 	unsigned int		lowest_level, flags;
@@ -315,11 +327,11 @@ void cow_diff_end(struct cow_diff *diff);
 int cow_diff_describe(const struct cow_diff *diff, char *text, size_t size);
 
 /**
- * cow_diff_reads() - how many blocks a diff has read
- * @diff: begun; also after cow_diff_end()
+ * cow_diff_reads() - number of blocks that a diff has read
+ * @diff: a diff that has begun; also after cow_diff_end()
  *
  * Context: any.
- * Return: of both trees together, failed reads left out.
+ * Return: successful reads of both trees.
  */
 static inline unsigned long cow_diff_reads(const struct cow_diff *diff)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Which of two generations (transactions, commits) is the later one. Shared by the public
- * headers of fscommit, so that all mean the same.
+ * Order of generations (transactions, commits), shared by the public headers of fscommit.
  *
- * A generation is a number that goes up by one with each commit, and begins anew after the
- * highest one: comparisons are right as long as what is compared is less than half of all
- * numbers apart. 0 and ~0 are no generations, they mean "not known". A filesystem whose
- * numbers have 32 bits extends them: it keeps the upper half itself.
+ * A generation is a number that each commit increments. It wraps: comparisons are right while
+ * the two numbers are less than 2^63 apart. 0 and ~0 mean "not known". A filesystem with 32-bit
+ * numbers keeps the upper half itself.
+ *
+ * Both functions are pure: they may be called in any context.
  */
 #ifndef _LINUX_FS_GENERATION_H
 #define _LINUX_FS_GENERATION_H
@@ -14,7 +14,7 @@
 #include <linux/types.h>
 
 /**
- * fs_generation_known() - is it the number of a generation?
+ * fs_generation_known() - is this the number of a generation?
  * @generation: the number
  *
  * Return: false for 0 and ~0.
@@ -25,11 +25,11 @@ static inline bool fs_generation_known(u64 generation)
 }
 
 /**
- * fs_generation_after() - is one generation later than the other?
- * @a: the one, known
- * @b: the other, known
+ * fs_generation_after() - is one generation later than another?
+ * @a: a known generation
+ * @b: another known generation, less than 2^63 apart from @a
  *
- * Return: true if @a is later than @b; they are less than half of all numbers apart.
+ * Return: true if @a is later than @b.
  */
 static inline bool fs_generation_after(u64 a, u64 b)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What clang's context analysis is told about the locks of fscommit.
+ * Annotations of fscommit's locks for clang's context analysis.
  *
- * Linux 7.0 and later have the macros for it, and clang 23 or later can check: a file that
- * says CONTEXT_ANALYSIS := y in its Makefile, on a kernel with WARN_CONTEXT_ANALYSIS, is told
- * at compile time of data that is touched without its lock (__guarded_by()), and of a lock
- * that is not released on some way out. Elsewhere all of this is nothing: older kernels have
- * __acquires() for sparse, which takes it to count what a function's body does.
+ * Linux 7.0 and later have the macros, and clang 23 or later does the analysis, on a kernel
+ * with WARN_CONTEXT_ANALYSIS, for files with CONTEXT_ANALYSIS := y in their Makefile. It warns
+ * about accesses to __guarded_by() data without the lock, and about paths that leave a lock
+ * held. Elsewhere the annotations are empty: older kernels define __acquires() for sparse,
+ * where it must match what the body of the function does.
  */
 #ifndef _LINUX_FSCOMMIT_CONTEXT_H
 #define _LINUX_FSCOMMIT_CONTEXT_H

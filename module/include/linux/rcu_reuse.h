@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * RCU reuse queue: freed objects are used again when no reader can have them, and nobody
- * waits for that.
- *
- * The task that commits never waits for a task that is not running.
+ * RCU reuse queue: reuse freed objects after a grace period, without waiting for it.
  */
 #ifndef _LINUX_RCU_REUSE_H
 #define _LINUX_RCU_REUSE_H
@@ -18,15 +15,14 @@
 /**
  * DOC: Overview
  *
- * An object that readers find under rcu_read_lock() may be used again after a grace period
- * only. To wait for one where objects are allocated costs milliseconds each time; to give
- * each object to call_rcu() frees what could have been used again. A reuse queue keeps
- * freed objects together with the number of the grace period that each has to see, asks
- * whether it has passed, and else says "none" at once::
+ * An object that readers find under rcu_read_lock() may be reused only after a grace period.
+ * Waiting for one at each allocation costs milliseconds. Passing each object to call_rcu() frees
+ * objects that could be reused. A reuse queue keeps freed objects with the cookie of the grace
+ * period that each must wait for. A dequeue polls the cookies and returns NULL if none has passed::
  *
  *	struct node {
  *		...
- *		struct rcu_reuse_head reuse;	// rcu_reuse_head_init() when it is made
+ *		struct rcu_reuse_head reuse;	// rcu_reuse_head_init() once
  *	};
  *
  *	head = rcu_reuse_dequeue(&fs->nodes);	// allocate: never waits
@@ -35,33 +31,52 @@
  *	else
  *		node = make_node(fs);
  *
- *	hlist_del_rcu(&node->hash);		// free: no reader finds it from now on
- *	if (rcu_reuse_enqueue(&fs->nodes, &node->reuse))
- *		call_rcu(&node->rcu, free_node);	// the queue is full
+ *	hlist_del_rcu(&node->hash);		// free: new readers do not find it
+ *	ret = rcu_reuse_enqueue(&fs->nodes, &node->reuse);
+ *	if (ret && ret != -EBUSY)
+ *		call_rcu(&node->rcu, free_node);	// not queued
  *
- * Three rules:
+ * Three rules for the caller:
  *
- *  1. What is enqueued can't be found by new readers any more: unlink first.
- *  2. The queue's flavour is that of the readers: RCU, or the one srcu_struct.
- *  3. While it is queued, an object may be read by readers that found it before, and is
- *     written by nobody but them. &rcu_reuse_ops.release has it for good; so has who
- *     dequeued it.
+ *  1. Unlink an object before enqueueing it: new readers must not find it.
+ *  2. The flavour of the queue is that of the readers: RCU, or the same srcu_struct.
+ *  3. While an object is queued, only readers that found it before may access it, for reading or
+ *     writing; the caller may not. It belongs to the caller again after rcu_reuse_dequeue(), and in
+ *     &rcu_reuse_ops.release.
  *
- * Memory ordering: all that readers did with an object in their read sections comes before
- * what is done with it after rcu_reuse_dequeue(), and in &rcu_reuse_ops.release.
+ * Memory ordering: all accesses of readers to an object, within their read sections, happen
+ * before accesses after rcu_reuse_dequeue() and in &rcu_reuse_ops.release.
  *
- * Objects leave the queue by rcu_reuse_dequeue(), the oldest of a CPU first; or by
- * &rcu_reuse_ops.release: when there are too many, when they are too old, when memory is
- * short, and at the end. To poll grace periods before inodes are used again was proposed for
- * XFS in 2021 (Dave Chinner, Brian Foster). The lists are segmented by grace period, as
- * RCU's own lists of callbacks are (Paul McKenney).
+ * Concurrency and context:
+ *
+ *  - rcu_reuse_enqueue(), rcu_reuse_dequeue() and rcu_reuse_count() never sleep. They may run on
+ *    all CPUs at once, beside rcu_reuse_drain(), in any context but NMI; the first two not under
+ *    locks of the scheduler.
+ *  - rcu_reuse_init(), rcu_reuse_drain() and rcu_reuse_destroy() sleep.
+ *  - &rcu_reuse_ops.release runs in process context, on several CPUs at once, also within
+ *    reclaim: it must not wait for memory, nor take a lock whose holder may do so.
+ *  - rcu_reuse_enqueue() and rcu_reuse_dequeue() may run beside rcu_reuse_destroy(), which
+ *    refuses them. Drains and counts must have returned before it.
+ *
+ * What to do when rcu_reuse_enqueue() fails:
+ *
+ *  - -ENOSPC (the queue is full) and -ESHUTDOWN (a late call, with a warning): the object stays
+ *    the caller's. Free it after a grace period of the readers, by call_rcu() or call_srcu().
+ *  - -EBUSY (with a warning): the object is queued already and belongs to the queue. Do not free
+ *    it: this is a double free.
+ *
+ * Objects leave the queue by rcu_reuse_dequeue(), the oldest of a CPU first, or by
+ * &rcu_reuse_ops.release: when there are too many, when they are too old, when memory is short,
+ * and on drain and destroy. Polled grace periods before the reuse of inodes were proposed for XFS
+ * in 2021 (Dave Chinner, Brian Foster). The lists are segmented by grace period, like RCU's lists
+ * of callbacks (Paul McKenney).
  */
 
 /**
- * struct rcu_reuse_head - in each object
+ * struct rcu_reuse_head - embedded in each object
  *
- * Nothing in it is for others than the queue. 8 bytes on 64-bit machines. It must not share
- * memory with what readers look at, nor with an rcu_head while the object is queued.
+ * All fields are private. 8 bytes on 64-bit machines. It must not share memory with fields that
+ * readers access, nor with an rcu_head while the object is queued.
  */
 struct rcu_reuse_head {
 /* private: NULL: in no queue */
@@ -69,11 +84,10 @@ struct rcu_reuse_head {
 };
 
 /**
- * rcu_reuse_head_init() - for a new object
- * @head: of the object, which is in no queue
+ * rcu_reuse_head_init() - initialise the head of a new object
+ * @head: the head
  *
- * Once, when the object is made. It is ready for the queue again after
- * rcu_reuse_dequeue().
+ * Once for each object. After rcu_reuse_dequeue() the head is ready to be enqueued again.
  *
  * Context: any.
  */
@@ -83,10 +97,10 @@ static inline void rcu_reuse_head_init(struct rcu_reuse_head *head)
 }
 
 /**
- * struct rcu_reuse_ops - what the owner of the objects does
- * @release: @head leaves the queue for good, after its grace period: free it. Called in
- *	process context without a lock; may be in the reclaim of memory, so it must neither
- *	wait for memory nor take a lock under which somebody does. Several at once
+ * struct rcu_reuse_ops - operations of the owner of the objects
+ * @release: free the object of @head, whose grace period has passed. Called in process context
+ *	without a lock, on several CPUs at once, also within reclaim: it must not wait for
+ *	memory, nor take a lock whose holder may do so
  */
 struct rcu_reuse_ops {
 	void (*release)(void *private, struct rcu_reuse_head *head);
@@ -98,19 +112,18 @@ struct rcu_reuse_ops {
 #define RCU_REUSE_MAX_AGE_MS	3600000U
 
 /**
- * struct rcu_reuse_params - how a queue behaves
- * @batch: objects of one CPU that share a look at the number of grace periods; 1 to
- *	RCU_REUSE_MAX_BATCH. 32 is a good start
- * @keep: objects that are kept; 1 to RCU_REUSE_MAX_OBJECTS. What comes on top leaves as
- *	soon as its grace period has passed, by a worker, as if by call_rcu(). CPUs keep some
- *	of it in reserve: below 4 for each CPU it is coarse
- * @max: objects in the queue, whatever they wait for; @keep to RCU_REUSE_MAX_OBJECTS, never
- *	exceeded, rcu_reuse_enqueue() refuses what comes on top; or 0: never refuse
- * @max_age_ms: milliseconds that an object is in the queue at most, and a grace period on
- *	top if one takes longer than a quarter of it; RCU_REUSE_MIN_AGE_MS to
+ * struct rcu_reuse_params - parameters of a queue
+ * @batch: objects of one CPU that share a cookie, 1 to RCU_REUSE_MAX_BATCH. 32 is a good start
+ * @keep: objects to keep, 1 to RCU_REUSE_MAX_OBJECTS. A worker releases objects in excess of it
+ *	as soon as their grace period has passed, as call_rcu() would. CPUs reserve a part of
+ *	it: values below 4 for each CPU are coarse
+ * @max: most objects in the queue, ready or not, @keep to RCU_REUSE_MAX_OBJECTS; never exceeded:
+ *	rcu_reuse_enqueue() refuses further objects. Or 0: no limit
+ * @max_age_ms: the longest time in milliseconds that an object stays in the queue, plus a grace
+ *	period if that takes longer than a quarter of it; RCU_REUSE_MIN_AGE_MS to
  *	RCU_REUSE_MAX_AGE_MS
- * @srcu: the domain of the readers; NULL: they use RCU. Must outlive the queue
- * @expedited: ask for expedited grace periods of RCU. They interrupt all CPUs; not with @srcu
+ * @srcu: the domain of the readers, which must outlive the queue; NULL: they use RCU
+ * @expedited: request expedited grace periods of RCU, which interrupt all CPUs; not with @srcu
  */
 struct rcu_reuse_params {
 	unsigned int		batch;
@@ -121,27 +134,27 @@ struct rcu_reuse_params {
 	bool			expedited;
 };
 
-struct rcu_reuse_list;	/* of a CPU */
+struct rcu_reuse_list;	/* of one CPU */
 struct shrinker;
 
 /**
  * struct rcu_reuse_queue - freed objects of one kind
  *
- * Nothing in it is for others than the queue.
+ * All fields are private.
  */
 struct rcu_reuse_queue {
-/* private: read by all */
+/* private: mostly read */
 	struct rcu_reuse_list __percpu	*lists;
 	struct rcu_reuse_params		params;
-	unsigned int			chunk;	/* of room that goes to and from a CPU */
+	unsigned int			chunk;	/* of quota that a CPU takes at a time */
 	bool				ending;
-	int				pace;	/* of the worker; see rcu_reuse.c */
+	int				rate;	/* of the worker; see rcu_reuse.c */
 	const struct rcu_reuse_ops	*ops;
 	void				*private;
 	const char			*name;
-/* private: written when a CPU is out of room, or has too much of it */
-	atomic_t			room ____cacheline_aligned_in_smp;
-	atomic_t			over;
+/* private: written when a CPU has no quota left, or too much of it */
+	atomic_t			quota ____cacheline_aligned_in_smp;
+	atomic_t			excess;
 	atomic_t			misuses;
 	struct delayed_work		tick;
 	struct work_struct		start;

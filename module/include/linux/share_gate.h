@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Share gate: who shared nothing in this transaction locks nothing when he logs.
- *
- * The task that commits never waits for a task that is not running.
+ * Share gate: skip the range lock for an inode that shared no extent in this transaction.
  */
 #ifndef _LINUX_SHARE_GATE_H
 #define _LINUX_SHARE_GATE_H
@@ -20,14 +18,14 @@ struct task_struct;
 /**
  * DOC: Overview
  *
- * What an fsync() logs is kept by where it lies on the disk: the checksums of an extent, its
- * references. If two files share an extent (reflink, dedupe), both log items for it, which
- * must not overlap. So before items are inserted, those that are in the way are deleted, under
- * a lock of the range: for each fsync() of each file, though most share nothing.
+ * A log keeps what an fsync() logs by its place on the disk: the checksums of an extent, its
+ * references. Two files that share an extent (reflink, dedupe) both log items for it, which must
+ * not overlap. So each fsync() first deletes overlapping items, under a lock of the range, though
+ * most files share nothing.
  *
- * A gate belongs to an object, a file say. It knows in which generation something of it was
- * last shared. If that was not the running one, there is nothing in the log that could be in
- * the way, and no other object that could log the same range::
+ * A gate belongs to an object, for example a file. It records the generation in which something
+ * of the object was last shared. If that is not the running generation, no item in the log
+ * overlaps, and no other object can log the same range::
  *
  *	struct share_gate_section section;
  *	struct share_range range;		// if &share_range_ops is the range lock
@@ -35,41 +33,55 @@ struct task_struct;
  *				   &log->ranges, &range, first, last);
  *
  *	if (ret < 0)
- *		return ret;			// the range lock's error; nothing is taken
+ *		return ret;			// from the range lock; nothing is held
  *	if (ret == SHARE_GATE_LOCKED)
  *		delete_items(log, first, last);
  *	insert_items(log, first, last);
  *	share_gate_exit(&section);
  *
- * Five rules:
+ * Five rules for the caller:
  *
- *  1. Both sides of a share are marked, by share_gate_mark(), before the shared extent can
- *     be found through either of them.
+ *  1. share_gate_mark() marks both sides of a share before the shared extent can be found
+ *     through either of them.
  *  2. A share of an object, from its mark on, and a section of the same object exclude each
- *     other: by the lock of the inode. share_gate_exit() warns if they did not.
- *  3. The gate is in memory only. An object that is read in again is said to have been shared
- *     in its last transaction: share_gate_reloaded().
- *  4. share_gate_clear() is for who has just logged all of the object, under that lock: what
- *     overlapped is out of the way, and what is written from then on is new.
- *  5. When the object is to be logged from the start again, share_gate_raise(): what was
- *     logged before is shared as it was.
+ *     other, by the lock of the inode. share_gate_exit() warns if it sees that they did not.
+ *  3. The gate is in memory only. When an object is read in again, share_gate_reloaded() assumes
+ *     that it was shared in its last transaction.
+ *  4. share_gate_clear() is called under the same lock, after all of the object was logged.
+ *     Overlapping items are then deleted, and blocks written later are new.
+ *  5. share_gate_raise() is called when the object must be logged from the start again: what was
+ *     logged before is still shared.
  *
- * The idea is btrfs's last_reflink_trans (Filipe Manana, 2020): 54.7 MiB/s became 121 with 128
- * jobs that fsync.
+ * Concurrency and context:
+ *
+ *  - share_gate_mark(), share_gate_raise(), share_gate_clear(), share_gate_marks() and
+ *    share_gate_may_be_shared() take no lock and never sleep. They may run beside each other, in
+ *    any context; rules 2 and 4 still need the lock of the inode.
+ *  - share_gate_init() and share_gate_reloaded() run before others can use the gate.
+ *  - share_gate_enter() and share_gate_exit() may sleep only if the object may be shared: in the
+ *    range lock. Several tasks may be in sections of one object.
+ *  - share_range_lock() and share_range_lock_killable() may sleep, share_range_unlock() does not
+ *    (except on PREEMPT_RT). All three are for process context.
+ *
+ * If share_gate_enter() fails, nothing is held: do not log and do not call share_gate_exit().
+ * With &share_range_ops it fails with -EINTR after a fatal signal. -EINVAL is a bug of the caller.
+ *
+ * The idea is last_reflink_trans of btrfs (Filipe Manana, 2020): with 128 jobs that fsync,
+ * 54.7 MiB/s became 121 MiB/s.
  */
 
 /* --- gates --------------------------------------------------------------- */
 
 /**
- * struct share_gate - when was something of an object last shared?
+ * struct share_gate - the generation in which something of an object was last shared
  *
- * Nothing in it is for others than the helper.
+ * All fields are private.
  */
 struct share_gate {
 /* private: */
 	atomic64_t	last_shared;	/* the latest generation; 0: none; ~0: not known */
-	atomic64_t	marks;		/* so many were made, */
-	atomic64_t	cleared;	/* and up to this one all is logged */
+	atomic64_t	marks;		/* number of marks so far */
+	atomic64_t	cleared;	/* all shares up to this mark are logged */
 };
 
 enum share_gate_event {
@@ -77,9 +89,9 @@ enum share_gate_event {
 	SHARE_GATE_RAISE,
 	SHARE_GATE_CLEAR,
 	SHARE_GATE_SKIP,	/* sections without the lock */
-	SHARE_GATE_LOCK,	/* and with it */
+	SHARE_GATE_LOCK,	/* sections with the lock */
 	SHARE_GATE_LOCK_FAILED,
-	SHARE_GATE_RANGE_WAIT,	/* of share_range_lock() */
+	SHARE_GATE_RANGE_WAIT,	/* share_range_lock() that slept */
 	SHARE_GATE_MISUSE,
 	NR_SHARE_GATE_EVENTS,
 };
@@ -91,8 +103,8 @@ struct share_gate_counts {
 DECLARE_PER_CPU(struct share_gate_counts, share_gate_counts);
 
 /**
- * share_gate_init() - for a new object
- * @gate: its gate: nothing of it is shared
+ * share_gate_init() - initialise the gate of a new object, which shares nothing
+ * @gate: the gate
  */
 static inline void share_gate_init(struct share_gate *gate)
 {
@@ -106,20 +118,20 @@ void share_gate_mark(struct share_gate *a, struct share_gate *b, u64 generation)
 void share_gate_raise(struct share_gate *gate, u64 last_transaction);
 
 /**
- * share_gate_may_be_shared() - must items for the object be expected in the log?
+ * share_gate_may_be_shared() - may the log have items that overlap those of an object?
  * @gate: the object's gate
- * @generation: the running one; as long as it is 0 or ~0, all may be shared, unless nothing
- *	was marked since the gate was cleared
+ * @generation: the running generation; 0 and ~0 mean not known
  *
- * Conservative: true if something of it was shared in @generation or later, or if that is
- * not known. False is good for as long as no share of the object can begin, see rule 2.
+ * Conservative: true if something was shared in @generation or later, or if one of the two is not
+ * known. False if nothing was marked since the gate was cleared. False remains true to fact only
+ * while no share of the object can begin: see rule 2.
  *
  * Context: any.
- * Return: true if they must.
+ * Return: true if the caller must lock the range and delete such items.
  */
 static inline bool share_gate_may_be_shared(const struct share_gate *gate, u64 generation)
 {
-	/* A: pairs with the last step of a mark: whose number we see, its generation we see */
+	/* A: pairs with raise_to(): for each mark counted here we see its generation */
 	u64 marks = atomic64_read_acquire(&gate->marks), last;
 
 	if (marks == atomic64_read(&gate->cleared))
@@ -133,12 +145,12 @@ static inline bool share_gate_may_be_shared(const struct share_gate *gate, u64 g
 
 /**
  * struct share_gate_ops - the caller's range lock
- * @lock: take @lock for @first to @last, both included; may sleep, may be interrupted. Return
- *	0, or an error with nothing taken. What it has to remember goes to @private, which is
- *	that of share_gate_enter()
- * @unlock: release that
+ * @lock: lock the range @first to @last of @lock, both included; may sleep or be interrupted.
+ *	Return 0, or a negative error with nothing held. @private is that of
+ *	share_gate_enter(), for what @unlock needs
+ * @unlock: release the range
  *
- * &share_range_ops is one for &struct share_ranges.
+ * &share_range_ops does this for &struct share_ranges.
  */
 struct share_gate_ops {
 	int (*lock)(void *lock, u64 first, u64 last, void *private);
@@ -148,7 +160,7 @@ struct share_gate_ops {
 /**
  * struct share_gate_section - from share_gate_enter() to share_gate_exit()
  *
- * On the stack. Nothing in it is for others than the helper.
+ * On the stack. All fields are private.
  */
 struct share_gate_section {
 /* private: */
@@ -161,8 +173,8 @@ struct share_gate_section {
 };
 
 enum {
-	SHARE_GATE_SKIPPED,	/* insert */
-	SHARE_GATE_LOCKED,	/* delete what is there, then insert */
+	SHARE_GATE_SKIPPED,	/* insert items */
+	SHARE_GATE_LOCKED,	/* delete overlapping items, then insert */
 };
 
 int __share_gate_lock(struct share_gate_section *section);
@@ -170,19 +182,19 @@ void __share_gate_unlock(struct share_gate_section *section);
 void __share_gate_misused(struct share_gate_section *section, const char *how);
 
 /**
- * share_gate_enter() - before an object's items for a range go to the log
- * @section: to be given to share_gate_exit()
- * @gate: the object's
- * @generation: the running one
+ * share_gate_enter() - begin to log an object's items for a range
+ * @section: for share_gate_exit()
+ * @gate: the object's gate
+ * @generation: the running generation
  * @ops: the range lock
  * @lock: for @ops
- * @private: for @ops: where it keeps what it has to remember
+ * @private: for @ops
  * @first: first of the range
- * @last: last of the range, not below @first
+ * @last: last of the range, inclusive; not below @first
  *
- * Context: as the range lock, if the object may be shared; else any.
- * Return: SHARE_GATE_SKIPPED, SHARE_GATE_LOCKED, or an error of the range lock with nothing
- * taken; -EINVAL, with a warning, for a range that ends before it begins.
+ * Context: as the range lock if the object may be shared, else any.
+ * Return: SHARE_GATE_SKIPPED; SHARE_GATE_LOCKED; or an error of the range lock, or -EINVAL, with a
+ * warning, for a range that ends before it begins. After an error nothing is held.
  */
 static inline int __must_check
 share_gate_enter(struct share_gate_section *section, struct share_gate *gate, u64 generation,
@@ -200,9 +212,10 @@ share_gate_enter(struct share_gate_section *section, struct share_gate *gate, u6
 }
 
 /**
- * share_gate_exit() - the items are in the log, or an error occurred
- * @section: what share_gate_enter() was given and did not fail for; undoes exactly what
- *	that has taken. Twice is a bug of the caller, and has no effect but a warning
+ * share_gate_exit() - end a section, after the items are in the log or after an error
+ * @section: from a share_gate_enter() that did not fail
+ *
+ * Releases the range lock if share_gate_enter() acquired it. A second exit only warns.
  *
  * Context: as share_gate_enter().
  */
@@ -211,24 +224,23 @@ static inline void share_gate_exit(struct share_gate_section *section)
 	struct share_gate *gate = section->gate;
 
 	if (unlikely(!gate)) {
-		__share_gate_misused(section, "left twice");
+		__share_gate_misused(section, "exited twice");
 		return;
 	}
 	if (section->locked)
 		__share_gate_unlock(section);
 	else if (unlikely(share_gate_may_be_shared(gate, section->generation)))
-		__share_gate_misused(section, "shared meanwhile");
+		__share_gate_misused(section, "the object was shared within the section");
 	section->gate = NULL;
 }
 
 void share_gate_clear(struct share_gate *gate, u64 marks);
 
 /**
- * share_gate_marks() - how often was the object marked?
+ * share_gate_marks() - number of marks of an object
  * @gate: the object's gate
  *
- * For share_gate_clear(): to be read before the first section of a logging that covers all
- * of the object.
+ * For share_gate_clear(): read it before the first section that logs a part of the object.
  *
  * Context: any.
  * Return: a number that each mark changes.
@@ -241,36 +253,36 @@ static inline u64 share_gate_marks(const struct share_gate *gate)
 /* --- a range lock -------------------------------------------------------- */
 
 /**
- * struct share_ranges - ranges that are locked, for who has no range lock
+ * struct share_ranges - a range lock, for callers that have none
  *
- * Exclusive, first come first served; those that do not overlap do not meet.
+ * Exclusive, first come first served. Ranges that do not overlap do not wait for each other.
  */
 struct share_ranges {
 /* private: */
 	spinlock_t		lock;
-	struct rb_root_cached	tree;		/* held and waited for */
+	struct rb_root_cached	tree;		/* of held and waiting ranges */
 	u64			last_ticket;
 };
 
 fscommit_lock_struct(share_range);
 
 /**
- * struct share_range - one of them
+ * struct share_range - a range that is held or waits
  *
- * On the stack of who holds it.
+ * On the stack of the task that locks it. All fields are private.
  */
 struct share_range {
 /* private: */
 	struct rb_node		node;
 	u64			first, last, subtree_last;
 	u64			ticket;
-	unsigned int		in_the_way;	/* earlier ones that overlap */
+	unsigned int		in_the_way;	/* earlier ranges that overlap */
 	struct task_struct	*task;
 };
 
 /**
- * share_ranges_init() - nothing is locked
- * @ranges: the ranges
+ * share_ranges_init() - initialise a range lock
+ * @ranges: the range lock
  */
 static inline void share_ranges_init(struct share_ranges *ranges)
 {

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Reader-unfair, writer-preferring read/write semaphore.
- *
- * The task that commits never waits for a task that is not running.
  */
 #ifndef _LINUX_UNFAIR_RWSEM_H
 #define _LINUX_UNFAIR_RWSEM_H
@@ -25,16 +23,14 @@
 /**
  * DOC: Overview
  *
- * A sleeping read/write lock for the case in which one writer (a commit, a
- * checkpoint) works for everybody and its readers may be anybody: at the lowest
- * priority, or throttled by their cgroup. Use it where a stalled writer costs
- * more than a delayed reader; use an rw_semaphore everywhere else.
+ * A sleeping read/write lock for one important writer, such as a commit or a checkpoint, and
+ * readers of any priority, some of them throttled by their cgroup. Use it where a stalled
+ * writer costs more than a delayed reader; use an rw_semaphore everywhere else.
  *
- * A reader holds the lock only through an instruction that it executed itself.
- * A reader that sleeps in the queue is woken, never granted the lock, so it costs
- * a writer nothing until it really runs. New readers wait while a writer holds
- * or waits. A reader that waited longer than the lock's bound opens a short
- * window, at the next release, in which writers stand back::
+ * A queued reader is woken, but never granted the lock: it acquires the lock itself, once it
+ * runs. Until then it costs a writer nothing. New readers wait while a writer holds the lock or
+ * waits for it. A reader that has waited longer than the lock's bound is overdue. At the next
+ * release it opens a short window, in which writers wait::
  *
  *	struct unfair_rwsem cp_sem;
  *
@@ -46,40 +42,45 @@
  *	scoped_guard(unfair_rwsem_write, &cp_sem)	// the checkpoint
  *		write_checkpoint();
  *
- * Process context only, with bottom halves enabled; every function named down or up
- * but the trylocks may sleep. The lock has an owner: the task that took it releases it. Do not free
- * the lock's memory before each unlock has returned. Readers must not take it
- * recursively: a writer that queues between the two makes that a deadlock, and
- * lockdep reports it.
+ * A waiting writer sees which tasks hold the lock for reading. It spins while they all run,
+ * and lends its priority to those that do not, until they release the lock.
  *
- * A writer that waits sees who holds the lock for reading: it spins while they all run,
- * and lends its priority to those that do not, until they release it. A reader must
- * release it by itself, in the task that took it, before it returns to userspace or
- * exits. On which CPU does not matter.
+ * Who may call what:
  *
- * Memory ordering: taking the lock is an ACQUIRE, releasing it a RELEASE. A
- * failed trylock, or a wait that ends with an error, orders nothing.
+ * - Process context with bottom halves enabled: every function that acquires, downgrades,
+ *   releases, expedites or unexpedites. Of these, only unfair_down_*() without _trylock,
+ *   unfair_rwsem_expedite() and unfair_rwsem_unexpedite() may sleep.
+ * - Process context: unfair_rwsem_assert_held_write().
+ * - Any context: initialisation, the other asserts, unfair_rwsem_set_*(), unfair_rwsem_is_*().
+ * - The task that acquires the lock must release it, on any CPU, before it returns to userspace
+ *   or exits. It must not acquire a lock that it holds: if a writer queues in between, even
+ *   two read acquisitions deadlock. lockdep reports it.
+ * - Do not initialise a held lock. Do not free it before every call that releases it has
+ *   returned.
  *
- * Clang's context analysis knows the lock: what is __guarded_by() one may be read with it
- * held for reading, and written with it held for writing.
+ * Memory ordering: acquiring the lock is an ACQUIRE, releasing it a RELEASE. A failed trylock
+ * and a wait that ends with an error order nothing.
+ *
+ * Clang's context analysis knows the lock: data that is __guarded_by() it may be read
+ * while it is held for reading, and written while it is held for writing.
  */
 
 /*
  * The lock word.
  *
- *  bit 0	WRITER	held for writing; the bits from READER up are the owner,
- *			a task_struct, which is aligned well enough for that
+ *  bit 0	WRITER	held for writing; the bits from READER up are the owner's
+ *			task_struct, which is aligned well enough for that
  *  bit 1	WWAIT	writers are queued
  *  bit 2	RWAIT	readers are queued
- *  bit 3	WINDOW	the lock is kept for readers that waited too long
- *  bit 4	LENT	holders may have a lent priority, which ends at their release
- *  from bit 5	READER	if not WRITER: how many readers are counted here
- *  top bit	BIAS	if not WRITER: readers may register in a biased slot only
+ *  bit 3	WINDOW	a window is open: no writer may acquire the lock
+ *  bit 4	LENT	holders may have a loan, which ends when they release the lock
+ *  from bit 5	READER	without WRITER: number of readers counted in the word
+ *  top bit	BIAS	without WRITER: readers may register in a biased slot only
  *
- * Any task changes 0 <-> WRITER and +/- READER by one compare and exchange. A reader
- * sets BIAS when no flag is set; BIAS is cleared under wait_lock. WWAIT, RWAIT, WINDOW
- * and LENT change only under wait_lock. WINDOW and BIAS are never set together with
- * WRITER.
+ * Any task changes 0 <-> WRITER and +/- READER by one atomic operation. A writer that releases
+ * with flags set stores the word under wait_lock. A reader sets BIAS while no flag is set; BIAS is
+ * cleared under wait_lock. WWAIT, RWAIT, WINDOW and LENT change only under wait_lock. WINDOW and
+ * BIAS are never set together with WRITER.
  */
 #define UNFAIR_RWSEM_WRITER	0x1L
 #define UNFAIR_RWSEM_WWAIT	0x2L
@@ -90,7 +91,7 @@
 #define UNFAIR_RWSEM_FLAGS	(UNFAIR_RWSEM_READER - 1)
 #define UNFAIR_RWSEM_BIAS	LONG_MIN
 
-/* Overlapping readers before BIAS is set for the first time. */
+/* Acquisitions that overlap other readers before BIAS is set for the first time. */
 #ifndef UNFAIR_RWSEM_BIAS_FIRST
 # define UNFAIR_RWSEM_BIAS_FIRST	16
 #endif
@@ -100,11 +101,11 @@
 #define UNFAIR_RWSEM_BOUND_DEFAULT	(~0U)
 
 /**
- * enum unfair_rwsem_lend - what a waiter lends to a holder that is not running
- * @UNFAIR_LEND_DEFAULT: what the module parameter lend says
+ * enum unfair_rwsem_lend - what a waiter lends to a holder that is off its CPU
+ * @UNFAIR_LEND_DEFAULT: set by the module parameter lend
  * @UNFAIR_LEND_OFF: nothing
  * @UNFAIR_LEND_NICE: its own nice value, and SCHED_NORMAL to a SCHED_IDLE task
- * @UNFAIR_LEND_FULL: SCHED_FIFO for a time, after that as UNFAIR_LEND_NICE
+ * @UNFAIR_LEND_FULL: SCHED_FIFO within a budget, beyond it as UNFAIR_LEND_NICE
  */
 enum unfair_rwsem_lend {
 	UNFAIR_LEND_DEFAULT,
@@ -114,9 +115,9 @@ enum unfair_rwsem_lend {
 };
 
 /*
- * The table of counted readers: one word each, 0 or the identity of a reader. A lock
- * starts in the region of its address; in a region a task uses the line of its pid's hash.
- * See visible_readers.c.
+ * The table of counted readers. A slot is one word: 0, or the identity of a reader. The hash of
+ * a lock's address selects its first region, the hash of a pid the line in a region. See
+ * visible_readers.c.
  */
 #define UNFAIR_LINE_SLOTS	8U		/* one cache line on 64 bits */
 #define UNFAIR_REGION_LINES	8U
@@ -124,41 +125,41 @@ enum unfair_rwsem_lend {
 #define UNFAIR_REGIONS		128U
 #define __UNFAIR_REGION(n)	((n) * 37U % UNFAIR_REGIONS * UNFAIR_REGION_SLOTS)
 
-/* PID_MAX_LIMIT is 2^22 with 64 bits, 2^15 with 32. */
+/* PID_MAX_LIMIT is 2^22 on 64 bits, 2^15 on 32 bits. */
 #define UNFAIR_PID_BITS		(BITS_PER_LONG == 64 ? 22 : 15)
 
 extern unsigned long unfair_reader_slots[UNFAIR_REGIONS * UNFAIR_REGION_SLOTS];
 
-/* A declaration; the struct itself is as kernel-doc reads it. */
+/* Declared apart: kernel-doc does not know the macro. */
 fscommit_lock_struct(unfair_rwsem);
 
 /**
  * struct unfair_rwsem - a reader-unfair read/write semaphore
  *
- * All fields are private. At most 64 bytes on a 64-bit production kernel; put
- * nothing that others write beside it in its cache line.
+ * All fields are private. At most 64 bytes on a 64-bit production kernel. Do not put data that
+ * other tasks write into the same cache line.
  */
 struct unfair_rwsem {
 	/* private: */
 	atomic_long_t		word;
-	unsigned long		*slots;		/* its first region of unfair_reader_slots; fixed */
-	raw_spinlock_t		wait_lock;	/* protects all below */
-	u8			steals;		/* how often the first writer was passed */
+	unsigned long		*region;	/* first region of unfair_reader_slots; constant */
+	raw_spinlock_t		wait_lock;	/* protects all fields below */
+	u8			steals;		/* consecutive passes of the first writer */
 	u8			window_due:5;	/* readers that the open window waits for */
 	u8			window_used:1;	/* a window was opened since the last writer */
-	u8			expedited:1;	/* between expedite and unexpedite */
+	u8			expedited:1;	/* has an expedited section */
 	u8			watched:1;	/* in the watcher's list */
 	u16			window_seq;	/* number of the last window */
 	struct rb_root_cached	writers;	/* by priority, then arrival */
 	struct rb_root		readers;	/* by real-time priority, then arrival */
 	u32			window_end;	/* in 1,024 ns, wraps */
-	u32			reader_bound:24; /* microseconds, 0: off, all ones: the default */
+	u32			reader_bound:24; /* microseconds; 0: off, all ones: the default */
 	u32			lend:8;		/* enum unfair_rwsem_lend */
-	u16			class;		/* in the statistics; fixed */
-	u8			bias_wait;	/* overlapping readers until BIAS; not protected */
-	u8			reader_rt;	/* the highest level of the queued readers */
+	u16			class;		/* in the statistics; constant */
+	u8			bias_wait;	/* overlaps left until BIAS; not protected */
+	u8			reader_rt;	/* highest level of queued readers: rt, nice */
 	s8			reader_nice;
-	u16			leaving;	/* lenders that left; their loans have not */
+	u16			leaving;	/* lenders that left; loans not yet lowered */
 #ifdef CONFIG_DEBUG_LOCK_ALLOC
 	struct lockdep_map	dep_map;
 #endif
@@ -176,7 +177,7 @@ struct unfair_rwsem {
 
 #define __UNFAIR_RWSEM_INITIALIZER(_name) {				\
 	.word = ATOMIC_LONG_INIT(0),					\
-	.slots = unfair_reader_slots + __UNFAIR_REGION(__LINE__),	\
+	.region = unfair_reader_slots + __UNFAIR_REGION(__LINE__),	\
 	.wait_lock = __RAW_SPIN_LOCK_UNLOCKED((_name).wait_lock),	\
 	.writers = RB_ROOT_CACHED,					\
 	.readers = RB_ROOT,						\
@@ -201,11 +202,11 @@ void __unfair_rwsem_init(struct unfair_rwsem *sem, const char *name, struct lock
  * init_unfair_rwsem() - initialise a reader-unfair semaphore
  * @sem: the semaphore; must not be held
  *
- * Each place that calls it is a lockdep class of its own. Where many places
- * must share one, call __init_unfair_rwsem() with a name and a key.
+ * Each call site is a lockdep class of its own. Call sites that must share a class use
+ * __init_unfair_rwsem() with a name and a key.
  *
- * The idea that unfairness belongs to the semaphore and is set when it is
- * initialised is Tim Murray's (linux-f2fs-devel, January 2022).
+ * Tim Murray proposed that unfairness belongs to the semaphore and is set when it is
+ * initialised (linux-f2fs-devel, January 2022).
  *
  * Context: any.
  */
@@ -220,7 +221,7 @@ do {								\
 int unfair_rwsem_set_reader_bound(struct unfair_rwsem *sem, unsigned int us);
 int unfair_rwsem_set_lend(struct unfair_rwsem *sem, enum unfair_rwsem_lend lend);
 
-/* debugfs: fscommit/stats */
+/* On while debugfs file fscommit/stats counts. */
 DECLARE_STATIC_KEY_FALSE(unfair_rwsem_stats);
 void __unfair_count_acquired(const struct unfair_rwsem *sem, bool write);
 
@@ -230,7 +231,7 @@ do {									\
 		__unfair_count_acquired(sem, write);			\
 } while (0)
 
-/* Slow paths; @timeout in jiffies, @state of the sleeping task. */
+/* Slow paths; @timeout in jiffies, @state: task state to sleep in */
 int __unfair_down_slow(struct unfair_rwsem *sem, bool write, unsigned int state, long timeout);
 bool __unfair_down_write_trylock_slow(struct unfair_rwsem *sem);
 bool __unfair_read_contended(struct unfair_rwsem *sem, unsigned int pid);
@@ -250,16 +251,16 @@ void __unfair_up_write_slow(struct unfair_rwsem *sem);
 # define __unfair_release(sem)				do { } while (0)
 #endif
 
-/* Where the reader @pid looks for a slot first: by the upper bits of a hash. */
+/* The first slot that the reader @pid tries, selected by the upper bits of a hash. */
 static __always_inline unsigned long *__unfair_slot(const struct unfair_rwsem *sem,
 						    unsigned int pid)
 {
-	return sem->slots + pid * GOLDEN_RATIO_32 / (BIT_ULL(32) / UNFAIR_REGION_SLOTS);
+	return sem->region + pid * GOLDEN_RATIO_32 / (BIT_ULL(32) / UNFAIR_REGION_SLOTS);
 }
 
 /*
- * The identity of a reader: its pid, and as many bits of the lock's address as one word
- * holds beside it. One word, so that two readers that race for a slot cannot mix theirs.
+ * The identity of a reader: its pid, and as many bits of the lock's address as fit into the
+ * same word. Two readers that race for a slot cannot mix their identities in one word.
  */
 static __always_inline unsigned long __unfair_reader_id(const struct unfair_rwsem *sem,
 							unsigned int pid)
@@ -268,17 +269,16 @@ static __always_inline unsigned long __unfair_reader_id(const struct unfair_rwse
 }
 
 /*
- * The lock is free and the slot is empty: count the caller in the word, then fill the
- * slot. Everything else is in the slow path. Preemption is disabled so that a reader is
- * visible before it can be preempted. The slot is read only to be compared, once: a plain
- * read, which needs no register.
+ * If the lock is free and the slot is empty, counts the caller in the word, then fills the
+ * slot. Preemption is disabled so that a reader is visible before it can be preempted. The
+ * slot is read once, to be compared: a plain read, which needs no register.
  */
 static __always_inline bool __unfair_read_fast(struct unfair_rwsem *sem)
 {
 	unsigned int pid = current->pid;
 	unsigned long *slot = __unfair_slot(sem, pid);
 	long word = atomic_long_read(&sem->word);
-	bool taken = true;
+	bool acquired = true;
 
 	preempt_disable();
 	/* data_race: see above */
@@ -286,9 +286,9 @@ static __always_inline bool __unfair_read_fast(struct unfair_rwsem *sem)
 		   atomic_long_try_cmpxchg_acquire(&sem->word, &word, UNFAIR_RWSEM_READER)))
 		WRITE_ONCE(*slot, __unfair_reader_id(sem, pid));
 	else
-		taken = __unfair_read_contended(sem, pid);
+		acquired = __unfair_read_contended(sem, pid);
 	preempt_enable();
-	return taken;
+	return acquired;
 }
 
 static __always_inline bool __unfair_write_fast(struct unfair_rwsem *sem)
@@ -305,7 +305,7 @@ static __always_inline int __unfair_down_read(struct unfair_rwsem *sem, int subc
 	int ret = 0;
 
 	might_sleep();
-	/* read = 1: blocking and not recursive, which is what this lock is */
+	/* read = 1: blocking and not recursive */
 	__unfair_acquire(sem, subclass, 0, 1, NULL);
 	if (unlikely(!__unfair_read_fast(sem)))
 		ret = __unfair_down_slow(sem, false, state, timeout);
@@ -338,12 +338,12 @@ static __always_inline int __unfair_down_write(struct unfair_rwsem *sem, int sub
 }
 
 /**
- * unfair_down_read() - take the semaphore for reading
- * @sem: the semaphore; the caller must not hold it already
+ * unfair_down_read() - acquire the semaphore for reading
+ * @sem: the semaphore; the caller must not hold it
  *
- * Waits while a writer holds it or waits for it. A caller that runs does not wait
- * longer than the reader bound (if that is not off), the window, and the write
- * section in which the bound passes.
+ * Waits while a writer holds the semaphore or waits for it. A caller that runs waits at most
+ * for the reader bound (unless it is off), the write section in which the bound expires, and
+ * the window.
  *
  * Context: process context; may sleep, uninterruptibly.
  */
@@ -355,11 +355,11 @@ static inline void unfair_down_read(struct unfair_rwsem *sem)
 }
 
 /**
- * unfair_down_read_interruptible() - take it for reading, unless a signal comes
+ * unfair_down_read_interruptible() - acquire it for reading, unless a signal arrives
  * @sem: the semaphore
  *
  * Context: process context; may sleep.
- * Return: 0 with the semaphore held; -EINTR when a signal came first.
+ * Return: 0 with the semaphore held; -EINTR if a signal arrived first.
  */
 static inline int __must_check unfair_down_read_interruptible(struct unfair_rwsem *sem)
 	__fsc_cond_acquires_shared(0, sem)
@@ -368,11 +368,11 @@ static inline int __must_check unfair_down_read_interruptible(struct unfair_rwse
 }
 
 /**
- * unfair_down_read_killable() - take it for reading, unless the task is killed
+ * unfair_down_read_killable() - acquire it for reading, unless the task is killed
  * @sem: the semaphore
  *
  * Context: process context; may sleep.
- * Return: 0 with the semaphore held; -EINTR when a fatal signal came first.
+ * Return: 0 with the semaphore held; -EINTR if a fatal signal arrived first.
  */
 static inline int __must_check unfair_down_read_killable(struct unfair_rwsem *sem)
 	__fsc_cond_acquires_shared(0, sem)
@@ -381,13 +381,13 @@ static inline int __must_check unfair_down_read_killable(struct unfair_rwsem *se
 }
 
 /**
- * unfair_down_read_timeout() - take it for reading, or give up after a time
+ * unfair_down_read_timeout() - acquire it for reading, or fail after a timeout
  * @sem: the semaphore
- * @timeout: at most so many jiffies; 0 looks once
+ * @timeout: maximum wait in jiffies; 0: try once
  *
  * Context: process context; may sleep, uninterruptibly.
- * Return: 0 with the semaphore held; -ETIME when the time passed first; -EINVAL
- * (and a warning) for a negative time, if it had to wait.
+ * Return: 0 with the semaphore held; -ETIME after the timeout; -EINVAL and a warning for a
+ * negative timeout, if the caller would have to wait.
  */
 static inline int __must_check unfair_down_read_timeout(struct unfair_rwsem *sem, long timeout)
 	__fsc_cond_acquires_shared(0, sem)
@@ -396,11 +396,11 @@ static inline int __must_check unfair_down_read_timeout(struct unfair_rwsem *sem
 }
 
 /**
- * unfair_down_read_nested() - take it for reading, of a lockdep subclass
+ * unfair_down_read_nested() - acquire it for reading, with a lockdep subclass
  * @sem: the semaphore
  * @subclass: below MAX_LOCKDEP_SUBCLASSES
  *
- * The same algorithm as unfair_down_read(), on every kernel.
+ * On every kernel, the algorithm is that of unfair_down_read().
  *
  * Context: process context; may sleep, uninterruptibly.
  */
@@ -412,11 +412,11 @@ static inline void unfair_down_read_nested(struct unfair_rwsem *sem, int subclas
 }
 
 /**
- * unfair_down_read_trylock() - take it for reading if that needs no wait
+ * unfair_down_read_trylock() - acquire it for reading if that needs no wait
  * @sem: the semaphore
  *
  * Context: process context; does not sleep.
- * Return: true with the semaphore held; false if a writer holds it or waits.
+ * Return: true with the semaphore held; false if a writer holds it or waits for it.
  */
 static inline bool __must_check unfair_down_read_trylock(struct unfair_rwsem *sem)
 	__fsc_cond_acquires_shared(true, sem)
@@ -432,8 +432,8 @@ static inline bool __must_check unfair_down_read_trylock(struct unfair_rwsem *se
  * unfair_up_read() - release a semaphore that is held for reading
  * @sem: the semaphore
  *
- * If no task holds it for reading, the function warns once and does nothing. A priority
- * that was lent to the caller because it held @sem ends here.
+ * Ends the loan that the caller got for holding @sem. If no task holds @sem for reading, the
+ * function warns once and does nothing.
  *
  * Context: process context; does not sleep.
  */
@@ -464,12 +464,12 @@ static inline void unfair_up_read(struct unfair_rwsem *sem)
 }
 
 /**
- * unfair_down_write() - take the semaphore for writing
- * @sem: the semaphore; the caller must not hold it already
+ * unfair_down_write() - acquire the semaphore for writing
+ * @sem: the semaphore; the caller must not hold it
  *
- * Waits for the tasks that hold it, and for writers of higher priority or of the
- * same and earlier. Readers that wait cost nothing, but for one window for those
- * that waited too long, or that are real-time and outrank all writers.
+ * Waits for the holders, for writers of higher priority, and for earlier writers of the same
+ * priority. Waiting readers delay it by one window at most, for readers that are overdue, or
+ * that are real-time and outrank all writers.
  *
  * Context: process context; may sleep, uninterruptibly.
  */
@@ -481,11 +481,11 @@ static inline void unfair_down_write(struct unfair_rwsem *sem)
 }
 
 /**
- * unfair_down_write_interruptible() - take it for writing, unless a signal comes
+ * unfair_down_write_interruptible() - acquire it for writing, unless a signal arrives
  * @sem: the semaphore
  *
  * Context: process context; may sleep.
- * Return: 0 with the semaphore held; -EINTR when a signal came first.
+ * Return: 0 with the semaphore held; -EINTR if a signal arrived first.
  */
 static inline int __must_check unfair_down_write_interruptible(struct unfair_rwsem *sem)
 	__fsc_cond_acquires(0, sem)
@@ -494,11 +494,11 @@ static inline int __must_check unfair_down_write_interruptible(struct unfair_rws
 }
 
 /**
- * unfair_down_write_killable() - take it for writing, unless the task is killed
+ * unfair_down_write_killable() - acquire it for writing, unless the task is killed
  * @sem: the semaphore
  *
  * Context: process context; may sleep.
- * Return: 0 with the semaphore held; -EINTR when a fatal signal came first.
+ * Return: 0 with the semaphore held; -EINTR if a fatal signal arrived first.
  */
 static inline int __must_check unfair_down_write_killable(struct unfair_rwsem *sem)
 	__fsc_cond_acquires(0, sem)
@@ -507,13 +507,13 @@ static inline int __must_check unfair_down_write_killable(struct unfair_rwsem *s
 }
 
 /**
- * unfair_down_write_timeout() - take it for writing, or give up after a time
+ * unfair_down_write_timeout() - acquire it for writing, or fail after a timeout
  * @sem: the semaphore
- * @timeout: at most so many jiffies; 0 looks once
+ * @timeout: maximum wait in jiffies; 0: try once
  *
  * Context: process context; may sleep, uninterruptibly.
- * Return: 0 with the semaphore held; -ETIME when the time passed first; -EINVAL
- * (and a warning) for a negative time, if it had to wait.
+ * Return: 0 with the semaphore held; -ETIME after the timeout; -EINVAL and a warning for a
+ * negative timeout, if the caller would have to wait.
  */
 static inline int __must_check unfair_down_write_timeout(struct unfair_rwsem *sem, long timeout)
 	__fsc_cond_acquires(0, sem)
@@ -522,11 +522,11 @@ static inline int __must_check unfair_down_write_timeout(struct unfair_rwsem *se
 }
 
 /**
- * unfair_down_write_nested() - take it for writing, of a lockdep subclass
+ * unfair_down_write_nested() - acquire it for writing, with a lockdep subclass
  * @sem: the semaphore
  * @subclass: below MAX_LOCKDEP_SUBCLASSES
  *
- * The same algorithm as unfair_down_write(), on every kernel.
+ * On every kernel, the algorithm is that of unfair_down_write().
  *
  * Context: process context; may sleep, uninterruptibly.
  */
@@ -552,9 +552,9 @@ static __always_inline void __unfair_down_write_nested_in(struct unfair_rwsem *s
 }
 
 /**
- * unfair_down_write_nest_lock() - take it for writing, one of many under a lock
+ * unfair_down_write_nest_lock() - acquire one of many of a class for writing
  * @sem: the semaphore
- * @nest_lock: a lock, held by the caller, that orders those of @sem's class
+ * @nest_lock: a lock, held by the caller, that orders the semaphores of @sem's class
  *
  * Context: process context; may sleep, uninterruptibly.
  */
@@ -562,12 +562,12 @@ static __always_inline void __unfair_down_write_nested_in(struct unfair_rwsem *s
 	__unfair_down_write_nested_in((sem), __unfair_nest_map(nest_lock))
 
 /**
- * unfair_down_write_trylock() - take it for writing if that needs no wait
+ * unfair_down_write_trylock() - acquire it for writing if that needs no wait
  * @sem: the semaphore
  *
  * Context: process context; does not sleep.
- * Return: true with the semaphore held; false if anyone holds it, if a writer
- * waits, or in the window of a reader that waited too long.
+ * Return: true with the semaphore held; false if a task holds it, if a writer waits, or while
+ * a window is open.
  */
 static inline bool __must_check unfair_down_write_trylock(struct unfair_rwsem *sem)
 	__fsc_cond_acquires(true, sem)
@@ -583,8 +583,7 @@ static inline bool __must_check unfair_down_write_trylock(struct unfair_rwsem *s
  * unfair_up_write() - release a semaphore that the caller holds for writing
  * @sem: the semaphore
  *
- * Called by a task that does not hold it for writing, it warns once and does
- * nothing.
+ * If the caller does not hold it for writing, the function warns once and does nothing.
  *
  * Context: process context; does not sleep.
  */
@@ -607,11 +606,11 @@ void unfair_rwsem_expedite(struct unfair_rwsem *sem);
 void unfair_rwsem_unexpedite(struct unfair_rwsem *sem);
 
 /**
- * unfair_rwsem_is_locked() - does anyone hold it?
+ * unfair_rwsem_is_locked() - is it held?
  * @sem: the semaphore
  *
- * Context: any. The answer may be old when it arrives.
- * Return: true if it is held, for reading or for writing, by whomever.
+ * Context: any. The result may be out of date when the function returns.
+ * Return: true if any task holds it, for reading or for writing.
  */
 static inline bool unfair_rwsem_is_locked(const struct unfair_rwsem *sem)
 {
@@ -623,11 +622,11 @@ static inline bool unfair_rwsem_is_locked(const struct unfair_rwsem *sem)
 }
 
 /**
- * unfair_rwsem_is_write_locked() - does anyone hold it for writing?
+ * unfair_rwsem_is_write_locked() - is it held for writing?
  * @sem: the semaphore
  *
- * Context: any. The answer may be old when it arrives.
- * Return: true if it is held for writing, by whomever.
+ * Context: any. The result may be out of date when the function returns.
+ * Return: true if any task holds it for writing.
  */
 static inline bool unfair_rwsem_is_write_locked(const struct unfair_rwsem *sem)
 {
@@ -635,19 +634,19 @@ static inline bool unfair_rwsem_is_write_locked(const struct unfair_rwsem *sem)
 }
 
 /**
- * unfair_rwsem_is_contended() - does anyone wait for it?
+ * unfair_rwsem_is_contended() - do tasks wait for it?
  * @sem: the semaphore
  *
- * Context: any. The answer may be old when it arrives.
- * Return: true if readers or writers are queued. A reader that was woken and has
- * not run yet is not counted: it queues again if it has to.
+ * Context: any. The result may be out of date when the function returns.
+ * Return: true if readers or writers are queued. A reader that was woken and has not run yet
+ * is not in the queue.
  */
 static inline bool unfair_rwsem_is_contended(const struct unfair_rwsem *sem)
 {
 	return atomic_long_read(&sem->word) & (UNFAIR_RWSEM_WWAIT | UNFAIR_RWSEM_RWAIT);
 }
 
-/* False if the lock is free; true if it is held, or if BIAS hides whether it is. */
+/* False if the lock is free; true if it is held, or biased: then it may be free. */
 static inline bool __unfair_may_be_held(const struct unfair_rwsem *sem)
 {
 	long word = atomic_long_read(&sem->word);
@@ -659,8 +658,8 @@ static inline bool __unfair_may_be_held(const struct unfair_rwsem *sem)
  * unfair_rwsem_assert_held() - warn unless it is held
  * @sem: the semaphore
  *
- * With lockdep: held by the caller. Without it: warns if no task can hold the lock; it
- * does not search for the readers of a biased lock.
+ * With lockdep, warns unless the caller holds it. Without lockdep, warns if no task holds it,
+ * but not if it is biased.
  *
  * Context: any.
  */
@@ -678,8 +677,8 @@ static inline void unfair_rwsem_assert_held(const struct unfair_rwsem *sem)
  * unfair_rwsem_assert_held_read() - warn unless it is held for reading
  * @sem: the semaphore
  *
- * With lockdep: held by the caller. Without it: as unfair_rwsem_assert_held(), and warns
- * if a writer holds the lock.
+ * With lockdep, warns unless the caller holds it for reading. Without lockdep, as
+ * unfair_rwsem_assert_held(), and warns if a writer holds it.
  *
  * Context: any.
  */
@@ -697,7 +696,7 @@ static inline void unfair_rwsem_assert_held_read(const struct unfair_rwsem *sem)
  * unfair_rwsem_assert_held_write() - warn unless the caller holds it for writing
  * @sem: the semaphore
  *
- * Exact on every kernel: the lock knows its writer.
+ * Exact on every kernel: the lock word names the owner.
  *
  * Context: process context.
  */
@@ -712,10 +711,7 @@ static inline void unfair_rwsem_assert_held_write(const struct unfair_rwsem *sem
 		     ((long)current | UNFAIR_RWSEM_WRITER));
 }
 
-/*
- * guard(unfair_rwsem_read)(&sem), scoped_guard(unfair_rwsem_write, &sem), and the
- * conditional ones of both: _try, _intr and _kill.
- */
+/* Guards: guard(unfair_rwsem_read)(&sem), and conditional guards _try, _intr and _kill. */
 DEFINE_LOCK_GUARD_1(unfair_rwsem_read, struct unfair_rwsem,
 		    unfair_down_read(_T->lock), unfair_up_read(_T->lock))
 DEFINE_LOCK_GUARD_1(unfair_rwsem_write, struct unfair_rwsem,
@@ -723,13 +719,13 @@ DEFINE_LOCK_GUARD_1(unfair_rwsem_write, struct unfair_rwsem,
 DEFINE_LOCK_GUARD_1(unfair_rwsem_expedite, struct unfair_rwsem,
 		    unfair_rwsem_expedite(_T->lock), unfair_rwsem_unexpedite(_T->lock))
 
-#if defined(DEFINE_LOCK_GUARD_1_COND_4)		/* since 6.17: ACQUIRE_ERR() knows the error */
+#if defined(DEFINE_LOCK_GUARD_1_COND_4)		/* since 6.17: with ACQUIRE_ERR() */
 # define __UNFAIR_GUARD_COND(_name, _ext, _lock, _cond)			\
 	DEFINE_LOCK_GUARD_1_COND(_name, _ext, _lock, _cond)
 #elif defined(DEFINE_LOCK_GUARD_1_COND)		/* since 6.8 */
 # define __UNFAIR_GUARD_COND(_name, _ext, _lock, _cond)			\
 	DEFINE_LOCK_GUARD_1_COND(_name, _ext, ({ int _RET = (_lock); _cond; }))
-#else	/* 6.1: CLASS(unfair_rwsem_read_try, g)(&sem), then look at g.lock */
+#else	/* 6.1: CLASS(unfair_rwsem_read_try, g)(&sem), then test g.lock */
 # define __UNFAIR_GUARD_COND(_name, _ext, _lock, _cond)			\
 	EXTEND_CLASS(_name, _ext, ({					\
 		class_##_name##_t _g = { .lock = _l }, *_T = &_g;	\
@@ -747,7 +743,7 @@ __UNFAIR_GUARD_COND(unfair_rwsem_write, _try, unfair_down_write_trylock(_T->lock
 __UNFAIR_GUARD_COND(unfair_rwsem_write, _intr, unfair_down_write_interruptible(_T->lock), _RET == 0)
 __UNFAIR_GUARD_COND(unfair_rwsem_write, _kill, unfair_down_write_killable(_T->lock), _RET == 0)
 
-#ifdef WITH_LOCK_GUARD_1_ATTRS		/* since 7.0: the analysis sees through guards */
+#ifdef WITH_LOCK_GUARD_1_ATTRS		/* since 7.0: guards for the context analysis */
 DECLARE_LOCK_GUARD_1_ATTRS(unfair_rwsem_read, __acquires_shared(_T),
 			   __releases_shared(*(struct unfair_rwsem **)_T))
 # define class_unfair_rwsem_read_constructor(_T)			\

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Declarations that several files of the module share. */
+#ifndef _FSCOMMIT_INTERNAL_H
+#define _FSCOMMIT_INTERNAL_H
+
+#include <linux/moduleparam.h>
+
+#include "compat.h"
+
+/*
+ * A module parameter with a range. A write of a value outside of the range fails with -EINVAL,
+ * and a message names the range:
+ *
+ *	static struct fscommit_param window_us = { 200, 1, 10000 };
+ *	module_param_cb(window_us, &fscommit_param_ops, &window_us, 0644);
+ *
+ *	READ_ONCE(window_us.value)
+ */
+struct fscommit_param {
+	unsigned int value, min, max;
+};
+
+extern const struct kernel_param_ops fscommit_param_ops;
+
+/* Called by main.c. @debugfs is the module's directory there. */
+struct dentry;
+
+int commit_root_setup(struct dentry *debugfs);
+void commit_root_teardown(void);
+int rcu_reuse_setup(struct dentry *debugfs);
+void rcu_reuse_teardown(void);
+void share_gate_setup(struct dentry *debugfs);
+void cow_diff_setup(struct dentry *debugfs);
+void unfair_report_setup(struct dentry *debugfs);
+void unfair_report_teardown(void);
+void unfair_stats_setup(struct dentry *debugfs);
+void unfair_stats_teardown(void);
+
+#endif /* _FSCOMMIT_INTERNAL_H */
