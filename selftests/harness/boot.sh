@@ -1,37 +1,36 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0
-# Boots a kernel of the matrix with a plan, and prints the verdict.
+# Boot a kernel of the matrix, run a plan in it, and print the verdict.
 #
 #   boot.sh [OPTION...] KERNEL PLAN [FILE...]
 #
-# KERNEL may be a folder, too, with image and arch, and kdir of a kernel built there.
-# PLAN says what the guest does (see init); each FILE is put into /fscommit of the
-# guest. All of them are copied; programs must be static, or --with their
-# libraries.
+# KERNEL is a name of the matrix, or a folder with the files image and arch (and the folder
+# kdir for User-Mode Linux modules). PLAN lists the steps of the guest (see init). Each FILE is
+# copied to /fscommit in the guest. A program must be static, or be added by --with.
 #
-#   --out DIR        where the log, the results and the guest's files go
-#   --timeout S      after that the guest is killed and has failed   [300]
-#   --append ARGS    more of the kernel's command line
-#   --expect REGEX   the kernel must complain, once, and like this
-#   --smp N          CPUs                                            [2]
-#   --icount         count instructions, one ns each: one CPU, or --smp N that take turns
-#   --with PROGRAM   a program of the host with its libraries
+#   --out DIR        folder for the log, the results and the guest's files
+#   --timeout S      kill the guest after S seconds; the verdict is FAIL  [300]
+#   --append ARGS    more arguments for the kernel's command line
+#   --expect REGEX   the kernel must report exactly one problem, and its log must match REGEX
+#   --smp N          number of CPUs                                       [2]
+#   --icount         count instructions, 1 ns each: one CPU, or --smp N that take turns
+#   --with PROGRAM   copy a program of the host and its libraries
 #   --no-panic       do not panic on a WARN
-#   --disk SIZE      a block device in this machine's memory, like 512M: $DISK in the
+#   --disk SIZE      a block device in the host's memory, for example 512M: $DISK in the
 #                    guest; the second is $DISK2, and so on
-#   --mem SIZE       the guest's memory                              [1G]
-#   --secure-boot    through UEFI with Secure Boot: kernel, initramfs and command line are
-#                    signed as one by the key that is in Debian's "snakeoil" variables
+#   --mem SIZE       the guest's memory                                   [1G]
+#   --secure-boot    boot by UEFI with Secure Boot: kernel, initramfs and command line are one
+#                    image, signed with the key of Debian's "snakeoil" variables
 #   --kmod 'NAME [PARAM=VALUE...]'
-#                    a module of the kernel itself and those that it needs, loaded
-#                    before the plan begins
+#                    load a module of the kernel itself, and its dependencies, before the plan
 #
-# Exit status: 0 verdict PASS; 1 FAIL, or no verdict.
+# Exit status: 0 if the verdict is PASS, otherwise 1.
 
 . "$(dirname "$0")/lib.sh"
 . "$HARNESS/qemu.sh"
 
-out='' limit=300 append='' expect='' smp='' icount='' mem=1G with=() disks=() kmods=() secure='' panic='panic_on_warn=1 oops=panic'
+out='' limit=300 append='' expect='' smp='' icount='' mem=1G with=() disks=() kmods=() secure=''
+panic='panic_on_warn=1 oops=panic'
 while [ $# -gt 0 ]; do
 	case $1 in
 	--out) out=$2; shift 2 ;;
@@ -66,7 +65,7 @@ rm -rf "${out:?}"/*
 need_packages busybox-static cpio gzip
 [ "$arch" = um ] || find_qemu "$arch"
 
-# What the kernel says when something is wrong with it.
+# Problem reports in the kernel's log.
 reports='WARNING:|BUG:|BUG |Oops|INFO: task .* blocked|soft lockup|hard LOCKUP'
 reports="$reports|rcu.*(stall|self-detected)|unreferenced object|general protection|Kernel panic"
 reports="$reports|scheduling while atomic|possible (recursive|circular)|lock held when returning"
@@ -94,20 +93,21 @@ for p in "${with[@]}"; do
 done
 cp "$plan" "$root/fscommit/plan"
 
-# add_kmod NAME: the file, after those that it needs
+# add_kmod NAME: copy the module and its dependencies, and append them to $loaded in that order
 loaded=' '
 add_kmod()
 {
 	local name=${1//-/_} file dep
 	[[ $loaded = *" $name "* ]] && return 0
-	file=$(find "$modules" -name "${name//_/[-_]}.ko*" ! -name '*.o' ! -name '*.cmd' | head -n 1)
+	file=$(find "$modules" -name "${name//_/[-_]}.ko*" ! -name '*.o' ! -name '*.cmd' |
+		head -n 1)
 	[ -n "$file" ] || return 1
 	case $file in
 	*.xz) xz -dc "$file" >"$root/fscommit/kmod/$name.ko" ;;
 	*) cp "$file" "$root/fscommit/kmod/$name.ko" ;;
 	esac
 	for dep in $(/sbin/modinfo -F depends "$root/fscommit/kmod/$name.ko" | tr , ' '); do
-		add_kmod "$dep" || die "$name needs $dep, which $KERNEL_NAME has not"
+		add_kmod "$dep" || die "$KERNEL_NAME has no module $dep, which $name needs"
 	done
 	loaded="$loaded$name "
 }
@@ -120,19 +120,19 @@ if [ ${#kmods[@]} -gt 0 ] || [ ${#disks[@]} -gt 0 ]; then
 		modules=$kernel/kdir/
 	else
 		modules=$("$HARNESS/kernel.sh" modules "$name")/ || exit 1
-		# what is built in needs no module
+		# a built-in driver has no module
 		[ ${#disks[@]} -eq 0 ] || for m in virtio_pci virtio_blk; do add_kmod "$m" || true; done
 	fi
 	for m in "${kmods[@]}"; do
 		kmod=${m%% *}
-		add_kmod "$kmod" || say "  $name has no module $kmod: taken as built in"
+		add_kmod "$kmod" || say "  $name has no module $kmod: assuming that it is built in"
 		[[ $m != *' '* ]] || echo "${m#* }" >"$root/fscommit/kmod/${kmod//-/_}.params"
 	done
 fi
 
 disk_args=() disk_env='' n=0
 for size in "${disks[@]}"; do
-	truncate -s "$size" "$disk_dir/$n" || die "--disk $size: no size, like 512M"
+	truncate -s "$size" "$disk_dir/$n" || die "--disk $size: must be a size, for example 512M"
 	letter=$(printf '%b' "\\$(printf '%o' $((97 + n)))")
 	if [ "$arch" = um ]; then
 		disk_args+=("ubd$n=$disk_dir/$n")
@@ -145,7 +145,7 @@ for size in "${disks[@]}"; do
 	disk_env+="export DISK$([ $n -eq 1 ] || echo $n)=$dev"$'\n'
 done
 result=/dev/ttyS1
-# on arm64 the console is not of that kind
+# the arm64 console is a PL011, ttyAMA0
 [ "$arch" = arm64 ] && result=/dev/ttyS0
 cat >"$root/fscommit/env" <<EOF
 RESULT=$result
@@ -156,19 +156,20 @@ $disk_env
 EOF
 (cd "$root" && find . | cpio -o -H newc --quiet -R 0:0 | gzip -1) >"$out/initramfs"
 
-# What the firmware starts: one file on a disk of FAT, signed as a whole.
-# secure_boot_disk ARGS: of the kernel's command line
+# secure_boot_disk ARGS: create a FAT disk with one signed image: kernel, initramfs and the
+# command line ARGS
 secure_boot_disk()
 {
 	local uki=$disk_dir/uki disk=$disk_dir/esp keys=/usr/share/ovmf/PkKek-1-snakeoil
 	printf '%s' "$1" >"$uki.cmdline"
-	# where the parts may lie in memory: above the stub, and the initramfs above the kernel
+	# addresses that do not overlap: stub, command line, kernel, initramfs
 	objcopy --add-section .cmdline="$uki.cmdline" --change-section-vma .cmdline=0x30000 \
 		--add-section .linux="$kernel/image" --change-section-vma .linux=0x2000000 \
 		--add-section .initrd="$out/initramfs" --change-section-vma .initrd=0x4000000 \
 		/usr/lib/systemd/boot/efi/linuxx64.efi.stub "$uki.efi" &&
 	openssl rsa -in "$keys.key" -passin pass:snakeoil -out "$uki.key" 2>/dev/null &&
-	sbsign --key "$uki.key" --cert "$keys.pem" --output "$uki.signed" "$uki.efi" >/dev/null 2>&1 &&
+	sbsign --key "$uki.key" --cert "$keys.pem" --output "$uki.signed" "$uki.efi" \
+		>/dev/null 2>&1 &&
 	truncate -s 128M "$disk" && mformat -i "$disk" -F :: && mmd -i "$disk" ::/EFI ::/EFI/BOOT &&
 	mcopy -i "$disk" "$uki.signed" ::/EFI/BOOT/BOOTX64.EFI &&
 	cp /usr/share/OVMF/OVMF_VARS_4M.snakeoil.fd "$disk_dir/vars"
@@ -177,20 +178,20 @@ secure_boot_disk()
 rc=0
 if [ "$arch" = um ]; then
 	[ -z "$secure" ] || die "User-Mode Linux has no firmware"
-	# own temporary folder: UML maps its memory from a file there
+	# UML maps its memory from a file in TMPDIR
 	TMPDIR=$ram timeout -k 5 "$limit" "$kernel/image" mem="$mem" ncpus="$smp" seccomp=on \
 		"${disk_args[@]}" \
 		initrd="$out/initramfs" con=null con0=null,fd:1 ssl=null ssl1=null,fd:9 \
 		panic=-1 quiet log_buf_len=4M ${panic:+$panic} ${append:+$append} \
 		</dev/null >"$out/console" 2>&1 9>"$out/result" || rc=$?
 else
-	# without la57: while Linux looks for what the CPU has, it takes its own page tables for
-	# those of four levels, and KASAN the address of an interrupt at that moment for a wild one
+	# Without la57: while Linux detects CPU features, it assumes page tables of four levels, and
+	# KASAN takes the address of an interrupt in that time for a wild one.
 	cpu=max,-cx16,-la57 console=ttyS0 ports=(-serial chardev:c -serial chardev:r)
 	case $arch in
-	# by default an AMD CPU too old for two of them, and Linux warns
+	# QEMU's default is an AMD CPU that is too old for SMP: Linux warns
 	i386) cpu=$cpu,vendor=GenuineIntel console="$console no_timer_check" ;;
-	# the machine has one serial port; a second one is a card
+	# the machine has only one serial port of its own
 	arm64) cpu=max console=ttyAMA0
 		ports=(-M virt -serial chardev:c -device 'pci-serial,chardev=r') ;;
 	esac
@@ -200,7 +201,7 @@ else
 	elif [ "$arch" != arm64 ] && kvm_works "$kernel/image"; then
 		accel=(-accel kvm -cpu host)
 	fi
-	# tsc=reliable: under TCG the clocksource watchdog finds the TSC unstable
+	# tsc=reliable: under TCG the clocksource watchdog marks the TSC unstable
 	args="console=$console panic=-1 quiet log_buf_len=4M tsc=reliable $panic $append"
 	boot=(-kernel "$kernel/image" -initrd "$out/initramfs" -append "$args")
 	if [ -n "$secure" ]; then
@@ -222,17 +223,18 @@ rm -f "$out/initramfs"
 tr -d '\r' <"$out/result" >"$out/result.txt" 2>/dev/null || : >"$out/result.txt"
 rm -f "$out/result"
 
-# the files that the guest sent
+# unpack the files that the guest sent
 awk -v out="$out" '
 	/^FILE / { name = $2; gsub(/[^A-Za-z0-9._-]/, "_", name); next }
 	name != "" && /^END$/ { close(cmd); name = ""; next }
-	name != "" { cmd = "base64 -d | gzip -dc >\"" out "/" name "\""; print | cmd }' "$out/result.txt"
+	name != "" { cmd = "base64 -d | gzip -dc >\"" out "/" name "\""; print | cmd }
+	' "$out/result.txt"
 
 verdict=$(sed -n 's/^VERDICT //p' "$out/result.txt" | tail -n 1)
 case $rc in
 124|137) verdict="FAIL the guest hung: killed after $limit s" ;;
 esac
-[ -n "$verdict" ] || verdict="FAIL the guest said nothing (exit status $rc; see $out)"
+[ -n "$verdict" ] || verdict="FAIL the guest printed no verdict (exit status $rc; see $out)"
 if [ "$verdict" = PASS ] && [ -z "$expect" ] &&
    awk -f "$HARNESS/foreign_races.awk" "$out/console" | grep -E "$reports" >/dev/null; then
 	verdict="FAIL a report on the console"

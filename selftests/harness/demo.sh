@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0
-# `make demo`: a stock kernel in a VM; low-priority readers, busy tasks and one
-# checkpoint writer on each lock type in the same boot.   KERNEL=6.12 or another
+# `make demo`: low-priority readers, busy tasks and one checkpoint writer, on each lock type in
+# one boot of a stock kernel. KERNEL=NAME selects another kernel than 6.12.
 
 . "$(dirname "$0")/lib.sh"
 
@@ -16,13 +16,15 @@ mkdir -p "$CACHE/build"
 gcc -O2 -static -o "$CACHE/build/ckptlat" "$TOP/tools/ckptlat.c"
 
 mkdir -p "$out"
-common='-r 2 -D 1.4s --busy=4 --threads=8'
+common='-r 2 -D 1.4s --busy=4 --threads=8 --histogram=1000'
+throttled='--reader-cpu-max=10 --reader-nice=0'
+holders='--reader-policy=idle --reader-section=2000 --reader-interval=5000'
 cat >"$CACHE/build/demo.plan" <<EOF
 load fscommit
 load fscommit_test
-test nice19 100 mkdir -p /tmp/out; ckptlat $common --histogram=1000 --json=/tmp/out/nice19.json
-test throttled 100 ckptlat $common --reader-cpu-max=10 --reader-nice=0 --histogram=1000 --json=/tmp/out/throttled.json
-test holders 100 ckptlat $common --reader-policy=idle --reader-section=2000 --reader-interval=5000 --histogram=1000 --json=/tmp/out/holders.json
+test nice19 100 mkdir -p /tmp/out; ckptlat $common --json=/tmp/out/nice19.json
+test throttled 100 ckptlat $common $throttled --json=/tmp/out/throttled.json
+test holders 100 ckptlat $common $holders --json=/tmp/out/holders.json
 unload fscommit_test
 unload fscommit
 EOF
@@ -32,15 +34,17 @@ step "running the readers against the checkpoint writer" "45 s" "$LOGS/demo.log"
 	"$tree/module/fscommit.ko" "$tree/selftests/fscommit_test.ko" \
 	"$CACHE/build/ckptlat" || die "the demo failed; see $out"
 
-# table NAME: the table of one run, its histogram into a file
+# table NAME: print the table of a run; save all of its output in NAME.txt
 table()
 {
-	awk -v t="$1" '/^TEST / { on = $2 == t } on && sub(/^TAP /, "")' "$out/result.txt" >"$out/$1.txt"
+	awk -v t="$1" '/^TEST / { on = $2 == t } on && sub(/^TAP /, "")' \
+		"$out/result.txt" >"$out/$1.txt"
 	sed -n "/^writer's wait/,/^unfair_rwsem/p" "$out/$1.txt"
 }
 
 echo
-sed -n 's/^KERNEL \([^ ]*\) .*/Linux \1, 2 CPUs, 4 busy tasks at nice 0, one checkpoint writer at nice -20/p' "$out/result.txt"
+echo "Linux $(sed -n 's/^KERNEL \([^ ]*\) .*/\1/p' "$out/result.txt"), 2 CPUs, 4 busy tasks" \
+	"at nice 0, one checkpoint writer at nice -20"
 echo
 echo "8 readers at nice 19:"
 table nice19
@@ -51,7 +55,7 @@ echo
 echo "8 SCHED_IDLE readers that hold the lock for 2 ms, and are preempted with it:"
 table holders
 echo
-# of the peers the worst, of ours the worst as well
+# the worst figure of the peers against the worst figure of unfair_rwsem
 awk '
 	FNR == 1 { run++ }
 	run < 3 && /^rw_semaphore|^percpu_rw/ { if ($4 + 0 > peer) peer = $4 + 0 }

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
-# A kernel's log without the data races that KCSAN has found in the kernel alone: no function
-# of a module of ours is on either stack, or it only called the kernel, which raced with itself
-# there, or was interrupted, and the interrupt is what raced. With its strict rules those are many.
+# Remove KCSAN reports of races in the kernel itself from a kernel log, and print their number.
+# Under KCSAN's strict rules they are many. A report is removed if no module of ours is on either
+# stack (frames below an interrupt entry do not count), or if the race is listed here.
 /================================================================/ {
 	if (inside) {
 		report = report $0 "\n"
@@ -20,13 +20,13 @@ inside {
 	report = report $0 "\n"
 	if (/BUG: KCSAN/)
 		race = 1
-	# a sleeper looks for its timer's mark once more than it has to
+	# harmless: a sleeper re-reads the flag of its timer
 	if (/data-race in hrtimer_wakeup \/ schedule_hrtimeout_range_clock/)
 		known = 1
-	# under a sequence count: what was read meanwhile is read again
+	# harmless: the reader of a sequence count retries
 	if (/data-race in ktime_get[a-z_]* \/ timekeeping_update_from_shadow/)
 		known = 1
-	# a stack begins; below the entry of an interrupt is whoever ran there
+	# a stack begins; the frames after an interrupt entry belong to the interrupted code
 	if (/ by (task|interrupt)/)
 		interrupted = 0
 	if (/ asm_(sysvec|common_interrupt)/)

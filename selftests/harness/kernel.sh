@@ -1,26 +1,25 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0
-# Kernels and the compilers that build modules for them, in the cache.
+# Keep kernels, and the compilers that build modules for them, in the cache.
 #
-#   kernel.sh get NAME           makes sure that it is there, prints its folder:
-#                                image, kdir/, release, arch, and what was not
-#                                made for this machine's architecture: busybox
+#   kernel.sh get NAME           fetch or build a kernel, and print its folder: image, kdir/,
+#                                release, arch, and for a foreign architecture busybox
 #   kernel.sh build NAME DIR [ARG...]
-#                                make -C kdir M=DIR ARG..., by its own compiler
-#   kernel.sh source VERSION     the unpacked kernel source, prints its folder
-#   kernel.sh modules NAME       the modules of a stock kernel, prints their folder
-#   kernel.sh shell NAME         a shell where that compiler is
-#   kernel.sh run COMMAND...     a command where FSCOMMIT_TOOLCHAIN is, the release of that
-#                                name: there is trixie with gcc, and sid with the newest clang
+#                                make -C kdir M=DIR ARG..., with the kernel's own compiler
+#   kernel.sh source VERSION     unpack the kernel source, and print its folder
+#   kernel.sh modules NAME       fetch the modules of a stock kernel, and print their folder
+#   kernel.sh shell NAME         start a shell in the toolchain of that kernel
+#   kernel.sh run COMMAND...     run a command in the toolchain FSCOMMIT_TOOLCHAIN, a Debian
+#                                release: trixie has gcc, sid has the newest clang
 #
-# Everything is made under a temporary name and renamed: a cache that is empty
-# or half-written is made whole.
+# A folder is created under a temporary name and renamed when complete, so an interrupted run
+# leaves no broken cache. A kernel that is built here is complete once the file `complete` exists.
 
 . "$(dirname "$0")/lib.sh"
 
 host_release() { . /etc/os-release && printf '%s\n' "${VERSION_CODENAME:-unknown}"; }
 
-# download SUITE DIR PACKAGE...: into DIR/root by dpkg -x
+# download SUITE DIR PACKAGE...: download the packages, and unpack them into DIR/root
 download()
 {
 	local suite=$1 dir=$2
@@ -36,8 +35,8 @@ download()
 
 # --- the compiler -----------------------------------------------------------
 
-# A root folder with the compiler of another Debian release.  The packages are
-# only unpacked: nothing in it needs root, and it is entered by a user namespace.
+# Create a root folder with the compiler of another Debian release. The packages are only
+# unpacked, and a user namespace enters the folder, so this does not need root.
 make_toolchain()
 {
 	local rel=$1 root=$CACHE/toolchain/$1 tmp d
@@ -48,7 +47,7 @@ make_toolchain()
 	mkdir -p "$tmp"
 	case $rel in
 	trixie) set -- gcc-14 libelf1t64 ;;
-	sid)	# the newest, not the default one
+	sid)	# the newest clang, which is not the default one
 		d=$(suite_apt "$rel" apt-cache pkgnames clang- | sed -n 's/^clang-\([0-9]*\)$/\1/p' |
 			sort -n | tail -n 1)
 		set -- libelf1t64 "clang-$d" "lld-$d" "llvm-$d" ;;
@@ -66,7 +65,7 @@ make_toolchain()
 		ln -sf gawk "$tmp/usr/bin/awk"
 		[ -e "$tmp/usr/bin/sh" ] || ln -s dash "$tmp/usr/bin/sh"
 		if [ "$rel" = sid ]; then
-			# by the names that LLVM=1 expects
+			# the names that LLVM=1 expects
 			for d in "$tmp"/usr/lib/llvm-[0-9]*/bin/{clang,ld.lld,llvm-*}; do
 				ln -sf "${d/#"$tmp"\/usr/..}" "$tmp/usr/bin/"
 			done
@@ -83,7 +82,7 @@ make_toolchain()
 	mv "$tmp" "$root"
 }
 
-# in_toolchain RELEASE COMMAND...: the same paths, another compiler
+# in_toolchain RELEASE COMMAND...: run a command with another compiler but the same paths
 in_toolchain()
 {
 	local rel=$1 root=$CACHE/toolchain/$1 ns
@@ -105,7 +104,7 @@ in_toolchain()
 			PWD="$PWD" "$@"' sh "$root" "$@"
 }
 
-# release_for NAME: whose compiler; FSCOMMIT_TOOLCHAIN overrides
+# release_for NAME: print the Debian release of the compiler; FSCOMMIT_TOOLCHAIN overrides it
 release_for()
 {
 	if [ -n "${FSCOMMIT_TOOLCHAIN:-}" ]; then
@@ -130,7 +129,8 @@ toolchain_for()
 
 # --- Debian's own kernels ---------------------------------------------------
 
-# The end of a stock kernel's release, as in 6.1.0-50-cloud-amd64; i386 is in no name.
+# Print the suffix of a stock kernel's release, as in 6.1.0-50-cloud-amd64. Names of i386 kernels
+# do not contain the architecture.
 stock_end()
 {
 	local arch
@@ -138,7 +138,7 @@ stock_end()
 	matrix_field "$1" flavour | sed "s/\$/-$arch/; s/-i386\$//"
 }
 
-# The suite, and the architecture where it is not this machine's
+# Print the suite, followed by :ARCH if that is not this machine's architecture.
 stock_suite()
 {
 	local arch
@@ -146,18 +146,17 @@ stock_suite()
 	matrix_field "$1" suite | sed "s/\$/:$arch/; s/:amd64\$//"
 }
 
-# Names of the image and header packages of the newest patch level, both there.
+# Print the newest release that has both an image and a header package, and its image package.
 stock_packages()
 {
-	local suite=$1 version=$2 end=$3 major=${2%%.*} v img rel
-	local all
+	local suite=$1 version=$2 end=$3 major=${2%%.*} v img rel all
 	all=$(suite_apt "$suite" apt-cache pkgnames linux- | sort -V)
 	for v in "$version" "$major"; do
 		for rel in $(printf '%s\n' "$all" |
 			sed -n "s/^linux-headers-\($v\.[0-9][^-]*\(-[0-9]*\)\?\)-$end\$/\1/p" | sort -rV); do
 			for img in "linux-image-$rel-$end-unsigned" "linux-image-$rel-$end" \
 				   "linux-binary-unsigned-$rel-$end" "linux-binary-$rel-$end"; do
-				# from 6.17 on linux-image-* holds no kernel, linux-binary-* does
+				# from 6.17 on linux-binary-* contains the kernel, not linux-image-*
 				case $img in linux-image-*)
 					grep -qx "linux-base-$rel-$end" <<<"$all" && continue ;;
 				esac
@@ -186,10 +185,10 @@ make_stock()
 	tmp=$dir.tmp.$$
 	rm -rf "$CACHE/kernels/$name".tmp.*
 	mkdir -p "$tmp"
-	# the header packages that the flavour's own one depends on
+	# the dependencies of the flavour's header package
 	pkgs=$(suite_apt "$suite" apt-cache depends "linux-headers-$rel-$end" |
 		sed -n 's/.*Depends: \(linux-\(headers\|kbuild\)-[^ <>:]*\).*/\1/p' | sort -u)
-	# the programs of the build run here, whatever they build for
+	# kbuild's programs must run on this machine
 	if [ "$arch" != amd64 ]; then
 		kbuild=$(printf '%s\n' "$pkgs" | grep kbuild)
 		pkgs=$(printf '%s\n' "$pkgs" | grep -v kbuild)
@@ -200,7 +199,7 @@ make_stock()
 		mv "$tmp/root/bin/busybox" "$tmp/busybox"
 		rm -rf "$tmp/root"
 		# shellcheck disable=SC2086 # a list
-		step "downloading what builds for it" "5 s" "$LOGS/kernel-$name.log" \
+		step "downloading the build programs" "5 s" "$LOGS/kernel-$name.log" \
 			download "${suite%:*}" "$tmp" $kbuild || die "cannot download $kbuild"
 	fi
 	# shellcheck disable=SC2086 # a list
@@ -212,8 +211,7 @@ make_stock()
 	[ "$image" ] || die "no kernel image in $img"
 	mv "$image" "$tmp/image"
 	rm -rf "$tmp/root/boot" "$tmp/root/lib/modules" "$tmp/root/usr/lib/modules"
-	# The flavour's Makefile names its common part by an absolute path, and some
-	# links are absolute: all get the place where they are now.
+	# The flavour's Makefile and some links contain absolute paths: point them into the cache.
 	sed -i "s:\([= ]\)/usr/src/linux-headers:\1$dir/root/usr/src/linux-headers:" \
 		"$tmp/root/usr/src/linux-headers-$rel-$end/Makefile"
 	find "$tmp/root/usr/src" -type l -lname '/usr/*' | while read -r l; do
@@ -227,7 +225,7 @@ make_stock()
 	mv "$tmp" "$dir"
 }
 
-# The modules of a stock kernel are some 100 MB that only the filesystems' tests need.
+# A stock kernel has about 100 MB of modules; only the filesystem tests need them.
 make_stock_modules()
 {
 	local name=$1 suite end dir=$CACHE/kernels/$1 tmp rel img
@@ -240,13 +238,14 @@ make_stock_modules()
 	img=$(suite_apt "$suite" apt-cache pkgnames linux- |
 		grep -xF -e "linux-modules-$rel-$end" -e "linux-image-$rel-$end" \
 			-e "linux-image-$rel-$end-unsigned" | sort -r | head -n 1) || true
-	[ -n "$img" ] || die "$suite has no modules for $rel-$end any more: remove $dir"
+	[ -n "$img" ] || die "$suite no longer has the modules of $rel-$end: remove $dir"
 	tmp=$dir/modules.tmp.$$
 	rm -rf "$dir"/modules.tmp.*
 	mkdir -p "$tmp"
 	step "downloading the modules of Linux $rel-$end" "5 s" "$LOGS/kernel-$name.log" \
 		download "$suite" "$tmp" "$img" || die "cannot download $img from $suite"
-	mv "$(find "$tmp/root" -path '*/lib/modules/*' -prune -type d | head -n 1)/kernel" "$tmp/kernel"
+	mv "$(find "$tmp/root" -path '*/lib/modules/*' -prune -type d |
+		head -n 1)/kernel" "$tmp/kernel"
 	rm -rf "$tmp/root"
 	touch "$tmp/complete"
 	mv "$tmp" "$dir/modules"
@@ -261,7 +260,8 @@ make_source()
 	suite_update "$suite"
 	pkg=linux-source-$version
 	suite_apt "$suite" apt-cache show "$pkg" >/dev/null 2>&1 ||
-		pkg=$(suite_apt "$suite" apt-cache pkgnames "linux-source-${version%%.*}." | sort -V | tail -n 1)
+		pkg=$(suite_apt "$suite" apt-cache pkgnames "linux-source-${version%%.*}." |
+			sort -V | tail -n 1)
 	[ -n "$pkg" ] || die "$suite has no linux-source of the ${version%%.*}.x series"
 	tmp=$dir.tmp.$$
 	rm -rf "$dir".tmp.*
@@ -277,8 +277,9 @@ make_source()
 	mv "$tmp" "$dir"
 }
 
-# What is built from linux-source: kind `uml`, on top of User-Mode Linux's defconfig, and kind
-# `built`, x86-64 on top of allnoconfig. A header beside a fragment is for stacktrace.c.
+# Build a kernel from linux-source. Kind `uml` starts from User-Mode Linux's defconfig, kind
+# `built` from the allnoconfig of x86-64. If a fragment has a header FRAGMENT.h, stacktrace.c
+# includes it first.
 make_built()
 {
 	local name=$1 version dir src frags=() trace='' f arch base image target
@@ -292,36 +293,39 @@ make_built()
 		frags+=("$HARNESS/config/$f")
 		[ ! -e "$HARNESS/config/$f.h" ] || trace=$HARNESS/config/$f.h
 	done
-	if [ -e "$dir/complete" ] && cat "${frags[@]}" ${trace:+"$trace"} | cmp -s - "$dir/fragments"; then
+	if [ -e "$dir/complete" ] &&
+	   cat "${frags[@]}" ${trace:+"$trace"} | cmp -s - "$dir/fragments"; then
 		return 0
 	fi
 	need_packages gcc make flex bison bc libelf-dev libssl-dev kmod pahole xz-utils
 	locked "source-$version" make_source "$version" "$(matrix_field "$name" suite)"
 	src=$CACHE/src/$version
-	# kdir holds absolute paths, so it is made where it stays: `complete` comes last
+	# kdir contains absolute paths, so it cannot be renamed: create `complete` last
 	rm -f "$dir/complete"
 	mkdir -p "$dir/kdir"
 	configure() {
 		local tmp=$dir/kdir
-		# on top of allnoconfig `n` must hold for what the fragments make visible, too
+		# options that the fragments make visible must default to `n`, too
 		if [ "$base" = allnoconfig ]; then
 			cat "${frags[@]}" >"$tmp/fragments"
 			make -C "$src" ARCH="$arch" O="$tmp" KCONFIG_ALLCONFIG="$tmp/fragments" "$base"
 			return
 		fi
 		make -C "$src" ARCH="$arch" O="$tmp" "$base" &&
-		(cd "$src" && scripts/kconfig/merge_config.sh -m -O "$tmp" "$tmp/.config" "${frags[@]}") &&
+		(cd "$src" && scripts/kconfig/merge_config.sh -m -O "$tmp" "$tmp/.config" \
+			"${frags[@]}") &&
 		make -C "$src" ARCH="$arch" O="$tmp" olddefconfig
 	}
-	step "configuring $name" "10 s" "$LOGS/kernel-$name.log" configure || die "cannot configure $name"
+	step "configuring $name" "10 s" "$LOGS/kernel-$name.log" configure ||
+		die "cannot configure $name"
 	grep -hE '^CONFIG_.*=[^n]' "${frags[@]}" | while read -r f; do
-		grep -qxF "$f" "$dir/kdir/.config" || say "    note: $name has no $f"
+		grep -qxF "$f" "$dir/kdir/.config" || say "    note: $name lacks $f"
 	done
 	# shellcheck disable=SC2086 # targets are words
 	step "building $name" "5-8 min on 2 cores" "$LOGS/kernel-$name.log" \
 		make -C "$src" -j"$(nproc)" ARCH="$arch" O="$dir/kdir" \
 		${trace:+"CFLAGS_stacktrace.o=-include $trace"} $target || die "cannot build $name"
-	# a guest may run from the old one
+	# rename: a guest may still run the old image
 	cp "$dir/kdir/$image" "$dir/image.tmp"
 	mv "$dir/image.tmp" "$dir/image"
 	make -s -C "$src" ARCH="$arch" O="$dir/kdir" kernelrelease >"$dir/release"
@@ -350,19 +354,26 @@ build()
 	case $(cat "$k/arch") in
 	um) arch=(ARCH=um) ;;
 	x86_64) ;;
-	# Debian's Makefile says ARCH itself
+	# Debian's Makefile sets ARCH
 	*) arch=("CROSS_COMPILE=$(cross prefix "$(kernel_arch "$name")")") ;;
 	esac
-	# a kernel's folder may be a link into another cache, with its source there
+	# the kernel's folder may be a link into another cache, which then has the source
 	FSCOMMIT_BIND_A=$CACHE FSCOMMIT_BIND_B=$dir_root \
 		FSCOMMIT_BIND_C=$(realpath "$CACHE/kernels/$name" | sed 's:/[^/]*/[^/]*$::') \
 		in_toolchain "$(release_for "$name")" \
 		make -C "$k/kdir" M="$dir" "${arch[@]}" "$@"
 }
 
+# enter RELEASE COMMAND...: run a command in a toolchain, outside of a build
+enter()
+{
+	FSCOMMIT_BIND_A=$CACHE FSCOMMIT_BIND_B=$dir_root \
+		FSCOMMIT_BIND_C=$(realpath "$CACHE/kernels") in_toolchain "$@"
+}
+
 cmd=${1:-help}
 [ $# -gt 0 ] && shift
-# what a build sees besides the cache
+# the folder that a build sees besides the cache
 dir_root=${FSCOMMIT_BUILD_ROOT:-$TOP}
 case $cmd in
 get) get "${1:?name of a kernel}" ;;
@@ -376,15 +387,13 @@ source)
 	printf '%s\n' "$CACHE/src/$v" ;;
 shell)
 	toolchain_for "$1"
-	FSCOMMIT_BIND_A=$CACHE FSCOMMIT_BIND_B=$dir_root FSCOMMIT_BIND_C=$(realpath "$CACHE/kernels") \
-		in_toolchain "$(release_for "$1")" bash ;;
+	enter "$(release_for "$1")" bash ;;
 run)
 	toolchain_for "${1:?command}"
-	FSCOMMIT_BIND_A=$CACHE FSCOMMIT_BIND_B=$dir_root FSCOMMIT_BIND_C=$(realpath "$CACHE/kernels") \
-		in_toolchain "${FSCOMMIT_TOOLCHAIN:?release}" "$@" ;;
+	enter "${FSCOMMIT_TOOLCHAIN:?release}" "$@" ;;
 modules)
 	get "${1:?name of a kernel}" >/dev/null
-	[ "$(matrix_field "$1" kind)" = stock ] || die "only a stock kernel has a package of modules"
+	[ "$(matrix_field "$1" kind)" = stock ] || die "only stock kernels have a modules package"
 	locked "modules-$1" make_stock_modules "$1"
 	printf '%s\n' "$CACHE/kernels/$1/modules" ;;
 *) sed -n '3,/^$/s/^# \{0,1\}//p' "$0" ;;

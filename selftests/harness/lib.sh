@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
-# What every script of the harness needs: where things are, how it speaks, how
-# it asks for packages.  Sourced, never run.
+# Common paths and functions of all scripts: progress, packages, downloads, the matrix, copies.
+# Sourced, never run.
 
 set -euo pipefail
 
@@ -15,9 +15,8 @@ MATRIX=$HARNESS/matrix
 say() { printf '%s\n' "$*" >&2; }
 die() { printf 'error: %s\n' "$*" >&2; exit 1; }
 
-# Runs a long command with its output in a log, and says what it is, how far it
-# is and how long it usually takes.
-#   step WHAT USUALLY LOG COMMAND...
+# step WHAT USUALLY LOG COMMAND...: run a long command with its output in LOG. Print WHAT and its
+# usual duration, then every 15 s the last line of the log.
 step()
 {
 	local what=$1 usually=$2 log=$3 start=$SECONDS pid rc=0
@@ -43,7 +42,8 @@ step()
 	fi
 }
 
-# What a boot does while it does it: into its log, of which step() shows the end.
+# boot_and_follow DIR OPTION...: boot a guest, and copy its results to stdout as they appear, so
+# that step() shows the progress.
 boot_and_follow()
 {
 	local dir=$1 pid rc=0
@@ -57,7 +57,17 @@ boot_and_follow()
 	return "$rc"
 }
 
-# missing_packages PACKAGE...: those that are not installed
+# guest_verdict DIR: print the verdict of a guest
+guest_verdict() { cat "$1/verdict" 2>/dev/null || echo 'the guest did not start'; }
+
+# rotate ROUND NAME...: print the names, beginning with another one in each round
+rotate()
+{
+	printf '%s\n' "${@:2}" | awk -v r="$1" '{ v[NR] = $1 }
+		END { for (i = 0; i < NR; i++) print v[(i + r - 1) % NR + 1] }'
+}
+
+# missing_packages PACKAGE...: print the packages that are not installed
 missing_packages()
 {
 	local p
@@ -67,7 +77,7 @@ missing_packages()
 	done
 }
 
-# Installs what is missing, or prints the exact command and stops.
+# need_packages PACKAGE...: install missing packages, or print the command for it and exit
 need_packages()
 {
 	[ -z "$(missing_packages "$@")" ] || locked packages install_missing "$@" || exit 1
@@ -76,7 +86,7 @@ need_packages()
 install_missing()
 {
 	local missing cmd
-	# another run may have done it meanwhile
+	# another run may have installed them meanwhile
 	mapfile -t missing < <(missing_packages "$@")
 	[ ${#missing[@]} -gt 0 ] || return 0
 	cmd="apt-get install -y --no-install-recommends ${missing[*]}"
@@ -89,7 +99,7 @@ install_missing()
 		fi
 		if [ ${#as[@]} -eq 0 ]; then
 			say "these packages are missing: ${missing[*]}"
-			say "install them as root, then come back:"
+			say "install them as root, then try again:"
 			say "    apt-get update && $cmd"
 			exit 1
 		fi
@@ -105,33 +115,33 @@ install_missing()
 		die "could not install: ${missing[*]} (network down, or no such package?)"
 }
 
-# The Debian mirror that this machine's apt uses; DEBIAN_MIRROR overrides.
+# Print the Debian mirror of this machine's apt; DEBIAN_MIRROR overrides it.
 mirror()
 {
 	local m=${DEBIAN_MIRROR:-}
-	[ -n "$m" ] || m=$(apt-get indextargets --format '$(SITE)' \
-		"Created-By: Packages" "Origin: Debian" "Label: Debian" 2>/dev/null | sort -u | head -n 1)
-	# before the first `apt-get update` the origin is not known yet
-	[ -n "$m" ] || m=$(apt-get indextargets --format '$(SITE) $(RELEASE)' "Created-By: Packages" |
+	[ -n "$m" ] || m=$(apt-get indextargets --format '$(SITE)' "Created-By: Packages" \
+		"Origin: Debian" "Label: Debian" 2>/dev/null | sort -u | head -n 1)
+	# before the first `apt-get update` apt does not know the origin
+	[ -n "$m" ] || m=$(apt-get indextargets --format '$(SITE) $(RELEASE)' \
+		"Created-By: Packages" |
 		awk '$2 !~ /security/ && $1 ~ /\/debian\/?$/ { print $1; exit }')
 	[ -n "$m" ] || die "apt's configuration names no Debian mirror; set DEBIAN_MIRROR=URL"
 	printf '%s\n' "${m%/}"
 }
 
-# Runs an apt tool on one suite, with lists and cache of its own, without
-# touching the system's configuration.   suite_apt SUITE[:ARCH] apt-get|apt-cache ...
+# suite_apt SUITE[:ARCH] apt-get|apt-cache ARG...: run an apt tool on one suite, with its own
+# lists and cache. The system's configuration stays unchanged.
 suite_apt()
 {
-	local suite=${1%:*} arch=${1#"${1%:*}"} tool=$2 d=$CACHE/apt/$1 base
+	local suite=${1%:*} arch=${1#"${1%:*}"} tool=$2 d=$CACHE/apt/$1 base s
+	local key=/usr/share/keyrings/debian-archive-keyring.gpg
 	arch=${arch#:}
 	shift 2
 	mkdir -p "$d/lists/partial" "$d/cache/archives/partial" "$d/none"
 	base=${suite%-backports}
-	{
-		echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $(mirror) $base main"
-		[ "$base" = "$suite" ] ||
-		echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $(mirror) $suite main"
-	} >"$d/sources.list.$$"
+	for s in $(printf '%s\n' "$base" "$suite" | uniq); do
+		echo "deb [signed-by=$key] $(mirror) $s main"
+	done >"$d/sources.list.$$"
 	mv "$d/sources.list.$$" "$d/sources.list"
 	[ -e "$d/status" ] || : >"$d/status"
 	"$tool" -o Dir::Etc::sourcelist="$d/sources.list" -o Dir::Etc::sourceparts=- \
@@ -149,12 +159,13 @@ read_package_lists()
 	local d=$CACHE/apt/$1
 	# once a day is enough
 	[ -n "$(find "$d/updated" -mmin -1440 2>/dev/null)" ] && return 0
-	step "reading the package lists of $1" "5 s" "$LOGS/apt-$1.log" suite_apt "$1" apt-get update ||
+	step "reading the package lists of $1" "5 s" "$LOGS/apt-$1.log" \
+		suite_apt "$1" apt-get update ||
 		die "cannot read the package lists of $1 (no network?)"
 	touch "$d/updated"
 }
 
-# closure SUITE PACKAGE...: these and all that they need
+# closure SUITE PACKAGE...: print the packages and their dependencies
 closure()
 {
 	local suite=$1
@@ -163,8 +174,8 @@ closure()
 		awk '/^Inst / { print $2; n++ } END { exit !n }'
 }
 
-# Programs of a later Debian, with the C library that they were built with among the PACKAGEs:
-# $CACHE/toolchain/NAME/bin has what runs them.   later_tool NAME SUITE PACKAGE...
+# later_tool NAME SUITE PACKAGE...: unpack programs of a later Debian; the packages must include
+# their C library. The scripts in $CACHE/toolchain/NAME/bin run them.
 later_tool() { locked "tool-$1" unpack_later_tool "$@"; }
 
 unpack_later_tool()
@@ -201,21 +212,21 @@ unpack_later_tool()
 	mv "$tmp" "$d"
 }
 
-# Only one process at a time makes a given thing in the cache.
-#   locked NAME COMMAND...
+# locked NAME COMMAND...: run a command under the lock NAME, so that only one process at a time
+# creates a given part of the cache
 locked()
 {
-	# not `name`: the command may look at a variable of the caller
+	# not `name`: the command may use the caller's variable of that name
 	local _locked=$1
 	shift
 	mkdir -p "$CACHE/locks"
 	(
-		flock -n 9 || { say "  waiting for another run that makes $_locked"; flock 9; }
+		flock -n 9 || { say "  waiting for another run, which creates $_locked"; flock 9; }
 		"$@"
 	) 9>"$CACHE/locks/$_locked"
 }
 
-# matrix_field NAME FIELD
+# matrix_field NAME FIELD: print a field of a kernel
 matrix_field()
 {
 	awk -v n="$1" -v f="$2" '
@@ -226,7 +237,7 @@ matrix_field()
 		die "no kernel '$1' in the matrix; there are: $(matrix_names | tr '\n' ' ')"
 }
 
-# the Debian architecture of a kernel; of User-Mode Linux that of this machine
+# kernel_arch NAME: print the Debian architecture of a kernel
 kernel_arch()
 {
 	local arch
@@ -234,8 +245,8 @@ kernel_arch()
 	printf '%s\n' "${arch:-amd64}"
 }
 
-# cross PREFIX|PACKAGES ARCH: of the compiler for another architecture, if it takes one, the
-# prefix of its programs, or Debian's packages with it and its C library
+# cross prefix|packages ARCH: print the program prefix of the cross compiler for ARCH, or the
+# Debian packages of the compiler and its C library; nothing for amd64
 cross()
 {
 	case $1:$2 in
@@ -248,20 +259,22 @@ cross()
 	esac
 }
 
-# what `make test` runs on
+# the kernels of `make test`
 matrix_names() { awk '!/^#/ && NF && $7 != "-" { print $1 }' "$MATRIX"; }
 
-# suite_modules FOLDER: the test modules for the programs in it, in the order of loading
+# suite_modules FOLDER: print the test modules of a folder's programs, in loading order
 suite_modules()
 {
 	case $1 in
 	unfair_rwsem|robust) echo fscommit_test ;;
+	scale) echo fscommit_test scale_test ;;
 	commit_root|share_gate|cow_diff) echo "cow_tree_test $1_test" ;;
 	*) echo "$1_test" ;;
 	esac
 }
 
-# plan_suite FOLDER SECONDS PROGRAM [ARG...]: lines of a plan, from loading to unloading
+# plan_suite FOLDER SECONDS PROGRAM [ARG...]: print the lines of a plan that load the test
+# modules, run the program and unload the modules
 plan_suite()
 {
 	local folder=$1 seconds=$2 modules m
@@ -277,7 +290,7 @@ plan_suite()
 	done
 }
 
-# product_files TREE: what an edit of a mutant is for
+# product_files TREE: print the source files of the module, which the mutants edit
 product_files()
 {
 	local f
@@ -286,13 +299,25 @@ product_files()
 	done
 }
 
-# copy_test_modules DIR: into DIR/selftests, whose Kbuild builds all of them
+# --- sources -----------------------------------------------------------------
+
+# Copy only files whose content differs, with the current time, so that make rebuilds only what
+# has changed. Build products in the destination stay.
+copy_by_content()
+{
+	rsync -a --no-times --checksum --delete --exclude '*.o' --exclude '*.ko' \
+		--exclude '*.mod*' --exclude '.*' --exclude Module.symvers \
+		--exclude modules.order --exclude '*.a' --exclude '*.gcno' "$@" >&2
+}
+
+# copy_product FROM DIR
+copy_product() { copy_by_content "$1/module" "$1/Kbuild" "$2/"; }
+
+# copy_test_modules DIR: copy the test modules to DIR/selftests, whose Kbuild builds all of them
 copy_test_modules()
 {
 	mkdir -p "$1/selftests"
-	rsync -a --no-times --checksum --delete --exclude '*.o' --exclude '*.ko' --exclude '*.mod*' \
-		--exclude '.*' --exclude Module.symvers --exclude modules.order --exclude '*.a' \
-		--exclude '*.gcno' --include /Kbuild --include '/lib/***' --include '/*/' \
+	copy_by_content --include /Kbuild --include '/lib/***' --include '/*/' \
 		--include '/*/module/***' --exclude '*' --prune-empty-dirs \
 		"$TOP/selftests/" "$1/selftests/"
 }

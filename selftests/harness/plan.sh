@@ -1,22 +1,44 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
-# What a guest does with the tests of the module: for `make test` and for those that look at
-# the same tests in another way. Sourced, after lib.sh; never run.
+# Plans for the tests of the module: for `make test`, single tests, mutants and coverage. Sourced
+# after lib.sh, never run.
 
 tests='g1_exclusion g2_no_grant g3_writer_first g4_bounded_bypass g6_spin_on_owner
 	g7_clean_retreat g8_lockdep clone_bugs interface contention_events'
-# with lending, as it is by default; what comes before is without
+# These tests run with the default lending; the tests above run with QUIET.
 lending_tests='visible_readers g5_lent_priority g9_expedite g12_budget observability
 	fuzz_device fuzz_files'
 
-# a program each, in the folder of its name
+# folders with one program of the same name
 suites='commit_root share_gate cow_diff rcu_reuse'
 
-# plan_tests KERNEL PROGRAMS: lines of a plan, with the module loaded and unloaded
+# Keep the watcher from looking at locks, because a look would repair a lost wakeup.
+QUIET='lend_period_us=60000000 lend=1 blocker_ms=0'
+
+# Plan line that restores the default lending
+LEND_ON='test lend_on 5 cd /sys/module/fscommit/parameters &&'
+LEND_ON+=' echo 3 >lend && echo 300 >lend_period_us'
+
+# plan_program FOLDER SECONDS PROGRAM [ARG...]: print a plan for one program of that folder
+plan_program()
+{
+	case $3 in
+	# these load the module themselves
+	load_cycles|alloc_faults)
+		echo "test $3 $2 cd /fscommit && ${*:3}"
+		return ;;
+	esac
+	echo "load fscommit $QUIET"
+	[[ " $(echo $lending_tests) give_back_fails " != *" $3 "* ]] || echo "$LEND_ON"
+	plan_suite "$@"
+	echo "unload fscommit"
+}
+
+# plan_tests KERNEL PROGRAMS: print the plan of `make test`
 plan_tests()
 {
 	local name=$1 programs=$2 torture t scale suite_scale limit=150 suite_limit=300
-	# less of what is a matter of luck, where each step takes several times as long
+	# slow kernels run fewer rounds of the randomised tests
 	case $name in
 	uml|uml-gcov) scale=2 suite_scale=2 ;;
 	uml-debug) scale=4 suite_scale=4 ;;
@@ -25,15 +47,14 @@ plan_tests()
 	esac
 	torture=$(torture_seconds "$name")
 	{
-		# the watcher does not look: that would make good a lost wakeup
-		echo "load fscommit lend_period_us=60000000 lend=1 holdup_ms=0"
+		echo "load fscommit $QUIET"
 		echo "load fscommit_test"
 		for t in $tests; do
 			[ -e "$programs/unfair_rwsem/$t" ] && echo "test $t $limit $t"
 		done
-		echo "test lend_on 5 cd /sys/module/fscommit/parameters && echo 3 >lend && echo 300 >lend_period_us"
+		echo "$LEND_ON"
 		for t in $lending_tests; do
-			# measures for seconds each, and three times where it fails
+			# measures for seconds, and repeats a failed measurement up to three times
 			[ "$t" != g12_budget ] || [ "$limit" -ge 400 ] || limit=400
 			[ -e "$programs/unfair_rwsem/$t" ] && echo "test $t $limit $t"
 		done
@@ -52,7 +73,8 @@ plan_tests()
 		-e "s/^test ([a-z0-9_]+) ([0-9]+) ([a-z0-9_]+)$/test \\1 \\2 FSCOMMIT_SCALE=$scale \\3/"
 }
 
-# a kernel that is not part of `make test` is tested all the same when it is named, for DURATION
+# torture_seconds KERNEL: print the duration of the torture test; DURATION sets it for a kernel
+# that is not part of `make test`
 torture_seconds()
 {
 	local torture
@@ -61,7 +83,7 @@ torture_seconds()
 	echo "$torture"
 }
 
-# files_for_tests TREE PROGRAMS: what such a plan needs in the guest
+# files_for_tests TREE PROGRAMS: print the files that the plan of plan_tests() needs
 files_for_tests()
 {
 	local t
@@ -72,8 +94,8 @@ files_for_tests()
 	done
 }
 
-# boot_misuse NAME KERNEL REGEX OUT TREE PROGRAMS: a guest for what no driver may do; the exit
-# status is 0 if it was reported, like this, and nothing else was
+# boot_misuse NAME KERNEL REGEX OUT TREE PROGRAMS: boot a guest that runs a misuse. The exit status
+# is 0 if the kernel printed exactly one report and it matches REGEX.
 boot_misuse()
 {
 	local name=$1 kernel=$2 regex=$3 out=$4 tree=$5 t

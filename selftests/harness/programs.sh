@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0
-# Builds the userspace programs, once for all guests: static, in the cache. Prints
-# their folder.   programs.sh [ARCH]
+# Build the userspace programs for all guests, static, in the cache. Print their folder.
+#
+#   programs.sh [ARCH]
 
 . "$(dirname "$0")/lib.sh"
 
@@ -22,6 +23,6 @@ if ! make -C "$TOP/selftests" OUTPUT="$out" KSFT="$source/tools/testing/selftest
 fi
 if grep -q 'warning:' "$out/log"; then
 	grep 'warning:' "$out/log" >&2
-	die "the test programs give warnings"
+	die "the build of the test programs printed warnings"
 fi
 printf '%s\n' "$out"

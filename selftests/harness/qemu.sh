@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
-# The emulator of a guest. Sourced, after lib.sh; never run.
+# Find QEMU. Sourced after lib.sh, never run.
 
-# QEMU before 8.1 translates a page of code without its lock: a CPU that translates while
-# another one writes there may keep an int3 that is gone, and the guest dies of a patch that
-# is done. Debian 12 has 7.2, so there the one of Debian 13.
+# QEMU before 8.1 translates code without the lock of its page. A CPU that translates while another
+# CPU patches the page may keep an int3 that is already replaced, and the guest dies. Debian 12 has
+# QEMU 7.2, so use the one of Debian 13 there.
 oldest_qemu=1:8.1
 
-# find_qemu ARCH: as $qemu, with $qemu_data for its command line
+# find_qemu ARCH: set $qemu to the program, and $qemu_data to arguments that it needs
 find_qemu()
 {
 	local package=qemu-system-x86 arch=$1 candidate packages d
@@ -27,14 +27,13 @@ find_qemu()
 		later_tool "$package" trixie $packages || exit 1
 	fi
 	qemu=$CACHE/toolchain/$package/bin/$qemu
-	# it looks for its firmware beside itself, and is the dynamic loader
+	# QEMU searches firmware relative to its program, which is the dynamic loader here
 	for d in qemu seabios ../lib/ipxe/qemu; do
 		qemu_data+=(-L "$CACHE/toolchain/$package/root/usr/share/$d")
 	done
 }
 
-# A /dev/kvm that exists proves nothing: a guest must have printed something.
-#   kvm_works IMAGE
+# kvm_works IMAGE: check once that a guest boots with KVM; /dev/kvm may exist and not work
 kvm_works()
 {
 	local mark=$CACHE/kvm-works

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
-# Results of a run: collected as lines `KERNEL TEST VERDICT SECONDS PASS FAIL SKIP`,
-# printed as a table. Sourced, never run.
+# Collect results as lines `KERNEL TEST VERDICT SECONDS PASS FAIL SKIP`, and print them as a table.
+# Sourced, never run.
 
 RESULTS=()
 FAILURES=()
@@ -21,7 +21,7 @@ result()
 	[ "$fail" -eq 0 ] || FAILURES+=("$1: $2 $3")
 }
 
-# collect KERNEL OUT SECONDS: what a guest has said (see init)
+# collect KERNEL OUT SECONDS: collect the results of a guest (see init)
 collect()
 {
 	local name=$1 out=$2 seconds=$3 test verdict s pass fail skip
@@ -47,7 +47,7 @@ collect()
 		/^TAP not ok / { fail++ }
 		/^DONE / { done_test($3, $4) }
 		END { if (test != "") done_test(1, 0) }' "$out/result.txt")
-	# what each failed test had to say; once more at the end, see print_sum
+	# the messages of each failed test; print_sum() repeats them
 	awk '
 		/^TEST / { t = $2; n = 0 }
 		!/^TAP / { next }
@@ -65,7 +65,7 @@ collect()
 	fi
 }
 
-# Tests down, kernels across.
+# Print a table with a row for each test and a column for each kernel.
 print_table()
 {
 	printf '%s\n' "${RESULTS[@]}" | awk '
@@ -90,7 +90,7 @@ print_table()
 			for (c = 1; c <= nc; c++) {
 				if (kernel[c] != "reported" && kernel[c] != "meta") continue
 				print "\n" (kernel[c] == "meta" ? "tests of the tests" : \
-					"reported by the kernel, each in a boot of its own")
+					"misuses that the kernel reports, each in its own boot")
 				for (r = 1; r <= nr; r++) if (cell[test[r], kernel[c]] != "")
 					printf "  %-40s %s\n", test[r], cell[test[r], kernel[c]]
 			}

@@ -1,10 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0
-# `make test`: builds and boots every kernel of the matrix, or those named, runs the
-# tests there, and prints a table. Then what must be complained about, and the tests
-# of the tests.
+# `make test`: build for each kernel, boot it, run the tests there, and print a table. Then run the
+# misuses that the kernel must report, and the tests of the tests.
 #
-#   run.sh [KERNEL...]      without names: all of the matrix, and the meta tests
+#   run.sh [KERNEL...]      default: all of the matrix, and the tests of the tests
 #   LANES=1                 one guest after the other, see below
 #
 # The last line is `N passed, N failed, N skipped`. Exit status 0 if none failed.
@@ -38,7 +37,7 @@ run_kernel()
 	case $name in
 	x86-*) all=5400 usually='10 min and the torture' options=(--mem 2G) ;;
 	esac
-	# a data race counts as a warning: not the first one shall end it
+	# KCSAN reports count as warnings: the first one must not end the run
 	[ "$name" != x86-kcsan ] || options+=(--no-panic)
 	tree=$("$HARNESS/stage.sh" "$name") || { result "$name" build FAIL 0; return; }
 	result "$name" build ok $((SECONDS - start))
@@ -57,8 +56,8 @@ run_kernel()
 	collect "$name" "$out" $((SECONDS - start))
 }
 
-# run_expected NAME KERNEL REGEX: the kernel must complain, and like this. Leaves a
-# line `NAME VERDICT SECONDS`, since several run at once.
+# run_expected NAME KERNEL REGEX: run a misuse that the kernel must report. Write the result to a
+# file, as a line `NAME VERDICT SECONDS`, because several misuses run in parallel.
 run_expected()
 {
 	local name=$1 kernel=$2 start=$SECONDS out=$LOGS/expected-$1 verdict=FAIL
@@ -70,8 +69,8 @@ run_expected()
 	echo "$name $verdict $((SECONDS - start))" >"$out.verdict"
 }
 
-# The compilers first, two at once, where there is nothing to download or to wait for; what
-# fails is reported where it is needed.
+# Build first, for two kernels at a time, if the kernel and a toolchain are in the cache.
+# run_kernel() builds again and reports a failure.
 n=0
 for k in "${kernels[@]}"; do
 	[ -e "$CACHE/kernels/$k/arch" ] && [ -n "$(ls "$CACHE/toolchain" 2>/dev/null)" ] || continue
@@ -81,14 +80,14 @@ for k in "${kernels[@]}"; do
 done
 wait
 
-# run_part NAME LEAST: the quick form of selftests/NAME/run.sh, which prints results line by
-# line; with fewer than LEAST it did not come to its end
+# run_part NAME LEAST: run `selftests/NAME/run.sh quick`, which prints a line for each result. Fewer
+# than LEAST lines mean that it ended early.
 run_part()
 {
 	local part=$1 least=$2 kernel name verdict seconds pass fail skip last=$1 n=0
 	say "$part"
 	while read -r kernel name verdict seconds pass fail skip; do
-		# the guest's own verdict, after the lines of its tests
+		# the verdict of the guest follows the lines of its tests
 		case $name in
 		clean) name=$last-clean ;;
 		*) last=$name ;;
@@ -99,7 +98,7 @@ run_part()
 	[ "$n" -ge "$least" ] || result any "$part" FAIL 0
 }
 
-# run_all_expected: on those of the kernels that are tested
+# Run all misuses whose kernel is in ${kernels[@]}, two at a time.
 run_all_expected()
 {
 	local n=0 all name kernel regex verdict seconds f
@@ -108,7 +107,7 @@ run_all_expected()
 		case $name in ''|'#'*) continue ;; esac
 		n=$((n + 1))
 		[[ " ${kernels[*]} " = *" $kernel "* ]] || continue
-		[ $((n % 4)) -eq 1 ] && say "  what must be reported: $n of $all, each in a boot of its own"
+		[ $((n % 4)) -eq 1 ] && say "  misuse $n of $all, each in its own boot"
 		run_expected "$name" "$kernel" "$regex" </dev/null &
 		[ $((n % 2)) -eq 0 ] && wait
 	done <"$HARNESS/expected"
@@ -151,26 +150,25 @@ run_kernels()
 	done
 }
 
-# lane NAME COMMAND...: its results go to a file, since it runs beside another one. A lane
-# that did not come to its end has failed.
+# lane NAME COMMAND...: run the commands in order, and write their results to a file, because lanes
+# run in parallel. A lane that leaves no file has failed.
 lane()
 {
 	local name=$1 c start=$SECONDS
 	shift
 	RESULTS=()
 	for c in "$@"; do
-		# shellcheck disable=SC2086 # with its arguments
+		# shellcheck disable=SC2086 # a command line
 		$c
 	done
 	result "$name" lane ok $((SECONDS - start))
 	printf '%s\n' "${RESULTS[@]}" >"$LOGS/lane-$name"
 }
 
-# Lanes of guests: emulated ones, and beside them the debug kernel, then the rest; with LANES=1
-# one after the other, with LANES=3 all three side by side. No guest uses all of two CPUs, and no
-# test judges by the clock; but what a test has to see by luck it sees less often on a busy
-# machine. So what builds, or has nothing to do with luck, runs beside them at nice 19, on what
-# they leave of the CPUs.
+# Lanes of guests: the emulated kernels run in parallel with the debug kernels, and then with the
+# native ones. LANES=1 runs the lanes one after the other, LANES=3 all three in parallel. No guest
+# uses all of two CPUs, and no test asserts times. But randomised tests reach fewer cases on a busy
+# machine. So builds and deterministic checks run at nice 19, on the CPU time that guests leave.
 emulated=() debug=() native=()
 for k in "${kernels[@]}"; do
 	case $(matrix_field "$k" kind):$k in
@@ -183,7 +181,7 @@ get_kernels()
 {
 	local k
 	for k in "$@"; do
-		# where that fails it is reported by whoever needs it
+		# run_kernel() reports a failure
 		"$HARNESS/kernel.sh" get "$k" >/dev/null || true
 	done
 }
@@ -194,15 +192,15 @@ in_lane()
 	1:*|2:debug) wait $! ;;
 	esac
 }
-[[ ${LANES:-2} = [123] ]] || die "LANES=$LANES: is 1, 2 or 3"
+[[ ${LANES:-2} = [123] ]] || die "LANES=$LANES: must be 1, 2 or 3"
 lanes=(emulated debug native)
 if [ -n "${meta:-}" ]; then
 	lanes+=(checks filesystems)
 	{
 		renice -n 19 "$BASHPID" >/dev/null
-		# which others wait for
+		# the other lanes need them
 		get_kernels "${native[@]}" "${debug[@]}"
-		lane checks "run_part lint 25" run_models "run_part clang 5" &
+		lane checks "run_part lint 11" run_models "run_part clang 5" &
 		lane filesystems "run_part filesystems 9"
 		wait
 	} &

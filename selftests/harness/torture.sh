@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0
-# `make torture`: the torture module for as long as you like.
+# `make torture`: run the torture module for a given time.
 #
 #	torture.sh KERNEL SECONDS [PARAMETER=VALUE...]
 #
-# The parameters are unfair_torture's, named as locktorture's; modinfo lists them.
+# The parameters of unfair_torture have the same names as locktorture's; modinfo lists them.
 
 . "$(dirname "$0")/lib.sh"
 
@@ -29,5 +29,5 @@ step "torture on $kernel" "$seconds s" "$out.log" \
 	"$HARNESS/torture_watch" || { cat "$out/verdict" >&2; die "see $out"; }
 sed -n 's/^TAP //p' "$out/result.txt"
 if grep -q '^DONE .* [1-9][0-9]* [0-9]*$' "$out/result.txt"; then
-	die "the torture found something; see $out"
+	die "the torture test failed; see $out"
 fi
