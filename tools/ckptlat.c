@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * ckptlat - how long a checkpoint writer waits for its lock
+ * ckptlat - measure how long a checkpoint writer waits for its lock
  *
- * Low-priority readers, busy tasks and one important writer, all real userspace
- * tasks, fight over each lock type of /dev/fscommit_test in interleaved rounds.
- * Options are named after cyclictest's where there is one of the same meaning.
+ * Low-priority readers and one important writer contend for each lock type of
+ * /dev/fscommit_test, beside busy tasks, in interleaved rounds. All of them are userspace tasks.
+ * Options that cyclictest also has keep its names.
  */
 #define _GNU_SOURCE
 #include <ctype.h>
@@ -38,7 +38,7 @@
 #include "../selftests/lib/options.h"
 #include "../selftests/lib/json.h"
 
-#define EXIT_THRESHOLD	2	/* as cyclictest and rtla: a latency was too long */
+#define EXIT_THRESHOLD	2	/* a latency was too long; like cyclictest and rtla */
 #define MAX_READERS	256
 #define MAX_BUSY	64
 #define MAX_SAMPLES	(1 << 20)
@@ -48,10 +48,10 @@ static const struct lock_name {
 	const char *option, *shown;
 	unsigned int type;
 } lock_names[] = {
-	{ "rwsem", "rw_semaphore", FCT_RWSEM },
-	{ "percpu", "percpu_rw_semaphore", FCT_PERCPU },
-	{ "f2fs", "f2fs-style unfair", FCT_F2FS },
-	{ "unfair", "unfair_rwsem", FCT_UNFAIR },
+	{ "rwsem", "rw_semaphore", LOCK_TEST_RWSEM },
+	{ "percpu", "percpu_rw_semaphore", LOCK_TEST_PERCPU },
+	{ "f2fs", "f2fs-style unfair", LOCK_TEST_F2FS },
+	{ "unfair", "unfair_rwsem", LOCK_TEST_UNFAIR },
 };
 
 #define NR_LOCKS	(sizeof(lock_names) / sizeof(lock_names[0]))
@@ -59,11 +59,12 @@ static const struct lock_name {
 
 static struct {
 	bool lock[NR_LOCKS];
-	int readers, rounds, busy;
+	long readers, rounds, busy;
 	double duration;
 	long interval, section, slice, reader_interval, reader_section;
-	int policy, prio, nice, reader_policy, reader_nice;
-	int cpu_max, cpu_weight;
+	int policy, reader_policy;
+	long prio, nice, reader_nice;
+	long cpu_max, cpu_weight;
 	long threshold, histogram, bound;
 	bool quiet, hackbench;
 	const char *json, *title;
@@ -75,7 +76,7 @@ static struct {
 	.bound = -1,
 };
 
-/* One lock's results over all rounds; shared with the children. */
+/* Results of a lock type over all rounds; shared with the children. */
 struct result {
 	struct samples writer;
 	struct samples reader;
@@ -125,10 +126,10 @@ static void set_priority(int policy, int prio, int nice)
 		fatal("policy %d, priority %d: %s", policy, p.sched_priority, strerror(errno));
 }
 
-/* A shorter slice than others have lets a task preempt them when it is woken. */
+/* A woken task with a shorter slice preempts tasks with a longer slice. */
 static void set_slice(int nice, long us)
 {
-	/* struct sched_attr, whose header and the C library's are not friends */
+	/* struct sched_attr: its header conflicts with the C library's */
 	struct {
 		uint32_t size, policy;
 		uint64_t flags;
@@ -167,14 +168,14 @@ static void setup_cgroup(void)
 	write_file("/sys/fs/cgroup/cgroup.subtree_control", "+cpu");
 	if (mkdir(CGROUP, 0755) && errno != EEXIST)
 		fatal("%s: %s (no cgroup v2 with the cpu controller?)", CGROUP, strerror(errno));
-	/* short periods: what a container gets */
-	if (opt.cpu_max && !write_file(CGROUP "/cpu.max", "%d 100000", opt.cpu_max * 1000))
+	/* the period of 100 ms that containers use */
+	if (opt.cpu_max && !write_file(CGROUP "/cpu.max", "%ld 100000", opt.cpu_max * 1000))
 		fatal("%s/cpu.max: %s", CGROUP, strerror(errno));
-	if (opt.cpu_weight && !write_file(CGROUP "/cpu.weight", "%d", opt.cpu_weight))
+	if (opt.cpu_weight && !write_file(CGROUP "/cpu.weight", "%ld", opt.cpu_weight))
 		fatal("%s/cpu.weight: %s", CGROUP, strerror(errno));
 }
 
-/* Every child: waits for the start, dies with its parent. */
+/* Each child waits for the start, and dies with its parent. */
 static void child_start(const char *name)
 {
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -185,9 +186,9 @@ static void child_start(const char *name)
 		sleep_us(500);
 }
 
-static bool lock_once(int fd, struct fct_op *op)
+static bool lock_once(int fd, struct lock_test_op *op)
 {
-	if (!ioctl(fd, FCT_LOCK, op))
+	if (!ioctl(fd, LOCK_TEST_LOCK, op))
 		return true;
 	if (errno != EINTR)
 		atomic_fetch_add(&shared->errors, 1);
@@ -196,8 +197,8 @@ static bool lock_once(int fd, struct fct_op *op)
 
 static void reader(int fd, struct result *r)
 {
-	struct fct_op op = {
-		.mode = FCT_READ, .how = FCT_PLAIN, .hold = FCT_BUSY,
+	struct lock_test_op op = {
+		.mode = LOCK_TEST_READ, .how = LOCK_TEST_PLAIN, .hold = LOCK_TEST_BUSY,
 		.hold_us = opt.reader_section,
 	};
 
@@ -217,8 +218,9 @@ static void reader(int fd, struct result *r)
 
 static void writer(int fd, struct result *r, int round)
 {
-	struct fct_op op = {
-		.mode = FCT_WRITE, .how = FCT_PLAIN, .hold = FCT_BUSY, .hold_us = opt.section,
+	struct lock_test_op op = {
+		.mode = LOCK_TEST_WRITE, .how = LOCK_TEST_PLAIN, .hold = LOCK_TEST_BUSY,
+		.hold_us = opt.section,
 	};
 
 	set_priority(opt.policy, opt.prio, opt.nice);
@@ -271,9 +273,9 @@ static void run(unsigned int l, int round)
 	if (fd < 0)
 		fatal("/dev/fscommit_test: %s (insmod fscommit_test.ko; root only)",
 		      strerror(errno));
-	if (ioctl(fd, FCT_CREATE, &type))
+	if (ioctl(fd, LOCK_TEST_CREATE, &type))
 		fatal("cannot create %s: %s", lock_names[l].shown, strerror(errno));
-	if (l == OURS && opt.bound >= 0 && ioctl(fd, FCT_SET_BOUND, &bound))
+	if (l == OURS && opt.bound >= 0 && ioctl(fd, LOCK_TEST_SET_BOUND, &bound))
 		fatal("bound of %ld us: %s", opt.bound, strerror(errno));
 	atomic_store(&shared->ready, 0);
 	atomic_store(&shared->go, 0);
@@ -296,7 +298,7 @@ static void run(unsigned int l, int round)
 	for (i = 0; i < n; i++)
 		if (pids[i] < 0)
 			fatal("fork: %s", strerror(errno));
-	/* all there, or one has failed */
+	/* until all children are ready, or one has failed */
 	while (atomic_load(&shared->ready) < n) {
 		if (waitpid(-1, &status, WNOHANG) > 0) {
 			kill(0, SIGTERM);
@@ -349,7 +351,7 @@ static void print_table(void)
 	fflush(stdout);
 }
 
-/* As cyclictest: one line a microsecond, a column each, then what did not fit. */
+/* Like cyclictest: a line per microsecond, a column per lock type, then the overflows. */
 static void print_histogram(void)
 {
 	unsigned int l;
@@ -419,7 +421,7 @@ static void usage(FILE *f)
 {
 	fprintf(f,
 "Usage: ckptlat [OPTIONS]\n"
-"How long a checkpoint writer waits for its lock, for several lock types.\n\n"
+"Measure how long a checkpoint writer waits for its lock, for several lock types.\n\n"
 "  -l LIST  --lock=LIST       rwsem, percpu, f2fs, unfair, or all      [all]\n"
 "  -t NUM   --threads=NUM     reader tasks, 0 to 256                   [8]\n"
 "  -D TIME  --duration=TIME   of a round of one lock; s, m, h          [4s]\n"
@@ -431,15 +433,15 @@ static void usage(FILE *f)
 "           --nice=NUM        of the writer                            [-20]\n"
 "           --slice=US        the writer's slice, 100 to 100000; 6.12 and later\n"
 "  -B NUM   --busy=NUM        busy tasks at nice 0, 0 to 64            [4]\n"
-"           --hackbench       rt-tests' hackbench as load besides\n"
+"           --hackbench       hackbench of rt-tests as additional load\n"
 "           --reader-interval=US, --reader-section=US                  [500, 20]\n"
 "           --reader-policy=NAME  other, batch, idle                   [other]\n"
 "           --reader-nice=NUM                                          [19]\n"
-"           --reader-cpu-max=PERCENT   readers in a cgroup with so much of a CPU\n"
-"           --reader-cpu-weight=NUM    readers in a cgroup of that weight\n"
+"           --reader-cpu-max=PERCENT   readers in a cgroup limited to PERCENT of a CPU\n"
+"           --reader-cpu-weight=NUM    readers in a cgroup of this weight\n"
 "           --bound=US        reader bound of unfair_rwsem, 0: off     [module's]\n"
-"  -b US    --breaktrace=US   exit 2 if our lock's writer waits longer\n"
-"  -h US    --histogram=US    print a histogram up to that, and overflows\n"
+"  -b US    --breaktrace=US   exit 2 if a writer of unfair_rwsem waits longer\n"
+"  -h US    --histogram=US    print a histogram up to US, and overflows\n"
 "           --json=FILE       results with all histograms; -: stdout\n"
 "           --title=TEXT      for the report\n"
 "  -q       --quiet           only the table\n"
@@ -485,95 +487,64 @@ enum {
 	OPT_RNICE, OPT_SLICE, OPT_RMAX, OPT_RWEIGHT, OPT_BOUND, OPT_JSON, OPT_TITLE, OPT_HELP,
 };
 
+static const struct option options[] = {
+	{ "lock", 1, NULL, 'l' }, { "threads", 1, NULL, 't' }, { "duration", 1, NULL, 'D' },
+	{ "rounds", 1, NULL, 'r' }, { "interval", 1, NULL, 'i' }, { "section", 1, NULL, 's' },
+	{ "priority", 1, NULL, 'p' }, { "policy", 1, NULL, OPT_POLICY },
+	{ "nice", 1, NULL, OPT_NICE }, { "slice", 1, NULL, OPT_SLICE }, { "busy", 1, NULL, 'B' },
+	{ "hackbench", 0, NULL, OPT_HACKBENCH }, { "reader-interval", 1, NULL, OPT_RINTERVAL },
+	{ "reader-section", 1, NULL, OPT_RSECTION }, { "reader-policy", 1, NULL, OPT_RPOLICY },
+	{ "reader-nice", 1, NULL, OPT_RNICE }, { "reader-cpu-max", 1, NULL, OPT_RMAX },
+	{ "reader-cpu-weight", 1, NULL, OPT_RWEIGHT }, { "bound", 1, NULL, OPT_BOUND },
+	{ "breaktrace", 1, NULL, 'b' }, { "histogram", 1, NULL, 'h' },
+	{ "json", 1, NULL, OPT_JSON }, { "title", 1, NULL, OPT_TITLE },
+	{ "quiet", 0, NULL, 'q' }, { "help", 0, NULL, OPT_HELP }, { }
+};
+
+static const struct number_option numbers[] = {
+	{ 't', "--threads", &opt.readers, 0, MAX_READERS },
+	{ 'r', "--rounds", &opt.rounds, 1, 64 },
+	{ 'i', "--interval", &opt.interval, 0, 10000000 },
+	{ 's', "--section", &opt.section, 0, LOCK_TEST_MAX_HOLD_US },
+	{ 'p', "--priority", &opt.prio, 1, 99 },
+	{ OPT_NICE, "--nice", &opt.nice, -20, 19 },
+	{ OPT_SLICE, "--slice", &opt.slice, 100, 100000 },
+	{ 'B', "--busy", &opt.busy, 0, MAX_BUSY },
+	{ OPT_RINTERVAL, "--reader-interval", &opt.reader_interval, 0, 10000000 },
+	{ OPT_RSECTION, "--reader-section", &opt.reader_section, 0, LOCK_TEST_MAX_HOLD_US },
+	{ OPT_RNICE, "--reader-nice", &opt.reader_nice, -20, 19 },
+	{ OPT_RMAX, "--reader-cpu-max", &opt.cpu_max, 1, 10000 },
+	{ OPT_RWEIGHT, "--reader-cpu-weight", &opt.cpu_weight, 1, 10000 },
+	{ OPT_BOUND, "--bound", &opt.bound, 0, 10000000 },
+	{ 'b', "--breaktrace", &opt.threshold, 1, LONG_MAX / 1000 },
+	{ 'h', "--histogram", &opt.histogram, 1, 1000000 }, { }
+};
+
 static void parse(int argc, char **argv)
 {
-	static const struct option options[] = {
-		{ "lock", 1, NULL, 'l' }, { "threads", 1, NULL, 't' },
-		{ "duration", 1, NULL, 'D' }, { "rounds", 1, NULL, 'r' },
-		{ "interval", 1, NULL, 'i' }, { "section", 1, NULL, 's' },
-		{ "priority", 1, NULL, 'p' }, { "policy", 1, NULL, OPT_POLICY },
-		{ "nice", 1, NULL, OPT_NICE }, { "slice", 1, NULL, OPT_SLICE },
-		{ "busy", 1, NULL, 'B' },
-		{ "hackbench", 0, NULL, OPT_HACKBENCH },
-		{ "reader-interval", 1, NULL, OPT_RINTERVAL },
-		{ "reader-section", 1, NULL, OPT_RSECTION },
-		{ "reader-policy", 1, NULL, OPT_RPOLICY },
-		{ "reader-nice", 1, NULL, OPT_RNICE },
-		{ "reader-cpu-max", 1, NULL, OPT_RMAX },
-		{ "reader-cpu-weight", 1, NULL, OPT_RWEIGHT },
-		{ "bound", 1, NULL, OPT_BOUND }, { "breaktrace", 1, NULL, 'b' },
-		{ "histogram", 1, NULL, 'h' }, { "json", 1, NULL, OPT_JSON },
-		{ "title", 1, NULL, OPT_TITLE }, { "quiet", 0, NULL, 'q' },
-		{ "help", 0, NULL, OPT_HELP }, { }
-	};
 	int c;
 
 	while ((c = getopt_long(argc, argv, "l:t:D:r:i:s:p:B:b:h:q", options, NULL)) != -1) {
+		if (set_number_option(numbers, c, optarg)) {
+			if (c == 'p' && opt.policy == SCHED_OTHER)
+				opt.policy = SCHED_FIFO;
+			continue;
+		}
 		switch (c) {
 		case 'l':
 			choose_locks(optarg);
 			break;
-		case 't':
-			opt.readers = number("--threads", optarg, 0, MAX_READERS);
-			break;
 		case 'D':
 			opt.duration = duration(optarg, 3600);
-			break;
-		case 'r':
-			opt.rounds = number("--rounds", optarg, 1, 64);
-			break;
-		case 'i':
-			opt.interval = number("--interval", optarg, 0, 10000000);
-			break;
-		case 's':
-			opt.section = number("--section", optarg, 0, FCT_MAX_HOLD_US);
-			break;
-		case 'p':
-			opt.prio = number("--priority", optarg, 1, 99);
-			if (opt.policy == SCHED_OTHER)
-				opt.policy = SCHED_FIFO;
 			break;
 		case OPT_POLICY:
 			opt.policy = policy("--policy", optarg, "other, fifo, rr");
 			break;
-		case OPT_NICE:
-			opt.nice = number("--nice", optarg, -20, 19);
-			break;
-		case OPT_SLICE:
-			opt.slice = number("--slice", optarg, 100, 100000);
-			break;
-		case 'B':
-			opt.busy = number("--busy", optarg, 0, MAX_BUSY);
-			break;
 		case OPT_HACKBENCH:
 			opt.hackbench = true;
 			break;
-		case OPT_RINTERVAL:
-			opt.reader_interval = number("--reader-interval", optarg, 0, 10000000);
-			break;
-		case OPT_RSECTION:
-			opt.reader_section = number("--reader-section", optarg, 0, FCT_MAX_HOLD_US);
-			break;
 		case OPT_RPOLICY:
 			opt.reader_policy = policy("--reader-policy", optarg, "other, batch, idle");
-			break;
-		case OPT_RNICE:
-			opt.reader_nice = number("--reader-nice", optarg, -20, 19);
-			break;
-		case OPT_RMAX:
-			opt.cpu_max = number("--reader-cpu-max", optarg, 1, 10000);
-			break;
-		case OPT_RWEIGHT:
-			opt.cpu_weight = number("--reader-cpu-weight", optarg, 1, 10000);
-			break;
-		case OPT_BOUND:
-			opt.bound = number("--bound", optarg, 0, 10000000);
-			break;
-		case 'b':
-			opt.threshold = number("--breaktrace", optarg, 1, LONG_MAX / 1000);
-			break;
-		case 'h':
-			opt.histogram = number("--histogram", optarg, 1, 1000000);
 			break;
 		case OPT_JSON:
 			opt.json = optarg;
@@ -622,7 +593,7 @@ int main(int argc, char **argv)
 			if (!opt.lock[l])
 				continue;
 			if (!opt.quiet) {
-				printf("round %d of %d: %-20s", round + 1, opt.rounds,
+				printf("round %d of %ld: %-20s", round + 1, opt.rounds,
 				       lock_names[l].shown);
 				fflush(stdout);
 			}

@@ -1,19 +1,19 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0
-# `make bench`: the figures of the lock, the parts and f2fs. Boots User-Mode Linux (native speed on
-# two CPUs) and stock 6.12 in QEMU (real distribution kernel), one after the other, then
-# draws the plots and writes the report.
+# `make bench`: measure the lock, the other parts and f2fs. Boot User-Mode Linux (native speed, two
+# CPUs) and a stock 6.12 in QEMU (a real distribution kernel) in turn. Then draw the plots and write
+# the report.
 #
-#   bench.sh            about an hour with a warm cache
-#   QUICK=1 bench.sh    about 3: short rounds, to see that everything works
-#   bench.sh diff       balance by whole subtrees and by the COW diff alone, 6 minutes
-#   bench.sh csum       commits against readers of checksums alone, 13 minutes
-#   bench.sh f2fs       fsync on real f2fs alone, 30 minutes; see f2fs.sh
+#   bench.sh            everything, about one hour with a warm cache
+#   QUICK=1 bench.sh    short rounds, to check that everything works
+#   bench.sh diff       only balances by whole subtrees and by the COW diff, 6 minutes
+#   bench.sh csum       only commits against readers of checksums, 13 minutes
+#   bench.sh f2fs       only fsync on real f2fs, 30 minutes; see f2fs.sh
 #
-# Results: out/bench/report.html, the SVG plots beside it, and in a folder per boot the
-# JSON, the text of each program and the guest's log.
+# Results: out/bench/report.html and its SVG plots, and for each boot a folder with the JSON, the
+# output of each program and the guest's log.
 #
-# The figures are ratios within one run: leave the machine alone meanwhile.
+# The figures are ratios within one run. Keep the machine idle otherwise.
 
 . "$(dirname "$0")/../harness/lib.sh"
 
@@ -21,25 +21,27 @@ bench=$TOP/selftests/bench
 . "$bench/f2fs.sh"
 out=$TOP/out/bench
 
-# D: seconds of a ckptlat or mix round; R: rounds
+# D: duration of a ckptlat or mix round; R: number of rounds
 if [ "${QUICK:-0}" != 0 ]; then
 	D=1s R=1 pairs_rounds=10 scaling='-r 2 -D 0.2s' bound='-r 2 -D 0.5s'
-	usually_uml='50 s' usually_612='60 s' usually_full='30 s' csum='-r 1 -D 1s -e 4096' memory='-r 1 -D 1s -e 4096' usually_csum='3 min'
-else
-	D=2s R=5 pairs_rounds=100 scaling='-r 7 -D 0.5s' bound='-r 5 -D 3s'
-	usually_uml='8 min' usually_612='7 min' usually_full='3 min' csum='-r 2 -D 4s' memory='-r 1 -D 4s -e 16384' usually_csum='12 min'
-fi
-if [ "${QUICK:-0}" != 0 ]; then
+	usually_uml='50 s' usually_612='60 s' usually_full='30 s'
+	csum='-r 1 -D 1s -e 4096' memory=$csum usually_csum='3 min'
 	balance='-r 1 -k 20000' growth='-k 100000' usually_diff='15 s'
 	share='-r 1 -D 0.2s' usually_share='1 min' reuse='-r 1 -D 0.3s' usually_reuse='20 s'
 else
+	D=2s R=5 pairs_rounds=100 scaling='-r 7 -D 0.5s' bound='-r 5 -D 3s'
+	usually_uml='8 min' usually_612='7 min' usually_full='3 min'
+	csum='-r 2 -D 4s' memory='-r 1 -D 4s -e 16384' usually_csum='12 min'
 	balance='-r 3' growth='-k 1000000' usually_diff='5 min'
 	share='-r 5 -D 0.5s' usually_share='5 min' reuse='-r 3 -D 1s' usually_reuse='3 min'
 fi
 ckptlat="ckptlat -r $R -D $D"
-holders="--reader-policy=idle --reader-section=2000 --reader-interval=5000 --title='SCHED_IDLE readers that hold it for 2 ms'"
+idle="--reader-policy=idle --title='SCHED_IDLE readers'"
+weight="--reader-nice=0 --reader-cpu-weight=1 --title='readers in a cgroup of cpu.weight 1'"
+holders="--reader-policy=idle --reader-section=2000 --reader-interval=5000"
+holders+=" --title='SCHED_IDLE readers that hold it for 2 ms'"
 
-# plan NAME: its tests from stdin, lines `NAME SECONDS COMMAND`
+# plan NAME: write the plan of a boot; stdin has its tests as lines `NAME SECONDS COMMAND`
 plan()
 {
 	{
@@ -64,7 +66,7 @@ plan()
 	} >"$CACHE/build/bench-$1.plan"
 }
 
-# boot NAME KERNEL TIMEOUT USUALLY [OPTION...]: the plan of that name
+# boot NAME KERNEL TIMEOUT USUALLY [OPTION...]: boot a guest with the plan NAME
 boot()
 {
 	local name=$1 kernel=$2 limit=$3 usually=$4 dir=$out/$1 tree test rc
@@ -76,8 +78,8 @@ boot()
 		"$usually" "$LOGS/bench-$name.log" boot_and_follow "$dir" --timeout "$limit" "$@" \
 		"$kernel" "$CACHE/build/bench-$name.plan" "$tree/module/fscommit.ko" \
 		"$tree"/selftests/*_test.ko "$CACHE"/build/bench/* ||
-		die "$name: $(cat "$dir/verdict" 2>/dev/null || echo 'the guest did not start'); see $dir"
-	# the text of each program, and whether it did well
+		die "$name: $(guest_verdict "$dir"); see $dir"
+	# save the output of each program, and check its exit status
 	awk -v dir="$dir" '
 		/^FILE / { file = 1 } /^END$/ { file = 0 } file { next }
 		/^TEST / { to = dir "/" $2 ".txt" }
@@ -89,14 +91,14 @@ boot()
 	done < <(grep '^DONE ' "$dir/result.txt")
 }
 
-# The lock and its peers.
+# the lock and its peers
 locks()
 {
 	local sections
 	plan uml <<-END
 		nice19 200 $ckptlat --title='readers at nice 19'
-		idle 200 $ckptlat --reader-policy=idle --title='SCHED_IDLE readers'
-		weight 200 $ckptlat --reader-nice=0 --reader-cpu-weight=1 --title='readers in a cgroup of cpu.weight 1'
+		idle 200 $ckptlat $idle
+		weight 200 $ckptlat $weight
 		holders 200 $ckptlat $holders
 		fifo 200 $ckptlat -p 1 --title='readers at nice 19, the writer SCHED_FIFO'
 		pairs 60 lockbench pairs -r $pairs_rounds
@@ -112,8 +114,8 @@ locks()
 	)
 	plan 6.12 <<-END
 		$sections
-		idle 250 $ckptlat --reader-policy=idle --title='SCHED_IDLE readers'
-		weight 250 $ckptlat --reader-nice=0 --reader-cpu-weight=1 --title='readers in a cgroup of cpu.weight 1'
+		idle 250 $ckptlat $idle
+		weight 250 $ckptlat $weight
 		throttled 250 $ckptlat --reader-nice=0 --reader-cpu-max=20 --title='readers in a cgroup with 20 % of a CPU'
 		holders 250 $ckptlat $holders
 		mix 250 lockbench mix -r $R -D $D
@@ -121,7 +123,7 @@ locks()
 	plan 6.12-full <<-END
 		$sections
 	END
-	# rounds that are shorter than a tick: the minimum has none in it
+	# a round is shorter than a tick, so the minimum contains no tick
 	plan 6.12-icount <<-END
 		pairs 200 lockbench pairs -r 20 -n 10000 --unit=instructions
 	END
@@ -136,7 +138,7 @@ locks()
 		"$out"/uml/{bound,bound-apart,pairs,scaling}.json "$out/6.12-icount/pairs.json")
 }
 
-# Commits against readers of checksums.
+# commits against readers of checksums
 csum()
 {
 	plan csum <<-END
@@ -151,13 +153,13 @@ csum()
 		pins 100 csumbench pins -r 7
 	END
 	boot csum-pins uml 200 '15 s'
-	# not on User-Mode Linux, where counting for each CPU costs more than a search
+	# not on User-Mode Linux, where a per-CPU counter costs more than a search
 	boot csum 6.12 2500 "$usually_csum"
 	files+=("$out"/csum/{csum,memory}.json)
 }
 
-# COW diff: what it saves a balance over snapshots, by how many groups of blocks the trees are
-# spread over; and what it reads.
+# COW diff: its gain for a balance with snapshots, with the trees in one or more groups of blocks;
+# and the number of blocks that it reads
 diff()
 {
 	plan diff <<-END
@@ -171,7 +173,7 @@ diff()
 	files+=("$out"/diff/{balance16,balance64,groups1,groups2,growth}.json)
 }
 
-# Share gate: fsyncs by 1 to 1,024 jobs, and with some of what they write shared.
+# share gate: fsyncs by 1 to 1,024 jobs, without and with shared extents
 share()
 {
 	plan share <<-END
@@ -182,7 +184,7 @@ share()
 	files+=("$out"/share/{share,shared}.json)
 }
 
-# Freed objects: alone, and beside a neighbour that looks up paths.
+# reuse queue: alone, and beside tasks that look up paths
 reuse()
 {
 	plan reuse-uml <<-END
@@ -199,23 +201,18 @@ reuse()
 
 run()
 {
-	local p files=() devices=()
+	local p files=()
 	need_packages gcc make libc6-dev python3-matplotlib
 	mkdir -p "$CACHE/build/bench" "$LOGS"
 	[ $# -eq 1 ] || rm -rf "$out"
 	mkdir -p "$out"
-	for p in "$TOP"/selftests/*/module; do
-		devices+=("-I$p")
-	done
-	for p in "$TOP"/tools/ckptlat.c "$TOP"/selftests/*/bench/*.c; do
-		gcc -O2 -Wall -Wextra -static -pthread -I"$TOP/selftests/lib" "${devices[@]}" \
-			-o "$CACHE/build/bench/$(basename "$p" .c)" "$p"
-	done
-	say "several guests, one after the other; leave the machine alone meanwhile"
+	programs=$("$HARNESS/programs.sh") || die "cannot build the programs"
+	cp "$programs"/*/bench/* "$programs/tools/ckptlat" "$CACHE/build/bench/"
+	say "several guests, one after the other; keep the machine idle otherwise"
 	for p in "$@"; do
 		"$p"
 	done
-	# traces alone make no page
+	# a run with TRACE=1 has no report
 	[ ${#files[@]} -eq 0 ] || /usr/bin/python3 "$bench/report.py" --out "$out" "${files[@]}"
 }
 

@@ -1,18 +1,18 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0
-# `make bench-btrfs`: sync on real btrfs beside low-priority readers of old data, the
-# kernel's own driver and ours, all in one boot for each round, each run on a new filesystem,
-# in an order that rotates from round to round.
+# `make bench-btrfs`: measure sync on real btrfs beside low-priority readers of old data, with the
+# stock driver and the ported ones. A round is one boot. Each run gets a new filesystem, and the
+# order of the variants rotates.
 #
-#   KERNEL=uml      a kernel of the matrix; uml runs at native speed, the stock ones in QEMU
-#   ROUNDS=5        1 with QUICK=1
-#   VARIANTS=       of variants() below, all that the kernel has
+#   KERNEL=uml      a kernel of the matrix; uml runs at native speed, stock kernels in QEMU
+#   ROUNDS=5        number of rounds; 1 with QUICK=1
+#   VARIANTS=       names of variants() below; default: all that the kernel supports
 #   LOAD=           options of syncbench
 #
-# Results: out/bench-btrfs-KERNEL/sync.{txt,svg,json}, and in a folder per round what each
-# run said, its JSON, commit_stats, and what the committing tasks waited for (NAME.waits).
+# Results: out/bench-btrfs-KERNEL/sync.{txt,svg,json}. A folder per round has for each run the
+# output, JSON, commit_stats, and the lock waits of the committing tasks (NAME.waits).
 #
-# The figures are ratios within one run: leave the machine alone meanwhile.
+# The figures are ratios within one run. Keep the machine idle otherwise.
 
 . "$(dirname "$0")/../harness/lib.sh"
 
@@ -24,10 +24,10 @@ case ${QUICK:-0} in
 *) rounds=1 duration=8s ;;
 esac
 rounds=${ROUNDS:-$rounds}
-# read again and again, with the tree blocks that hold its checksums: what memory pressure does
+# --drop makes readers read data and checksum tree blocks again, as memory pressure does
 load=${LOAD:--r 128 -w 2 -b 4 --drop -D $duration}
 
-# NAME, options of port.sh
+# Print lines `NAME OPTION...` with options of port.sh.
 variants()
 {
 	cat <<-END
@@ -36,20 +36,19 @@ variants()
 		roots COMMIT_ROOT=1
 		eb-roots LOCKS=eb COMMIT_ROOT=1
 	END
-	# 7.x searches checksums in committed trees by itself
+	# stock 7.x already searches checksums in committed trees
 	case $(matrix_field "$kernel" version) in
 	6.*) echo "eb-roots-csum LOCKS=eb COMMIT_ROOT=1 CSUM=1" ;;
 	esac
 }
 
-# plan ROUND: the first variant another one each round
+# plan ROUND: print the plan; another variant is the first in each round
 plan()
 {
 	local name
 	echo 'load fscommit'
 	# shellcheck disable=SC2086 # words
-	for name in $(printf '%s\n' $names | awk -v r="$1" '
-		{ v[NR] = $1 } END { for (i = 0; i < NR; i++) print v[(i + r - 1) % NR + 1] }'); do
+	for name in $(rotate "$1" $names); do
 		echo "test $name 300 btrfs_guest.sh btrfs-$name $name $load"
 	done
 	echo 'unload fscommit'
@@ -62,13 +61,12 @@ run()
 	need_packages btrfs-progs gcc libc6-dev kmod python3-matplotlib
 	rm -rf "$modules" "$out"
 	mkdir -p "$modules" "$out" "$CACHE/build/bench" "$LOGS"
-	gcc -O2 -Wall -Wextra -static -I"$TOP/selftests/lib" \
-		-o "$CACHE/build/bench/syncbench" "$TOP/selftests/filesystems/bench/syncbench.c"
+	programs=$("$HARNESS/programs.sh") || die "cannot build the programs"
 	names=${VARIANTS:-$(variants | cut -d' ' -f1)}
 	tree=$("$HARNESS/stage.sh" "$kernel")
 	for name in $names; do
 		options=$(variants | sed -n "s/^$name //p")
-		[ -n "$options" ] || die "VARIANTS: no variant '$name' of btrfs; there are:" \
+		[ -n "$options" ] || die "VARIANTS: btrfs has no variant '$name'; it has:" \
 			"$(variants | cut -d' ' -f1 | tr '\n' ' ')"
 		# shellcheck disable=SC2086 # words
 		ko=$("$TOP/ports/port.sh" btrfs "$kernel" $options) || exit 1
@@ -86,8 +84,8 @@ run()
 			"$LOGS/bench-btrfs.log" boot_and_follow "$dir" --timeout 1800 \
 			--disk 1G --mem 1G --with mkfs.btrfs --with btrfs "${kmods[@]}" \
 			"$kernel" "$CACHE/build/bench-btrfs.plan" "$tree/module/fscommit.ko" \
-			"$modules"/*.ko "$CACHE/build/bench/syncbench" "$bench/btrfs_guest.sh" ||
-			die "btrfs: $(cat "$dir/verdict" 2>/dev/null || echo 'the guest did not start'); see $dir"
+			"$modules"/*.ko "$programs/filesystems/bench/syncbench" \
+			"$bench/btrfs_guest.sh" || die "btrfs: $(guest_verdict "$dir"); see $dir"
 		while read -r _ test rc _; do
 			[ "$rc" -eq 0 ] || die "btrfs: $test failed ($rc); see $dir/result.txt"
 		done < <(grep '^DONE ' "$dir/result.txt")

@@ -1,14 +1,14 @@
 #!/bin/busybox sh
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=dash
-# In the guest: one run of syncbench on one variant of btrfs, on a new filesystem; it must
-# check clean afterwards.
+# In the guest: run syncbench once with one variant of btrfs, on a new filesystem. `btrfs check`
+# must find nothing afterwards.
 #
 #   btrfs_guest.sh MODULE NAME [OPTION...]
 #
-# MODULE.ko is loaded as btrfs; the options are syncbench's. Writes /tmp/out/NAME.json, and
-# NAME.waits: what the syncing task waited for in locks, by the kernel's contention
-# events: lines `CAUSE TIMES TOTAL_US MAX_US`.
+# Load MODULE.ko as btrfs; the options are syncbench's. Write /tmp/out/NAME.json, and the lock waits
+# of the committing tasks, from the kernel's contention events, to /tmp/out/NAME.waits, as lines
+# `CAUSE TIMES TOTAL_US MAX_US`.
 
 module=$1 name=$2
 shift 2
@@ -24,7 +24,7 @@ end()
 }
 trap end EXIT
 
-# the task that syncs, or btrfs's own
+# the task that calls sync, and btrfs's transaction thread
 committers='comm == "syncer" || comm ~ "btrfs-transacti*"'
 
 start_trace()
@@ -49,8 +49,14 @@ stop_trace()
 	echo '!stacktrace' >$tracing/events/lock/contention_begin/trigger
 	awk '
 		function task(  n) { n = $0; sub(/^ */, "", n); sub(/ *\[.*/, "", n); return n }
-		function stamp(  i) { for (i = 1; i <= NF; i++) if ($i ~ /^[0-9]+\.[0-9]+:$/) return $i + 0 }
-		/contention_begin:/ { who = task(); began[who] = stamp(); cause[who] = "other"; next }
+		function stamp(  i) {
+			for (i = 1; i <= NF; i++)
+				if ($i ~ /^[0-9]+\.[0-9]+:$/)
+					return $i + 0
+		}
+		/contention_begin:/ {
+			who = task(); began[who] = stamp(); cause[who] = "other"; next
+		}
 		/contention_end:/ {
 			t = task()
 			if (began[t]) {
@@ -74,7 +80,7 @@ insmod "/fscommit/$module.ko" || die "cannot load $module.ko"
 mkfs.btrfs -q -f "$DISK" >/tmp/mkfs.log 2>&1 || die "mkfs: $(tail -n 3 /tmp/mkfs.log)"
 mount -t btrfs "$DISK" "$mnt" || die "cannot mount it"
 start_trace
-syncbench --json="/tmp/out/$name.json" --variant="$name" "$@" "$mnt" || die "it failed"
+syncbench --json="/tmp/out/$name.json" --variant="$name" "$@" "$mnt" || die "syncbench failed"
 stop_trace
 for f in /sys/fs/btrfs/*-*/commit_stats; do
 	sed "s/^/# $name commit_stats: /" "$f"

@@ -1,13 +1,13 @@
 #!/bin/busybox sh
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=dash
-# In the guest: one run of fsyncbench on one variant of f2fs, on a new filesystem. What was
-# synced is looked for after a second mount, and fsck must find nothing.
+# In the guest: run fsyncbench once with one variant of f2fs, on a new filesystem. Afterwards fsck
+# must find nothing, and a second mount must have all data that was synced.
 #
 #   f2fs_guest.sh MODULE NAME[:KNOB=VALUE,...] [OPTION...]
 #
-# MODULE.ko is loaded as f2fs; KNOB is a file of the mount in /sys/fs/f2fs; the options are
-# fsyncbench's. Writes /tmp/out/NAME.json; $TRACE=1: and what the kernel traced.
+# Load MODULE.ko as f2fs. KNOB is a file of the mount in /sys/fs/f2fs; the options are fsyncbench's.
+# Write /tmp/out/NAME.json, and with TRACE=1 the kernel's trace to NAME.trace.
 
 module=$1 name=${2%%:*} knobs=${2#"${2%%:*}"}
 shift 2
@@ -34,7 +34,7 @@ for k in $(echo "${knobs#:}" | tr , ' '); do
 	echo "${k#*=}" >"$f" || die "cannot set $k"
 done
 
-# what an administrator can do for the threads that write checkpoints and flush
+# an administrator can raise the priority of the threads that write checkpoints and flush
 # shellcheck disable=SC2013 # numbers
 for pid in $(grep -lE '^f2fs_(ckpt|flush)' /proc/[0-9]*/comm 2>/dev/null | cut -d/ -f3); do
 	case ${CKPT:-} in
@@ -47,13 +47,14 @@ if [ "${TRACE:-0}" = 1 ]; then
 	. /fscommit/f2fs_trace_guest.sh
 	start_trace
 fi
-fsyncbench --manifest=$manifest --json="/tmp/out/$name.json" "$@" "$mnt" || die "it failed"
+fsyncbench --manifest=$manifest --json="/tmp/out/$name.json" "$@" "$mnt" ||
+	die "fsyncbench failed"
 if [ "${TRACE:-0}" = 1 ]; then
 	stop_trace "/tmp/out/$name.trace"
 fi
 
 umount "$mnt" || die "cannot unmount it"
-# -a and -f repair: what they would repair is a failure here
+# not -a or -f, which repair: a filesystem that needs a repair is a failure here
 fsck.f2fs --dry-run "$DISK" >/tmp/fsck.log 2>&1 || die "fsck: $(tail -n 5 /tmp/fsck.log)"
 ! grep -qE '\[(ASSERT|Fail)' /tmp/fsck.log || die "fsck: $(grep -E 'ASSERT|Fail' /tmp/fsck.log)"
 mount -t f2fs "$DISK" "$mnt" || die "cannot mount it again"

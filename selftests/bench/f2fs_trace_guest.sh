@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=sh
-# For f2fs_guest.sh: what fsync_causes.py needs to say where the time of an fsync went. All
-# switches and wakeups of tasks; for the checkpoint and the timed tasks, where they went to
-# sleep; and for those of low priority, where they left their CPU.
+# For f2fs_guest.sh: trace what fsync_causes.py needs: all switches and wakeups of tasks, the stacks
+# where the checkpoint thread and the timed tasks go to sleep, and the stacks where the low-priority
+# tasks leave their CPU.
 
 tracing=/sys/kernel/tracing
 asleep='prev_state > 0 && prev_state < 256'
@@ -13,12 +13,12 @@ start_trace()
 	echo 0 >$tracing/tracing_on
 	echo >$tracing/trace
 	echo 24576 >$tracing/buffer_size_kb
-	# nanoseconds, where the default clock is one of ticks
+	# the default clock may only have the resolution of a tick
 	echo mono >$tracing/trace_clock
 	echo "stacktrace if $whom" >$tracing/events/sched/sched_switch/trigger ||
-		echo "no stacks: what was waited for is not known"
+		echo "no stack traces: the causes of waits are unknown"
 	for e in sched/sched_switch sched/sched_waking fscommit/unfair_lend \
-		 fscommit/unfair_give_back; do
+		 fscommit/unfair_lend_end; do
 		[ ! -e "$tracing/events/$e" ] || echo 1 >"$tracing/events/$e/enable"
 	done
 	echo 1 >$tracing/tracing_on

@@ -1,13 +1,13 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
-"""Where the time of fsync goes, from a trace that f2fs_trace_guest.sh has made.
+"""Show where the time of fsync goes, from a trace of f2fs_trace_guest.sh.
 
 fsync_causes.py [--slowest N] [--json FILE] TRACE...
 
-The time of an operation of a timed task is its time on a CPU, the time that it wanted one,
-and its sleeps, each by what the stack says it waited for. Where it waited for the
-checkpoint thread, that one's time takes its place. A sleep that a task has ended, and not an
-interrupt, is split by what that task did meanwhile: it ran, or it wanted a CPU, or it slept.
+Split the time of an operation of a timed task into time on a CPU, time waiting for a CPU, and
+sleeps. The stack gives the cause of a sleep. If the task waited for the checkpoint thread, count
+what that thread did instead. If a task, not an interrupt, ended the sleep, split the sleep by what
+the waker did in that time: it ran, wanted a CPU, or slept.
 """
 import argparse
 import bisect
@@ -21,7 +21,7 @@ SWITCH = re.compile(r"prev_comm=(.*) prev_pid=(\d+) prev_prio=(-?\d+) prev_state
                     r"next_comm=(.*) next_pid=(\d+) next_prio=(-?\d+)")
 WAKING = re.compile(r"comm=(.*) pid=(\d+) prio=(-?\d+)")
 MARK = re.compile(r"(begin|end) (\w+)")
-# functions that say how a task waits, and not for what
+# functions that show how a task waits, but not for what
 GENERIC = re.compile(r"^(_*schedule|io_schedule|preempt_schedule|__?cond_resched|__?unfair_|"
                      r"unfair_|down_|_*down_|_*up_|rwsem_|mutex_|_*mutex_|f2fs_down_|f2fs_up_|"
                      r"wait_for_|__wait_|do_wait|_*wait_on_bit|out_of_line|bit_wait|"
@@ -36,24 +36,24 @@ CKPT_WAIT = "the checkpoint thread"
 
 
 def prio_name(prio):
-    """As the scheduler counts."""
+    """Return the name of a priority in the scheduler's numbers."""
     return "real-time" if prio < 100 else "nice %d" % (prio - 120)
 
 
 class Task:
-    """What one task did, in order: (since, state, cause, waker)."""
+    """The spans of one task, in order: (since, state, cause, waker)."""
 
     def __init__(self, comm):
         self.comm = comm
         self.since, self.spans = [], []
 
     def enter(self, time, state, cause=None):
-        """A span begins; the one before it ends."""
+        """Begin a span, which ends the previous one."""
         self.since.append(time)
         self.spans.append([state, cause, None])
 
     def between(self, begin, end):
-        """(state, cause, waker, from, to) of all that it did."""
+        """Yield (state, cause, waker, from, to) of each span in an interval."""
         i = max(bisect.bisect_right(self.since, begin) - 1, 0)
         while i < len(self.since) and self.since[i] < end:
             to = self.since[i + 1] if i + 1 < len(self.since) else end
@@ -63,7 +63,7 @@ class Task:
 
 
 def cause_of(stack):
-    """What it waited for: how, and the first function that is not of the waiting itself."""
+    """Return the cause of a sleep: the kind of wait, and the first function not in GENERIC."""
     text = " ".join(stack)
     name = next((f for f in stack if not GENERIC.match(f)), stack[-1] if stack else "?")
     if "f2fs_issue_checkpoint" in stack:
@@ -84,12 +84,12 @@ def cause_of(stack):
         how = "block I/O"
     else:
         how = "sleep"
-    lock = next((f for f in stack if f in ("f2fs_lock_op", "f2fs_lock_all", "block_operations")), "")
-    return "%s, %s" % (how, lock or name)
+    locks = ("f2fs_lock_op", "f2fs_lock_all", "block_operations")
+    return "%s, %s" % (how, next((f for f in stack if f in locks), name))
 
 
 class Trace:
-    """A trace, read."""
+    """The tasks and operations of a trace."""
 
     def __init__(self, path):
         self.tasks, self.ops, self.end = {}, [], 0
@@ -134,7 +134,7 @@ class Trace:
             self.ops.append((pid, op, time, self.end))
 
     def switch(self, time, m):
-        """One task leaves a CPU, one gets it."""
+        """Record a context switch."""
         prev, prev_pid, _, state, following, next_pid, prio = m.groups()
         out = self.tasks.setdefault(int(prev_pid), Task(prev))
         out.comm = prev
@@ -147,11 +147,11 @@ class Trace:
         into.enter(time, "ran")
 
     def checkpoint_thread(self):
-        """Its pid."""
+        """Return its pid, or None."""
         return next((p for p, t in self.tasks.items() if t.comm.startswith("f2fs_ckpt")), None)
 
     def waker_did(self, pid, begin, end):
-        """How long the one that ended a sleep ran, wanted a CPU, and slept during it."""
+        """Return how long the waker ran, wanted a CPU, and slept during the sleep that it ended."""
         did = collections.Counter()
         task = self.tasks.get(pid)
         if task:
@@ -160,26 +160,23 @@ class Trace:
         return did
 
     def account(self, pid, begin, end, into, who):
-        """Adds what @pid did between the two to @into: (who, cause) -> Counter."""
+        """Add the time of @pid from @begin to @end to @into: (who, cause) -> Counter."""
         task = self.tasks.get(pid)
         if not task:
             return
+        ckpt = self.checkpoint_thread()
         for state, cause, waker, since, to in task.between(begin, end):
-            if state != "asleep":
-                at = into[(who, "%s (%s)" % (state, cause) if cause else state)]
-                at["time"] += to - since
-                at["count"] += 1
-                at["longest"] = max(at["longest"], to - since)
-                continue
-            ckpt = self.checkpoint_thread()
-            if cause == CKPT_WAIT and ckpt and ckpt != pid:
+            asleep = state == "asleep"
+            if asleep and cause == CKPT_WAIT and ckpt and ckpt != pid:
                 self.account(ckpt, since, to, into, "checkpoint")
                 continue
+            if not asleep:
+                cause = "%s (%s)" % (state, cause) if cause else state
             at = into[(who, cause or "?")]
             at["time"] += to - since
             at["count"] += 1
             at["longest"] = max(at["longest"], to - since)
-            if waker:
+            if asleep and waker:
                 for what, how_long in self.waker_did(waker, since, to).items():
                     at["waker " + what] += how_long
                 if to - since >= at["longest"]:
@@ -187,7 +184,7 @@ class Trace:
 
 
 def table(trace, chosen):
-    """Cause x time for those operations."""
+    """Return the time of each cause in the chosen operations."""
     into = collections.defaultdict(lambda: collections.Counter())
     for pid, _, begin, end in chosen:
         trace.account(pid, begin, end, into, "caller")
@@ -195,14 +192,14 @@ def table(trace, chosen):
 
 
 def kind_of(cause):
-    """What the causes are summed up by."""
+    """Return the kind of a cause, for the sums."""
     if cause.startswith("our lock, block_operations"):
         return "cp_rwsem and the locks taken with it"
     return re.split(r"[,(]", cause)[0].strip()
 
 
 def show_kinds(into, total):
-    """Two lines: the share of each kind, and of waits for a task that did not run."""
+    """Print the share of each kind, and of waits for a task that itself wanted a CPU."""
     kinds = collections.Counter()
     for (_, cause), at in into.items():
         kinds[kind_of(cause)] += at["time"]
@@ -215,9 +212,10 @@ def show_kinds(into, total):
 
 
 def show(into, total):
-    """Largest first."""
+    """Print the causes, the largest first, without those below 0.5 %."""
     print("  %-11s %-54s %8s %6s %6s %9s %8s %9s %8s  %s" % (
-        "who", "cause", "ms", "%", "count", "longest", "w. ran", "w. wanted", "w. slept", "woken by"))
+        "who", "cause", "ms", "%", "count", "longest", "w. ran", "w. wanted", "w. slept",
+        "woken by"))
     for (who, cause), at in sorted(into.items(), key=lambda i: -i[1]["time"]):
         if at["time"] < total / 200:
             continue
@@ -228,7 +226,7 @@ def show(into, total):
 
 
 def lost_events(path):
-    """What f2fs_trace_guest.sh has noted of each CPU."""
+    """Return whether a CPU lost events, by the file of f2fs_trace_guest.sh."""
     try:
         with open(path + ".overrun", encoding="utf-8") as f:
             return any(int(line.rsplit(":", 1)[1]) for line in f)
@@ -237,23 +235,24 @@ def lost_events(path):
 
 
 def main():
-    """A table for each trace: the slowest operations, and all of the checkpoint thread."""
+    """Print tables for each trace: the slowest operations, and the whole checkpoint thread."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    parser.add_argument("--slowest", type=int, default=10, help="how many operations")
-    parser.add_argument("--op", default="dir,file", help="which: of dir, file, write, sync")
-    parser.add_argument("--json", help="the same, for the report")
+    parser.add_argument("--slowest", type=int, default=10, help="number of operations [10]")
+    parser.add_argument("--op", default="dir,file",
+                        help="kinds of operations, from dir, file, write, sync [dir,file]")
+    parser.add_argument("--json", help="file for the tables as JSON")
     parser.add_argument("trace", nargs="+")
     args = parser.parse_args()
     result = []
     for path in args.trace:
         if lost_events(path):
-            sys.exit("%s: the kernel's buffer was too small, events are missing" % path)
+            sys.exit("%s: the trace buffer was too small, events are missing" % path)
         trace = Trace(path)
         ops = [o for o in trace.ops if o[1] in args.op.split(",")]
         ops.sort(key=lambda o: o[2] - o[3])
         chosen = ops[:args.slowest]
         if not chosen:
-            sys.exit("%s: no operation of %s in it" % (path, args.op))
+            sys.exit("%s: contains no operation of %s" % (path, args.op))
         total = sum(o[3] - o[2] for o in chosen)
         print("%s: the %d slowest of %d operations, %.1f to %.1f ms" % (
             path, len(chosen), len(ops), (chosen[-1][3] - chosen[-1][2]) * 1e3,
@@ -268,7 +267,7 @@ def main():
             whole = collections.defaultdict(lambda: collections.Counter())
             task = trace.tasks[ckpt]
             trace.account(ckpt, task.since[0], trace.end, whole, "checkpoint")
-            print("%s: the checkpoint thread, all of the run" % path)
+            print("%s: the checkpoint thread in the whole run" % path)
             show(whole, trace.end - task.since[0])
             show_kinds(whole, trace.end - task.since[0])
     if args.json:

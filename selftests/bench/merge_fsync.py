@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
-"""One file for report.py from the runs of fsyncbench in all rounds.
+"""Merge the results of fsyncbench in all rounds into one file for report.py.
 
-merge_fsync.py OUT.json VARIANT.LOAD.json...      a folder for each round
+merge_fsync.py OUT.json ROUND/VARIANT.LOAD.json...
 """
 import json
 import os
@@ -10,7 +10,7 @@ import sys
 
 
 def main():
-    """The first file names the kernel; each must be whole."""
+    """Merge the files; the first one gives the kernel and the parameters."""
     out, merged = sys.argv[1], None
     for path in sys.argv[2:]:
         with open(path, encoding="utf-8") as f:

@@ -1,8 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
-"""Plots and one self-contained HTML page from the JSON of the benchmarks.
+"""Draw plots and write one self-contained HTML page from the JSON of the benchmarks.
 
-report.py --out DIR FILE.json...      in the order of the page; each must be there
+report.py --out DIR FILE.json...
+
+The page has the files in the given order. A missing file is an error.
 """
 import argparse
 import html
@@ -24,7 +26,8 @@ TARGETS = {**report_locks.TARGETS, **report_trees.TARGETS, **report_reuse.TARGET
 CSS = """
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto;
        padding: 0 1rem; color: #1a1a1a; background: #fff; }
-h1, h2 { line-height: 1.2; } h2 { margin-top: 2.5rem; border-top: 1px solid #bbb; padding-top: 1rem; }
+h1, h2 { line-height: 1.2; }
+h2 { margin-top: 2.5rem; border-top: 1px solid #bbb; padding-top: 1rem; }
 table { border-collapse: collapse; margin: 1rem 0; font-variant-numeric: tabular-nums; }
 th, td { padding: .25rem .75rem; text-align: right; border-bottom: 1px solid #ddd; }
 th:first-child, td:first-child, td.text, th.text { text-align: left; }
@@ -37,19 +40,18 @@ figcaption, .note { color: #333; } code { font-size: .85rem; overflow-wrap: anyw
 
 
 def load(path):
-    """A result that has all that the page needs, or an error that names the file."""
+    """Return a complete result, or exit with an error that names the file."""
     try:
         with open(path, encoding="utf-8") as f:
             run = json.load(f)
     except OSError as e:
-        fatal("%s: %s (the program that writes it has not run, or failed)" % (path, e.strerror))
+        fatal("%s: %s (the program that writes it did not run, or failed)" % (path, e.strerror))
     except ValueError as e:
-        fatal("%s: not whole JSON, half-written? %s" % (path, e))
+        fatal("%s: invalid or incomplete JSON: %s" % (path, e))
     try:
         check(run)
     except KeyError as e:
-        fatal("%s: not a whole result of a benchmark: %s is missing or unknown" %
-              (path, e))
+        fatal("%s: not a complete result of a benchmark: %s is missing or unknown" % (path, e))
     except (TypeError, IndexError, AttributeError) as e:
         fatal("%s: not a result of a benchmark: %s" % (path, e))
     run["path"] = path
@@ -62,7 +64,7 @@ def load(path):
 
 
 def check(run):
-    """Raises where something that is used below is not there."""
+    """Raise an exception if a value is missing that the report needs."""
     for key in ("cmdline", "title", "start_time", "end_time"):
         run[key]  # pylint: disable=pointless-statement
     for key in ("release", "version", "machine", "cpus"):
@@ -99,7 +101,7 @@ def check(run):
 
 
 def page(runs, out, png):
-    """The whole page, and what it says about the targets."""
+    """Return the page, and a line for each target."""
     rows, verdicts, body = [], [], []
     for run in runs:
         for what, value, met in TARGETS.get(kind_of(run), lambda r: ())(run):
@@ -107,8 +109,7 @@ def page(runs, out, png):
                 ("met", "met") if met else ("missed", "not met"))]))
             verdicts.append("%-8s %-12s %-62s %s" % ("met" if met else "NOT MET", run["boot"],
                                                      what, value))
-    body.append("<h2>What must be shown</h2>" +
-                table(["guest", "at least", "measured", ""], rows, (0, 1, 3)))
+    body.append("<h2>Targets</h2>" + table(["guest", "target", "measured", ""], rows, (0, 1, 3)))
     for run in runs:
         svg, say, numbers = SECTIONS[kind_of(run)](run, out, png)
         body.append('<h2 id="%s">%s <small>(%s)</small></h2>' % (
@@ -121,7 +122,7 @@ def page(runs, out, png):
         ["guest", "release", "version", "machine", "CPUs"],
         [(None, [b, i["release"], i["version"], i["machine"], str(i["cpus"])])
          for b, i in kernels.items()], (0, 1, 2, 3)))
-    body.append("<h2>Commands</h2><p>All of it: <code>make bench</code>. In the guests:</p>" + table(
+    body.append("<h2>Commands</h2><p><code>make bench</code> runs them in the guests.</p>" + table(
         ["guest", "command", "seconds"],
         [(None, [r["boot"], "<code>%s</code>" % html.escape(r["cmdline"]),
                  str(r["end_time"] - r["start_time"])]) for r in runs], (0, 1)))
@@ -129,19 +130,19 @@ def page(runs, out, png):
         '<html lang="en"><head><meta charset="utf-8"><title>fscommit: make bench</title>' \
         '<meta name="viewport" content="width=device-width"><style>%s</style></head><body>' \
         "<h1>fscommit and its peers, measured</h1>" \
-        '<p class="note">All lock types took turns in the same boot; compare within a table, not ' \
-        "between them. QEMU without hardware virtualisation is slow, so its times mean little " \
-        "and its ratios are usable; User-Mode Linux runs at native speed, with slow per-CPU " \
-        "operations and slow interrupt masking (percpu_rw_semaphore, and wakeups under a " \
-        "spinlock, look worse there).</p>%s</body></html>\n" % (CSS, "\n".join(body)), verdicts
+        '<p class="note">All lock types took turns in the same boot. Compare figures within a ' \
+        "table, not between tables. QEMU without hardware virtualisation is slow: its ratios are " \
+        "usable, but its times mean little. User-Mode Linux runs at native speed, but per-CPU " \
+        "operations and interrupt masking are slow there. So percpu_rw_semaphore, and wakeups " \
+        "under a spinlock, look worse.</p>%s</body></html>\n" % (CSS, "\n".join(body)), verdicts
 
 
 def main():
-    """Reads all, then writes."""
+    """Read all files, then write the report."""
     parser = argparse.ArgumentParser(prog="report.py", description=__doc__.split("\n", 1)[0])
-    parser.add_argument("--out", required=True, help="the folder for report.html and the plots")
-    parser.add_argument("--png", action="store_true", help="PNG copies of the plots, too")
-    parser.add_argument("file", nargs="+", help="JSON of a benchmark, in order")
+    parser.add_argument("--out", required=True, help="folder for report.html and the plots")
+    parser.add_argument("--png", action="store_true", help="also write the plots as PNG")
+    parser.add_argument("file", nargs="+", help="JSON of a benchmark, in the order of the page")
     args = parser.parse_args()
     matplotlib.rcParams.update({"svg.fonttype": "none", "font.family": "sans-serif",
                                 "font.size": 10, "hatch.linewidth": 0.8})
@@ -149,7 +150,7 @@ def main():
     ids = [r["id"] for r in runs]
     for run in runs:
         if ids.count(run["id"]) > 1:
-            fatal("%s: named twice, or a folder and a name as another one's" % run["path"])
+            fatal("%s: its folder and name are those of another file, too" % run["path"])
     try:
         text, verdicts = page(runs, args.out, args.png)
         path = os.path.join(args.out, "report.html")

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
-"""What btrfs.sh found: a table, a plot, and all rounds in one JSON file.
+"""Write a table, a plot and one JSON file from all rounds of btrfs.sh.
 
 report_btrfs.py --out DIR ROUND...
 """
@@ -23,7 +23,7 @@ VARIANTS = {
 
 
 def waits_of(path):
-    """{cause: (times, total, longest)}, in ns"""
+    """Return {cause: (times, total, longest)}, with times in ns."""
     waits = {}
     if os.path.exists(path):
         with open(path, encoding="utf-8") as f:
@@ -34,20 +34,20 @@ def waits_of(path):
 
 
 def commit_stats(path):
-    """{name: value}"""
+    """Return {name: value}."""
     with open(path, encoding="utf-8") as f:
         return {name: int(value) for name, value in (line.split() for line in f)}
 
 
 def read_runs(rounds):
-    """{variant: [run of each round]}"""
+    """Return {variant: [run of each round]}."""
     runs = {}
     for folder in rounds:
         for path in sorted(glob.glob(os.path.join(folder, "*.json"))):
             with open(path, encoding="utf-8") as f:
                 run = json.load(f)
             if run.get("part") != "btrfs" or run["variant"] not in VARIANTS:
-                fatal("%s: no result of syncbench for a variant that is known" % path)
+                fatal("%s: not a result of syncbench for a known variant" % path)
             base = path[:-len(".json")]
             run["waits"] = waits_of(base + ".waits")
             run["commit_stats"] = commit_stats(base + ".commit_stats")
@@ -56,7 +56,7 @@ def read_runs(rounds):
 
 
 def row(name, runs):
-    """The median of the rounds; of the maximum and the waits also the worst round."""
+    """Return the medians of the rounds, and for the maximum and the waits also the worst round."""
     def median(of):
         return statistics.median(of(r) for r in runs)
 
@@ -81,7 +81,7 @@ HEAD = ("variant", "syncs", "p50", "p99", "max", "worst", "worst commit",
 
 
 def write_table(runs, path):
-    """Plain text, for a document."""
+    """Write and print the table as plain text."""
     rows = [HEAD] + [row(name, of) for name, of in runs.items()]
     widths = [max(len(r[i]) for r in rows) for i in range(len(HEAD))]
     with open(path, "w", encoding="utf-8") as f:
@@ -93,7 +93,7 @@ def write_table(runs, path):
 
 
 def plot(runs, path):
-    """How long a sync takes; how long its task waits in the switch of roots."""
+    """Plot the longest sync, and the waits in the switch of roots."""
     fig, axes = plt.subplots(1, 2, figsize=(10, 0.6 * len(runs) + 1.4), sharey=True)
     names = list(reversed(runs))
     for y, name in enumerate(names):
@@ -117,7 +117,7 @@ def plot(runs, path):
 
 
 def main():
-    """Reads, writes three files."""
+    """Read all rounds, and write three files."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--out", required=True)
     parser.add_argument("rounds", nargs="+")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What the parts of report.py share: names, numbers, figures, tables."""
+"""Common code of report.py: names, numbers, figures, tables."""
 
 import html
 import os
@@ -9,35 +9,35 @@ import sys
 try:
     import matplotlib
 except ImportError:
-    sys.exit("report.py: no matplotlib for %s: apt-get install python3-matplotlib, and run "
-             "it by /usr/bin/python3" % sys.executable)
+    sys.exit("report.py: no matplotlib for %s: apt-get install python3-matplotlib, and use "
+             "/usr/bin/python3" % sys.executable)
 matplotlib.use("svg")
 # pylint: disable=wrong-import-position
 import matplotlib.pyplot as plt
 from matplotlib.ticker import FuncFormatter
 
-# Told apart by colour (Okabe and Ito's, darkened), by line and by marker.
+# Each variant has its own colour (Okabe and Ito's, darkened), line and marker.
 LOCKS = {
     "rwsem": ("rw_semaphore", "#c44e00", (0, (6, 2)), "s"),
     "percpu": ("percpu_rw_semaphore", "#a8527f", (0, (1.2, 1.5)), "D"),
     "f2fs": ("f2fs-style unfair", "#0065a3", (0, (6, 2, 1.2, 2)), "^"),
     "unfair": ("unfair_rwsem (ours)", "#006d4e", "-", "o"),
     "empty": ("(empty loop)", "#777777", "-", "x"),
-    # where the readers of checksums search
+    # the trees that readers of checksums search
     "alone": ("no readers", "#777777", "-", "x"),
     "live-still": ("live tree, no writers", "#767676", (0, (1, 2)), "v"),
     "live-rwsem": ("live tree, rw_semaphore", "#c44e00", (0, (6, 2)), "s"),
     "live-unfair": ("live tree, unfair_rwsem", "#a8527f", (0, (1.2, 1.5)), "D"),
     "behind-rwsem": ("committed, behind rw_semaphore", "#0065a3", (0, (6, 2, 1.2, 2)), "^"),
     "commit-root": ("commit-root search (ours)", "#006d4e", "-", "o"),
-    # what a balance marks dirty
+    # the blocks that a balance marks dirty
     "subtree": ("whole subtrees", "#c44e00", (0, (6, 2)), "s"),
     "diff": ("COW diff (ours)", "#006d4e", "-", "o"),
     # when an fsync locks a range of the log
     "always": ("always locked", "#c44e00", (0, (6, 2)), "s"),
     "gate": ("share gate (ours)", "#006d4e", "-", "o"),
     "never": ("never locked (wrong if shared)", "#777777", (0, (1, 2)), "x"),
-    # when freed objects are used again
+    # when freed objects are reused
     "no-wait": ("at once (unsafe)", "#777777", "-", "x"),
     "synchronize": ("after synchronize_rcu()", "#c44e00", (0, (6, 2)), "s"),
     "cond-synchronize": ("after cond_synchronize_rcu()", "#a8527f", (0, (1.2, 1.5)), "D"),
@@ -60,17 +60,17 @@ FIGURES = {
 
 
 def fatal(what):
-    """An error that names its file."""
+    """Exit with an error message."""
     sys.exit("report.py: " + what)
 
 
 def kind_of(run):
-    """ckptlat, or the part of lockbench."""
+    """Return the part of the benchmark; results of ckptlat have none."""
     return run.get("part", "ckptlat")
 
 
 def time_text(ns, digits=3):
-    """12.3 ms"""
+    """Return a time as text, for example 12.3 ms."""
     for unit, size in (("s", 1e9), ("ms", 1e6), ("µs", 1e3)):
         if ns >= size:
             return "%.*g %s" % (digits, ns / size, unit) if ns < 999 * size else \
@@ -79,12 +79,12 @@ def time_text(ns, digits=3):
 
 
 def count_text(n):
-    """12,345"""
+    """Return a count as text, for example 12,345."""
     return "{:,.0f}".format(n)
 
 
 def ratio_text(a, b):
-    """How many times b goes into a."""
+    """Return a / b as text."""
     if not b:
         return "–"
     r = a / b
@@ -92,7 +92,7 @@ def ratio_text(a, b):
 
 
 def write_figure(fig, run, out, alt, png):
-    """NAME.svg, and the same to be put into the page: its ids are of its own."""
+    """Write NAME.svg; return it for the page, where its ids must be unique."""
     name = run["id"]
     matplotlib.rcParams["svg.hashsalt"] = name
     path = os.path.join(out, name + ".svg")
@@ -111,7 +111,7 @@ def write_figure(fig, run, out, alt, png):
 
 
 def bars(ax, run, figure, scale, label, log=False, text=None):
-    """A bar per lock, ours on top; a line from the lowest to the highest round."""
+    """Draw a bar for each lock, ours on top, and a line from the lowest to the highest round."""
     names = [n for n in reversed(list(run["locks"])) if figure in run["locks"][n]]
     names.sort(key=lambda n: n not in OURS, reverse=True)
     rows = {n: i for i, n in enumerate(names)}
@@ -144,7 +144,7 @@ def bars(ax, run, figure, scale, label, log=False, text=None):
 
 
 def table(head, rows, text_columns=(0,)):
-    """Rows: (name of the lock or None, cells)"""
+    """Return a table; rows are (name of the lock or None, cells)."""
     cls = ['class="text"' if i in text_columns else "" for i in range(len(head))]
     s = ['<div class="scroll"><table><thead><tr>']
     s += ["<th %s>%s</th>" % (c, html.escape(h)) for c, h in zip(cls, head)]
@@ -159,5 +159,5 @@ def table(head, rows, text_columns=(0,)):
 
 
 def less(before, after):
-    """How much less after is than before, in percent."""
+    """Return the decrease from before to after, in percent."""
     return 100 * (before - after) / before if before else 0

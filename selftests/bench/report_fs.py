@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What report.py shows of fsync on real filesystems."""
+"""Sections of report.py: fsync on real filesystems."""
 
 import html
 import statistics
@@ -20,12 +20,12 @@ VARIANTS = {
     "mutexes-expedite": ("ours: all and mutexes", "#006d4e", True),
 }
 BEST = "mutexes-expedite"
-# what an fsync is: of the folder, and of the file
+# operations that count as fsync: of the folder, and of the file
 FSYNCS = ("dir", "file")
 
 
 def over_ops(run, who, figure, ops=FSYNCS):
-    """The worst of the operations of that task in one round; they count together."""
+    """Return a figure of a task in one round: the worst of @ops, or the sum of their counts."""
     of = [run["timed"][who][op][figure] for op in ops if run["timed"][who][op]["count"]]
     if figure == "count":
         return sum(of)
@@ -33,23 +33,23 @@ def over_ops(run, who, figure, ops=FSYNCS):
 
 
 def rounds_of(runs, who, figure, ops=FSYNCS):
-    """That of each round."""
+    """Return over_ops() of each round."""
     return [over_ops(r, who, figure, ops) for r in runs]
 
 
 def median_and_range(values):
-    """12 ms (8 ms to 1.2 s)"""
+    """Return times as text, for example 12 ms (8 ms – 1.2 s)."""
     return "%s (%s – %s)" % (time_text(statistics.median(values)), time_text(min(values)),
                              time_text(max(values)))
 
 
 def work(runs):
-    """Files that the low-priority tasks wrote, in the median round."""
+    """Return the number of files that the low-priority tasks wrote, in the median round."""
     return statistics.median(r["low"]["files"] for r in runs)
 
 
 def check_fsync(run):
-    """Raises where something that is used below is not there."""
+    """Raise an exception if a value is missing that the report needs."""
     for load in run["runs"].values():
         for name, runs in load.items():
             VARIANTS[name]  # pylint: disable=pointless-statement
@@ -61,14 +61,14 @@ def check_fsync(run):
 
 
 def load_text(load):
-    """8 at nice:19"""
+    """Return a load as text, for example "8 low-priority tasks, nice:19"."""
     n, _, what = load.partition("-")
     return "%s low-priority tasks, %s" % (n, what.replace("-", ":", 1)) if what != "alone" else \
         "%s tasks at nice 0, no busy ones" % n
 
 
 def plot_fsync(run, out, png):
-    """The maximum of each variant, by load; a line from the best round to the worst."""
+    """Plot the maximum of each variant, by load, with a line from the best to the worst round."""
     loads = list(run["runs"])
     fig, axes = plt.subplots(1, len(loads), figsize=(4.2 + 2.3 * len(loads), 3.9), sharey=True,
                              squeeze=False)
@@ -102,7 +102,7 @@ def plot_fsync(run, out, png):
 
 
 def rows_of(load, who):
-    """A row for each variant."""
+    """Return a row for each variant."""
     rows = []
     for name in VARIANTS:
         if name not in load:
@@ -122,25 +122,25 @@ def rows_of(load, who):
 
 
 def section_fsync(run, out, png):
-    """Picture, sentence, tables."""
+    """Return the plot, a text and the tables."""
     tables = []
     for load, of_load in run["runs"].items():
         for who in next(iter(of_load.values()))[0]["timed"]:
             tables.append("<h3>%s; %s task</h3>" % (html.escape(load_text(load)),
                                                     html.escape(who)) + table(
                 ["variant", "fsync p50", "p99", "max", "fsyncs", "write max", "sync max",
-                 "low tasks' files", "of F2FS_UNFAIR", "of stock"], rows_of(of_load, who), (0,)))
+                 "low tasks' files", "to F2FS_UNFAIR", "to stock"], rows_of(of_load, who), (0,)))
     rounds = max(len(r) for l in run["runs"].values() for r in l.values())
-    return plot_fsync(run, out, png), "Lower is better. Median of %d rounds, and from the best " \
-        "to the worst; the slower one of a folder's fsync, which needs a checkpoint, and a " \
-        "file's. Runs of %g s, a new filesystem for each; what had not returned at the end counts " \
-        "with its time, so a run's length is the highest that there can be. Unmounted, checked by " \
-        "fsck, mounted and verified after each run." % (
+    return plot_fsync(run, out, png), "Lower is better. Median of %d rounds, and the range from " \
+        "the best to the worst. A figure is the slower of a folder's fsync, which needs a " \
+        "checkpoint, and a file's fsync. A run takes %g s on a new filesystem. An fsync that did " \
+        "not return counts with its time so far, so no figure exceeds the length of a run. After " \
+        "each run the filesystem is unmounted, checked by fsck, mounted and verified." % (
             rounds, run["parameters"]["duration_s"]), "".join(tables)
 
 
 def target_fsync(run):
-    """Ours against the better of stock and F2FS_UNFAIR_RWSEM, by load."""
+    """Compare ours with the better of stock and F2FS_UNFAIR_RWSEM, for each load."""
     for load, of in run["runs"].items():
         if BEST not in of or not {"stock", "f2fs-unfair"} <= set(of):
             continue

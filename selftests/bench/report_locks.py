@@ -1,20 +1,20 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What report.py shows of ckptlat and lockbench."""
+"""Sections of report.py: ckptlat and lockbench."""
 
 from report_common import (FuncFormatter, LOCKS, PEERS, bars, count_text, plt, ratio_text,
                            table, time_text, write_figure)
-# report_common has chosen how matplotlib draws
+# report_common has selected matplotlib's backend
 from matplotlib.lines import Line2D
 from matplotlib.ticker import LogLocator, NullFormatter
 
 
 def tail_of(lock):
-    """Wait, share of the waits that were at least that long; falls only inside a bin."""
+    """Return points (wait, share of waits at least that long); the share falls within bins only."""
     bins, longest = lock["writer_histogram"], max(lock["writer_wait"]["max"], 8)
     left = total = sum(n for _, n in bins)
     xs, ys = [], []
     for upper, n in bins:
-        # eight bins an octave, see samples_print_json()
+        # eight bins per octave, see samples_print_json()
         octave = 8
         while octave * 2 < upper:
             octave *= 2
@@ -24,12 +24,12 @@ def tail_of(lock):
         if left:
             xs.append(upper)
             ys.append(left / total)
-    # the longest one: known exactly
+    # the longest wait is known exactly
     return xs + [longest, longest], ys + [ys[-1], 1 / total]
 
 
 def plot_waits(run, out, png):
-    """All locks in one picture: the share of waits that were at least so long."""
+    """Plot the share of waits that took at least a given time, for all locks."""
     fig, ax = plt.subplots(figsize=(8.6, 4.8))
     handles = []
     for name, lock in run["locks"].items():
@@ -64,7 +64,7 @@ def plot_waits(run, out, png):
 
 
 def plot_mix(run, out, png):
-    """Writes, reads, and the price: how long a reader waited at most."""
+    """Plot writes, reads, and their cost, the longest wait of a reader."""
     fig, axes = plt.subplots(1, 3, figsize=(11.5, 2.9), sharey=True)
 
     def with_ratio(figure):
@@ -77,7 +77,7 @@ def plot_mix(run, out, png):
     bars(axes[1], run, "reads", 1e-3, "reads (thousands a second)", text=with_ratio("reads"))
     bars(axes[2], run, "reader_wait_max", 1e-6, "longest wait of a reader (ms, log scale)",
          log=True, text=lambda name, shown: "%.3g ms" % shown)
-    fig.suptitle("Write-heavy mix, Linux %s; in brackets: to rw_semaphore" %
+    fig.suptitle("Write-heavy mix, Linux %s; in brackets: ratio to rw_semaphore" %
                  run["sysinfo"]["release"], x=0.01, ha="left", fontsize=11)
     fig.tight_layout()
     alt = "Writes, reads and the longest wait of a reader in the write-heavy mix"
@@ -85,7 +85,7 @@ def plot_mix(run, out, png):
 
 
 def plot_bound(run, out, png):
-    """The longest wait of a reader against what was promised."""
+    """Plot the longest wait of a reader and its limit."""
     limit = run["parameters"]["limit_ns"] / 1e6
     fig, ax = plt.subplots(figsize=(8.6, 2.6))
     bars(ax, run, "reader_wait_max", 1e-6, "longest wait of the reader (ms, log scale)", log=True,
@@ -100,12 +100,12 @@ def plot_bound(run, out, png):
 
 
 def p99(run, name):
-    """0 where that lock did not run."""
+    """Return the writer's p99, or 0 if that lock did not run."""
     return run["locks"].get(name, {}).get("writer_wait", {}).get("p99", 0)
 
 
 def section_ckptlat(run, out, png):
-    """Picture, sentence, table."""
+    """Return the plot, a text and the table."""
     ours = run["locks"].get("unfair")
     rows = []
     for name, lock in run["locks"].items():
@@ -117,8 +117,8 @@ def section_ckptlat(run, out, png):
                        ratio_text(w["max"], ours["writer_wait"]["max"])] if ours else [])))
     head = ["lock", "writer's wait p50", "p99", "max", "writes", "reads", "reader's wait p99",
             "max"] + (["p99 to ours", "max to ours"] if ours else [])
-    say = "The further left a line falls, the less a checkpoint waits; where it crosses the 1 % " \
-          "line is the p99, and the mark at its end is the longest wait"
+    say = "A line further left means shorter waits of a checkpoint. A line crosses 1 % at its " \
+          "p99, and the mark at its end is the longest wait"
     if ours and any(n in run["locks"] for n in PEERS):
         worst = max((n for n in PEERS if n in run["locks"]), key=lambda n: p99(run, n))
         say += ": one checkpoint in a hundred waited %s or more for unfair_rwsem and %s for %s, " \
@@ -130,7 +130,7 @@ def section_ckptlat(run, out, png):
 
 
 def section_mix(run, out, png):
-    """Picture, sentence, table."""
+    """Return the plot, a text and the table."""
     par, rows = run["parameters"], []
     for name, v in run["locks"].items():
         def ratio(figure, v=v):
@@ -140,12 +140,11 @@ def section_mix(run, out, png):
                             ratio("writes_ratio"), count_text(v["reads"]["median"]),
                             ratio("reads_ratio"), time_text(v["writer_wait_max"]["max"]),
                             time_text(v["reader_wait_max"]["max"])]))
-    say = "Longer bars are better on the left and in the middle, shorter ones on the right: " \
-          "%d writers and %d readers, sections of %d µs and no pause, so what a lock gives to " \
-          "one side it takes from the other" % (par["writers"], par["readers"],
-                                                par["section_us"])
+    say = "Longer bars are better on the left and in the middle, shorter bars on the right. " \
+          "%d writers and %d readers run sections of %d µs without a pause, so more writes mean " \
+          "fewer reads" % (par["writers"], par["readers"], par["section_us"])
     if "writes_ratio" in run["locks"].get("unfair", {}):
-        say += "; unfair_rwsem did %.2f of rw_semaphore's writes and %.2f of its reads" % (
+        say += ". unfair_rwsem did %.2f of rw_semaphore's writes and %.2f of its reads" % (
             run["locks"]["unfair"]["writes_ratio"]["median"],
             run["locks"]["unfair"]["reads_ratio"]["median"])
     return plot_mix(run, out, png), \
@@ -155,27 +154,28 @@ def section_mix(run, out, png):
 
 
 def section_bound(run, out, png):
-    """Picture, sentence, table."""
+    """Return the plot, a text and the table."""
     par, rows = run["parameters"], []
     for name, v in run["locks"].items():
         w = v["reader_wait_max"]
         rows.append((name, [LOCKS[name][0], time_text(w["max"]), time_text(w["median"]),
                             time_text(w["min"]), count_text(v["reads"]["median"]),
                             count_text(v["writes"]["median"])]))
-    say = "The dashed line is what unfair_rwsem promises a reader that runs (bound %s + window " \
-          "%s + one write section %s): its bar must end before it, the others promise nothing; " \
-          "a wait also holds the time in which the reader was awake but not on a CPU, %s." % (
+    say = "The dashed line is the limit that unfair_rwsem promises to a running reader: bound %s " \
+          "+ window %s + one write section %s. The bar of unfair_rwsem must end before it; the " \
+          "other locks promise nothing. A wait includes the time in which the reader is runnable " \
+          "but not on a CPU; here it %s." % (
               time_text(par["bound_us"] * 1e3), time_text(par["window_us"] * 1e3),
               time_text(par["section_us"] * 1e3),
-              "and here it has one of its own" if par["apart"] else
-              "and here it shares two CPUs with %d writers" % par["writers"])
+              "has its own CPU" if par["apart"] else
+              "shares two CPUs with %d writers" % par["writers"])
     return plot_bound(run, out, png), say, \
-        table(["lock", "reader's wait: longest", "median of the rounds' longest",
-               "shortest of them", "reads/s", "writes/s"], rows)
+        table(["lock", "reader's longest wait: worst round", "median round", "best round",
+               "reads/s", "writes/s"], rows)
 
 
 def section_pairs(run, _out, _png):
-    """Sentence, table."""
+    """Return no plot, a text and the table."""
     base, rows = run["locks"].get("rwsem"), []
     for name, v in run["locks"].items():
         cells = [LOCKS[name][0]]
@@ -184,35 +184,35 @@ def section_pairs(run, _out, _png):
                       ratio_text(v[fig]["min"], base[fig]["min"]) if base else "–"] \
                 if fig in v else ["–", "–"]
         rows.append((name, cells))
-    say = "Lower is better: one lock and one unlock that nobody contends, in %s, the minimum " \
-          "of %d rounds of %s, with the loop around them (which the last row is alone)%s." % (
+    say = "Lower is better. An uncontended lock and unlock, in %s: the minimum of %d rounds of " \
+          "%s pairs, including the loop. The last row is the empty loop.%s" % (
               run["unit"], run["parameters"]["rounds"], count_text(run["parameters"]["pairs"]),
-              "; a write lock of percpu_rw_semaphore waits for a grace period and is left out"
+              " A write lock of percpu_rw_semaphore waits for a grace period and is left out."
               if "percpu" in run["locks"] else "")
     return "", say, table(["lock", "read pair (%s)" % run["unit"], "to rw_semaphore",
                            "write pair (%s)" % run["unit"], "to rw_semaphore"], rows)
 
 
 def section_scaling(run, _out, _png):
-    """Sentence, table."""
+    """Return no plot, a text and the table."""
     rows = [(name, [LOCKS[name][0], "%.2f" % (v["one_cpu"]["median"] / 1e6),
                     "%.2f" % (v["two_cpus"]["median"] / 1e6),
                     "%.2f (%.2f–%.2f)" % (v["speedup"]["median"], v["speedup"]["min"],
                                           v["speedup"]["max"])])
             for name, v in run["locks"].items()]
-    return "", "Read pairs on one lock, in millions a second: a ratio of 2 would be two CPUs " \
-        "that do not hinder each other, below 1 they do less together than one alone; where " \
-        "other programs take CPU time from the guest the ratio looks better than it is.", \
+    return "", "Read pairs on one lock, in millions per second. A ratio of 2 means that the CPUs " \
+        "do not slow each other down; below 1, two CPUs do less than one. If other programs take " \
+        "CPU time from the guest, the ratio looks better than it is.", \
         table(["lock", "one CPU", "two CPUs at once", "ratio (lowest–highest round)"], rows)
 
 
 def longest(run, name):
-    """0 where that lock did not run."""
+    """Return the writer's longest wait, or 0 if that lock did not run."""
     return run["locks"].get(name, {}).get("writer_wait", {}).get("max", 0)
 
 
 def target_waits(run):
-    """What must be shown: p99 for readers at nice 19, the maximum for all."""
+    """Check p99 for readers at nice 19, and the maximum for all."""
     ours, f2fs, rwsem = (p99(run, n) for n in ("unfair", "f2fs", "rwsem"))
     peers = [n for n in PEERS if n in run["locks"]]
     if not ours or not f2fs or not rwsem:
@@ -227,7 +227,8 @@ def target_waits(run):
         min(longest(run, n) for n in peers)
     if plain and run["boot"] == "uml":
         yield "longest wait of a writer below 1 ms", time_text(ours), ours < 1000000
-        yield "and 500 times below the best peer's", ratio_text(best, ours), best >= 500 * ours
+        yield "longest wait of a writer 500 times below the best peer's", \
+            ratio_text(best, ours), best >= 500 * ours
     elif "--reader-section=2000" in run["cmdline"]:
         yield "longest wait 50 times below f2fs-style", "%s (%s to %s)" % (
             ratio_text(f2fs, ours), time_text(ours), time_text(f2fs)), f2fs >= 50 * ours
@@ -241,7 +242,7 @@ def target_waits(run):
 
 
 def target_scaling(run):
-    """Two CPUs that read."""
+    """Check the read rate of two CPUs."""
     ratio = run["locks"].get("unfair", {}).get("speedup")
     if ratio:
         yield "two CPUs read 1.8 times as much as one", "%.2f" % ratio["median"], \
@@ -249,7 +250,7 @@ def target_scaling(run):
 
 
 def target_mix(run):
-    """At least 0.95 of rw_semaphore, reads and writes each."""
+    """Check reads and writes: each at least 0.95 of rw_semaphore's."""
     for what in ("writes", "reads"):
         ratio = run["locks"].get("unfair", {}).get(what + "_ratio")
         if ratio:
@@ -258,7 +259,7 @@ def target_mix(run):
 
 
 def target_bound(run):
-    """Within bound, window and one write section."""
+    """Check that waits stay within bound, window and one write section."""
     ours = run["locks"].get("unfair")
     if ours and run["parameters"]["bound_us"]:
         rounds, within = run["parameters"]["rounds"], run["parameters"]["rounds_within"]
@@ -270,7 +271,7 @@ def target_bound(run):
 
 
 def target_pairs(run):
-    """Counted, not timed."""
+    """Check the ratio of counted instructions; times do not count."""
     for what in ("read_pair", "write_pair"):
         ours, rwsem = (run["locks"].get(n, {}).get(what) for n in ("unfair", "rwsem"))
         if run["unit"] == "instructions" and ours and rwsem:

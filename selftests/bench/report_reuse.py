@@ -1,21 +1,21 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What report.py shows of freed objects that are used again."""
+"""Sections of report.py: reuse of freed objects."""
 
 from report_common import (FuncFormatter, LOCKS, OURS, count_text, plt, table, time_text,
                            write_figure)
 
-# XFS, allocations a minute of one thread, 2022: no wait, and a grace period for each batch
+# XFS, 2022, allocations per minute of one thread: without a wait, and with a grace period per batch
 XFS = {8: (218299, 134469), 32: (397909, 152267), 128: (469077, 289365), 512: (931328, 878933)}
 
 
 def figures_of(run):
-    """Those that each variant must have."""
+    """Return the figures that each variant must have."""
     return ["%s_%d%s" % (where, batch, what) for where in ("alone", "beside")
             for batch in run["parameters"]["batches"] for what in ("", "_ratio")]
 
 
 def plot_reuse(run, out, png):
-    """Rate by the size of a batch, alone and beside the neighbour."""
+    """Plot the rate by the size of a batch, alone and beside tasks that look up paths."""
     fig, axes = plt.subplots(1, 2, figsize=(11.5, 4.2), sharey=True)
     batches = run["parameters"]["batches"]
     for ax, where in zip(axes, ("alone", "beside")):
@@ -47,7 +47,7 @@ def plot_reuse(run, out, png):
 
 
 def section_reuse(run, out, png):
-    """Picture, sentence, table."""
+    """Return the plot, a text and the table."""
     batches, rows = run["parameters"]["batches"], []
     for where in ("alone", "beside"):
         for name, v in run["locks"].items():
@@ -63,17 +63,17 @@ def section_reuse(run, out, png):
         rows.append((None, ["XFS, 2022: " + what, "alone"] + [
             "%s (%.3g)" % (count_text(XFS[b][i]), XFS[b][i] / XFS[b][0]) if b in XFS else "–"
             for b in batches] + ["–", "–", "–"]))
-    return plot_reuse(run, out, png), "Higher is better; the first line is what must not be " \
-        "done. Allocations a minute, in brackets of those without a wait in the same round; " \
-        "median of %d rounds. At once: the most objects that there were, those that wait " \
-        "included. The last rows are published figures of XFS on another machine, for their " \
-        "ratio." % run["parameters"]["rounds"], \
+    return plot_reuse(run, out, png), "Higher is better. The first row is unsafe. Allocations " \
+        "per minute, and in brackets the ratio to those without a wait in the same round; median " \
+        "of %d rounds. At once: the largest number of objects at one time, including those that " \
+        "wait. The last rows are published figures of XFS on another machine; compare only " \
+        "their ratios." % run["parameters"]["rounds"], \
         table(["freed objects are used again", "neighbour"] + ["batch %d" % b for b in batches] +
               ["reused", "at once", "longest batch"], rows, (0, 1))
 
 
 def target_reuse(run):
-    """As if there were no grace period; with real work, since that is where one allocates."""
+    """Check the rate with real work between allocations, and the bound of the queue."""
     par = run["parameters"]
     ours, sync = run["locks"]["reuse-queue"], run["locks"]["synchronize"]
     if par["work_ns"]:

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What report.py shows of commits, balances and fsyncs on the copy-on-write tree."""
+"""Sections of report.py: commits, balances and fsyncs on the copy-on-write tree."""
 
 from report_common import (LOCKS, bars, count_text, less, plt, ratio_text, table, time_text,
                            write_figure)
 
 
 def section_csum(run, out, png):
-    """Picture, sentence, table."""
+    """Return the plot, a text and the table."""
     fig, ax = plt.subplots(figsize=(8.6, 3.0))
     bars(ax, run, "round_max", 1e-6, "longest commit (ms, log scale)", log=True,
          text=lambda name, shown: "%.3g ms" % shown)
@@ -21,14 +21,14 @@ def section_csum(run, out, png):
                             "%.2f %%" % (100 * v["missed"] / v["committed"]
                                          if v["committed"] else 0), count_text(v["pending"]),
                             count_text(v["over_memory_high"])]))
-    return svg, "A line goes from the round with the shortest to that with the longest one. " \
-        "Pending: the most blocks that were freed and not yet to be reused.", \
+    return svg, "A line goes from the round with the shortest to the round with the longest " \
+        "commit. Pending: the largest number of freed blocks that could not yet be reused.", \
         table(["readers search", "commit p50", "p99", "max", "commits", "reads/s", "writes/s",
                "misses", "pending", "over memory.high"], rows)
 
 
 def section_balance(run, out, png):
-    """Picture, sentence, table."""
+    """Return the plot, a text and the table."""
     par, rows = run["parameters"], []
     fig, axes = plt.subplots(1, 2, figsize=(10, 1.9), sharey=True)
     bars(axes[0], run, "dirty", 1e-3, "dirty blocks (thousands)",
@@ -43,8 +43,9 @@ def section_balance(run, out, png):
         rows.append((name, [LOCKS[name][0], count_text(v["relocated"]), count_text(v["swapped"]),
                             count_text(v["dirty"]["median"]), time_text(v["time"]["median"])]))
     before, after = (run["locks"][n] for n in ("subtree", "diff"))
-    say = "%d snapshots of a tree of %s keys with %d changes in each; its blocks are relocated " \
-          "in %d groups, one after the other: dirty blocks %.1f %% fewer, time %.1f %% less." % (
+    say = "%d snapshots of a tree of %s keys, with %d changes in each. The balance relocates the " \
+          "blocks in %d groups, one after the other: %.1f %% fewer dirty blocks, %.1f %% less " \
+          "time." % (
               par["snapshots"], count_text(par["keys"]), par["files"], par["groups"],
               less(before["dirty"]["median"], after["dirty"]["median"]),
               less(before["time"]["median"], after["time"]["median"]))
@@ -54,16 +55,16 @@ def section_balance(run, out, png):
                          "%.1f s" % seconds[0]]),
                  (None, ["btrfs, published: after", "", "", count_text(dirty[1]),
                          "%.1f s" % seconds[1]])]
-        say += " btrfs published %.1f %% and %.1f %% for as many snapshots." % (
+        say += " btrfs published %.1f %% and %.1f %% for the same number of snapshots." % (
             less(*dirty), less(*seconds))
     if par["groups"] == 1:
-        say += " All is relocated at once, so nothing can be left out."
+        say += " All blocks are relocated at once, so the diff cannot skip any."
     return svg, say, table(["marked dirty", "blocks relocated", "subtrees swapped",
                             "dirty blocks", "time (median)"], rows)
 
 
 def section_growth(run, out, png):
-    """Picture, sentence, table."""
+    """Return the plot, a text and the table."""
     fig, ax = plt.subplots(figsize=(8.6, 4.4))
     sizes = sorted({p["keys"] for p in run["points"]})
     colours = ("#c44e00", "#a8527f", "#0065a3", "#006d4e", "#777777")
@@ -88,31 +89,31 @@ def section_growth(run, out, png):
     rows = [(None, [count_text(p["keys"]), count_text(p["changes"]), count_text(p["all"]),
                     count_text(p["new"]), count_text(p["old"]), count_text(p["reads"]),
                     time_text(p["ns"])]) for p in run["points"]]
-    return svg, "A line for each size of the tree. The dashed lines are what a walk of both " \
-        "whole trees reads.", \
+    return svg, "A line for each size of the tree. A dashed line is the number of blocks that a " \
+        "walk of both whole trees reads.", \
         table(["keys", "changes", "blocks of both trees", "new", "gone", "read", "time"], rows)
 
 
 def target_csum(run):
-    """The commit, as if there were no readers."""
+    """Check that a commit takes about as long as without readers."""
     top = {n: v["max"] for n, v in run["locks"].items()}
     ours = top["commit-root"]
     yield "longest commit 100 times below live search with rw_semaphore", "%s (%s to %s)" % (
         ratio_text(top["live-rwsem"], ours), time_text(ours), time_text(top["live-rwsem"])), \
         top["live-rwsem"] >= 100 * ours
-    yield "and below that behind an rw_semaphore", "%s to %s" % (
+    yield "longest commit below that of readers behind rw_semaphore", "%s to %s" % (
         time_text(ours), time_text(top["behind-rwsem"])), ours < top["behind-rwsem"]
-    yield "and within 2 times of no readers at all", ratio_text(ours, top["alone"]), \
+    yield "longest commit at most 2 times that without readers", ratio_text(ours, top["alone"]), \
         ours <= 2 * top["alone"]
     if "--memory-high" in run["cmdline"]:
         return
     ours, still = (run["locks"][n]["reads_per_s"] for n in ("commit-root", "live-still"))
-    yield "reads/s at least those of live search with no writers", "%s to %s" % (
+    yield "reads/s at least those of live search without writers", "%s to %s" % (
         count_text(ours), count_text(still)), ours >= still
 
 
 def target_balance(run):
-    """Of 64 snapshots, and trees that are spread over several groups."""
+    """Check the gain for 64 snapshots and trees in four groups."""
     if run["parameters"]["snapshots"] != 64 or run["parameters"]["groups"] != 4:
         return
     for what, figure in (("dirty blocks at least 50 % fewer", "dirty"),
@@ -122,7 +123,7 @@ def target_balance(run):
 
 
 def target_growth(run):
-    """Counted, in each tree."""
+    """Check the number of blocks read, for each tree."""
     worst = max(run["points"], key=lambda p: p["reads"] / (2 * p["new"] + p["heights"]))
     yield "diff reads at most 2 x new blocks + 2 x height", "%s of %s" % (
         count_text(worst["reads"]), count_text(2 * worst["new"] + worst["heights"])), \
@@ -130,7 +131,7 @@ def target_growth(run):
 
 
 def section_share(run, out, png):
-    """Picture, sentence, table."""
+    """Return the plot, a text and the table."""
     jobs = sorted(run["jobs"], key=int)
     fig, ax = plt.subplots(figsize=(8.6, 3.6))
     for name in ("always", "gate", "never"):
@@ -162,20 +163,20 @@ def section_share(run, out, png):
                       "%.1f to %.1f (%+.0f %%)" % (*published, 100 * (published[1] /
                                                    published[0] - 1)) if published else ""]))
     return svg, "Medians; the lines go from the slowest to the fastest round. The last column " \
-        "is what btrfs published for its change, in MiB/s, on eight CPUs and with a disk.", \
+        "is what btrfs published for its change, in MiB/s, on eight CPUs and a disk.", \
         table(["jobs", "always locked", "share gate", "never locked", "gate against always",
                "sections locked by the gate", "sleeps per fsync, always", "with the gate",
                "published"], rows)
 
 
 def gain(run, jobs):
-    """Of the gate against the lock, in percent."""
+    """Return the gain of the gate over the lock, in percent."""
     always, gate = (run["jobs"][jobs][n]["fsyncs_per_s"]["median"] for n in ("always", "gate"))
     return 100 * (gate / always - 1)
 
 
 def target_share(run):
-    """With nothing shared."""
+    """Check the gate with nothing shared."""
     if run["shared_percent"]:
         return
     locked = sum(j["gate"]["locked"] for j in run["jobs"].values())

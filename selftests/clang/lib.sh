@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
-# Modules built by clang for a kernel that gcc built. Sourced after harness/lib.sh.
+# Builds modules with clang for a kernel that gcc built. Sourced after harness/lib.sh.
 
 CLANGDIR=$TOP/selftests/clang
-STABLE_CLANG=19		# in bookworm and trixie
+STABLE_CLANG=19		# available in bookworm and trixie
 
-# clang_for KERNEL [newest]: sets $clang_home (a release, or nothing: this machine),
-# $clang_suffix, $clang_version (as the kernel writes it). The tools of a stock kernel's
-# headers want its own release's libc, so what the host cannot run is built in a root folder
-# with the newest clang. Status 1: there is none.
+# clang_for KERNEL [newest]: sets $clang_home (a Debian release; empty for this machine),
+# $clang_suffix, and $clang_version (in the kernel's notation). The tools in the headers of a
+# stock kernel need the libc of its release. If the host cannot run them, the build uses a root
+# folder with the newest clang. Returns 1 if there is no clang.
 clang_for()
 {
 	local v
@@ -23,8 +23,8 @@ clang_for()
 	clang_version=$(printf '%s\n' "$v" | awk -F. '{ printf "%d%02d%02d", $1, $2, $3 }')
 }
 
-# clang_config KERNEL DIR: what `options` makes of the kernel's configuration, for make in
-# DIR/flags, one a line, and for C in DIR/include, which is to be found first.
+# clang_config KERNEL DIR: applies `options` to the kernel's configuration. Writes the result for
+# make to DIR/flags, one option per line, and for C to DIR/include, which must come first.
 clang_config()
 {
 	local kdir=$CACHE/kernels/$1/kdir dir=$2 option instead name value with
@@ -46,7 +46,7 @@ clang_config()
 		[ "$instead" != - ] || continue
 		instead=${instead//@VERSION@/$clang_version}
 		name=${instead%%=*} value=${instead#*=}
-		# the later one counts
+		# the last setting counts
 		printf 'CONFIG_%s=%s\n' "$name" "${value//\"/}" >>"$dir/flags"
 		{
 			echo "#undef CONFIG_$name"
@@ -55,8 +55,8 @@ clang_config()
 	done <"$CLANGDIR/options"
 }
 
-# clang_build KERNEL CONFIG DIR [ARG...]: `make LLVM=1` of the modules in DIR, after
-# clang_for and clang_config
+# clang_build KERNEL CONFIG DIR [ARG...]: builds the modules in DIR by `make LLVM=1`; call
+# clang_for and clang_config first
 clang_build()
 {
 	local kernel=$1 config=$2 dir=$3 flags

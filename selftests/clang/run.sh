@@ -1,18 +1,18 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0
-# The product and the test modules built by clang, and clang's context analysis.
+# Builds the product and the test modules with clang, and runs clang's context analysis.
 #
 #   run.sh quick            for `make test`: the modules for uml, and the analysis
-#   run.sh all              those for every kernel of the matrix, and the analysis
+#   run.sh all              the modules for every kernel of the matrix, and the analysis
 #   run.sh build KERNEL [newest]
-#                           one of them: LLVM=1, W=1, no warning; then it is booted with
-#                           them, and some tests run. By clang 19, or by the newest that
-#                           Debian has
-#   run.sh context          an unguarded access and a lock leak are reported, correct code
-#                           and the product are not; for the kernel uml
+#                           builds the modules with LLVM=1 W=1, without a warning, boots the
+#                           kernel and runs some tests. With clang 19, or with the newest clang
+#                           in Debian
+#   run.sh context          the analysis must report unguarded accesses and lock leaks, and
+#                           must not report correct code or the product; for the kernel uml
 #
 # Prints lines `KERNEL TEST VERDICT SECONDS PASSED FAILED SKIPPED`; the exit status is 0
-# if nothing failed. What no compiler can be had for is skipped.
+# if nothing failed. Skips a kernel for which there is no compiler.
 
 . "$(dirname "$0")/../harness/lib.sh"
 . "$HARNESS/results.sh"
@@ -20,22 +20,21 @@
 clang_version=0
 mkdir -p "$LOGS"
 
-# copy_to DIR: the sources
+# copy_to DIR: copies the sources
 copy_to()
 {
-	rsync -a --no-times --checksum --delete --exclude '*.o' --exclude '*.ko' --exclude '*.mod*' \
-		--exclude '.*' --exclude Module.symvers --exclude modules.order \
-		"$TOP/module" "$TOP/Kbuild" "$1/"
+	mkdir -p "$1"
+	copy_product "$TOP" "$1"
 	copy_test_modules "$1"
 }
 
-# get_clang NAME KERNEL [newest]: else the test NAME is skipped
+# get_clang NAME KERNEL [newest]: skips the test NAME if there is no clang
 get_clang()
 {
 	need_packages rsync make
 	"$HARNESS/kernel.sh" get "$2" >/dev/null || return 1
 	clang_for "$2" "${3:-}" && return 0
-	say "  $1: no clang for $2 can be had"
+	say "  $1: no clang for $2"
 	result "$2" "$1" skip 0
 	return 1
 }
@@ -60,16 +59,17 @@ build()
 		result "$kernel" "$name-build" FAIL $((SECONDS - start))
 		return
 	fi
-	# the compiler is another one than the kernel's, and pahole may be: known
+	# expected: the compiler differs from the kernel's, and pahole may differ, too
 	if grep -E 'warning:|WARNING:' "$log" |
 	   grep -vE 'warning: (the compiler|pahole version) differs from' >&2; then
 		say "  $name for $kernel gives warnings; see $log"
 		result "$kernel" "$name-build" FAIL $((SECONDS - start))
 		return
 	fi
-	# `make` must not have taken gcc after all
-	if ! readelf -p .comment "$tree/src/module/fscommit.ko" | grep 'clang version' >/dev/null; then
-		say "  $name for $kernel: fscommit.ko is not by clang"
+	# `make` must not have used gcc
+	if ! readelf -p .comment "$tree/src/module/fscommit.ko" |
+	     grep 'clang version' >/dev/null; then
+		say "  $name for $kernel: clang did not build fscommit.ko"
 		result "$kernel" "$name-build" FAIL $((SECONDS - start))
 		return
 	fi
@@ -80,7 +80,7 @@ build()
 	mkdir -p "$out"
 	programs=$("$HARNESS/programs.sh") || exit 1
 	{
-		echo "load fscommit lend_period_us=60000000 lend=1 holdup_ms=0"
+		echo "load fscommit lend_period_us=60000000 lend=1 blocker_ms=0"
 		echo "load fscommit_test"
 		for t in g1_exclusion g3_writer_first g7_clean_retreat; do
 			echo "test $name-$t 150 FSCOMMIT_SCALE=8 $t"
@@ -88,14 +88,15 @@ build()
 		echo "test $name-lend_on 5 echo 3 >/sys/module/fscommit/parameters/lend"
 		echo "test $name-g5_lent_priority 150 FSCOMMIT_SCALE=8 g5_lent_priority"
 		echo "unload fscommit_test"
-		plan_suite commit_root 300 commit_root | sed 's/^\(test \)\(commit_root 300 \)/\1'"$name"'-\2FSCOMMIT_SCALE=8 /'
+		plan_suite commit_root 300 commit_root |
+			sed "s/^test commit_root 300 /test $name-commit_root 300 FSCOMMIT_SCALE=8 /"
 		echo "unload fscommit"
 	} >"$out.plan"
 	step "$kernel: tests in the guest" "10-60 s" "$out.log" "$HARNESS/boot.sh" --out "$out" \
 		--timeout 600 "$kernel" "$out.plan" "$tree/src/module/fscommit.ko" \
 		"$tree"/src/selftests/*.ko "$programs/unfair_rwsem"/g* \
 		"$programs/commit_root/commit_root" || true
-	# the guest's own verdict gets a name of its own, too
+	# rename the guest's own verdict, too
 	local i n=${#RESULTS[@]}
 	collect "$kernel" "$out" $((SECONDS - start))
 	for ((i = n; i < ${#RESULTS[@]}; i++)); do
@@ -103,12 +104,13 @@ build()
 	done
 }
 
-# expect_warnings FILE LOG: exactly those lines of FILE that say what must be said there
+# expect_warnings FILE LOG: LOG must have exactly the warnings in the `report:` comments of FILE
 expect_warnings()
 {
 	local file=$1 log=$2 want got
 	want=$(sed -n 's,^.*/\* report: \(.*\) \*/$,\1,p' "$file" | sort)
-	got=$(grep -F "$(basename "$file"):" "$log" | sed -n 's/^.*: warning: \(.*\) \[-W.*/\1/p' | sort)
+	got=$(grep -F "$(basename "$file"):" "$log" |
+		sed -n 's/^.*: warning: \(.*\) \[-W.*/\1/p' | sort)
 	[ "$want" = "$got" ] && return 0
 	say "  $(basename "$file"): expected, and found:"
 	diff <(printf '%s\n' "$want") <(printf '%s\n' "$got") | sed 's/^/    /' >&2
@@ -119,9 +121,9 @@ context()
 {
 	local kernel=uml start=$SECONDS tree log f name rc
 	get_clang context "$kernel" newest || return 0
-	# as the kernel's Kconfig has it
+	# the kernel's Kconfig requires this version
 	if [ "$clang_version" -lt 230000 ]; then
-		say "  context analysis: clang 23 is needed, there is $clang_version"
+		say "  context analysis needs clang 23, this is $clang_version"
 		result "$kernel" context skip 0
 		return
 	fi
@@ -133,8 +135,9 @@ context()
 	echo CONFIG_WARN_CONTEXT_ANALYSIS=y >>"$tree/flags"
 	rm -f "$tree"/src/selftests/context/*.o
 	: >"$log"
-	step "what the analysis says about three files" "5 s" "$log" \
-		clang_build "$kernel" "$tree" "$tree/src/selftests/context" KBUILD_MODPOST_WARN=1 modules ||
+	step "context analysis of three files" "5 s" "$log" \
+		clang_build "$kernel" "$tree" "$tree/src/selftests/context" \
+			KBUILD_MODPOST_WARN=1 modules ||
 		{ result "$kernel" context FAIL $((SECONDS - start)); return; }
 	for f in "$CLANGDIR"/context/*.c; do
 		name=$(basename "$f" .c)
@@ -145,7 +148,7 @@ context()
 
 	find "$tree/src/module" -name '*.o' -delete
 	: >"$log.product"
-	if step "and about the product" "40 s" "$log.product" \
+	if step "context analysis of the product" "40 s" "$log.product" \
 			clang_build "$kernel" "$tree" "$tree/src" modules &&
 	   ! grep -E 'warning:.*-Wthread-safety' "$log.product" >&2; then
 		result "$kernel" context-product ok $((SECONDS - start))

@@ -2,8 +2,8 @@
 /*
  * Commit-root search: what a pin sees, what a switch waits for, what may be reused.
  *
- * Each trap that others fell into has a test that is run twice: with the rule, and with
- * the rule taken out of the toy filesystem, where it must be noticed.
+ * Each known pitfall has a test that runs twice: with the rule, and with the rule disabled
+ * in the toy filesystem. The second run must detect the damage.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -25,6 +25,7 @@
 
 #include "kselftest_harness.h"
 
+#include "device_test.h"
 #include "put.h"
 #include "scale.h"
 #include "commit_root_test.h"
@@ -35,13 +36,13 @@
 
 static int open_fs(__u32 search, __u32 broken)
 {
-	struct crt_setup setup = {
-		.search = search, .lock_type = FCT_UNFAIR, .extents = EXTENTS, .rewrite = 10,
+	struct root_test_setup setup = {
+		.search = search, .lock_type = LOCK_TEST_UNFAIR, .extents = EXTENTS, .rewrite = 10,
 		.broken = broken,
 	};
 	int fd = open("/dev/commit_root_test", O_RDWR);
 
-	if (fd >= 0 && ioctl(fd, CRT_SETUP, &setup)) {
+	if (fd >= 0 && ioctl(fd, ROOT_TEST_SETUP, &setup)) {
 		close(fd);
 		return -1;
 	}
@@ -53,19 +54,19 @@ static int run_ioctl(int fd, unsigned long cmd, void *arg)
 	return ioctl(fd, cmd, arg) ? errno : 0;
 }
 
-static struct crt_state state(int fd)
+static struct root_test_state state(int fd)
 {
-	struct crt_state s = { };
+	struct root_test_state s = { };
 
-	ioctl(fd, CRT_STATE, &s);
+	ioctl(fd, ROOT_TEST_STATE, &s);
 	return s;
 }
 
 static __u64 commit(int fd)
 {
-	struct crt_commit c = { };
+	struct root_test_commit c = { };
 
-	return ioctl(fd, CRT_COMMIT, &c) ? 0 : c.generation;
+	return ioctl(fd, ROOT_TEST_COMMIT, &c) ? 0 : c.generation;
 }
 
 static int change(int fd, unsigned long cmd, __u32 extent)
@@ -75,8 +76,8 @@ static int change(int fd, unsigned long cmd, __u32 extent)
 
 static int pin(int fd, __u32 id, __u64 *generation)
 {
-	struct crt_pin p = { .id = id };
-	int ret = run_ioctl(fd, CRT_PIN, &p);
+	struct root_test_pin p = { .id = id };
+	int ret = run_ioctl(fd, ROOT_TEST_PIN, &p);
 
 	if (generation)
 		*generation = p.generation;
@@ -85,34 +86,34 @@ static int pin(int fd, __u32 id, __u64 *generation)
 
 static int unpin(int fd, __u32 id)
 {
-	struct crt_pin p = { .id = id };
+	struct root_test_pin p = { .id = id };
 
-	return run_ioctl(fd, CRT_UNPIN, &p);
+	return run_ioctl(fd, ROOT_TEST_UNPIN, &p);
 }
 
-static struct crt_request read_some(int fd, __u32 first, __u32 nr)
+static struct root_test_request read_some(int fd, __u32 first, __u32 nr)
 {
-	struct crt_request r = { .first = first, .nr = nr };
+	struct root_test_request r = { .first = first, .nr = nr };
 
-	if (ioctl(fd, CRT_READ, &r))
+	if (ioctl(fd, ROOT_TEST_READ, &r))
 		r.wrong = errno;
 	return r;
 }
 
-static struct crt_where where(int fd, __u32 extent)
+static struct root_test_where where(int fd, __u32 extent)
 {
-	struct crt_where w = { .extent = extent };
+	struct root_test_where w = { .extent = extent };
 
-	ioctl(fd, CRT_WHERE, &w);
+	ioctl(fd, ROOT_TEST_WHERE, &w);
 	return w;
 }
 
-/* What a pin shows of an extent as it was: 0 if all of it is there. */
-static int look_up(int fd, __u32 id, const struct crt_where *w)
+/* Look up the old state @w of an extent under pin @id. Return 0 if the pin finds all of it. */
+static int look_up(int fd, __u32 id, const struct root_test_where *w)
 {
-	struct crt_lookup l = { .id = id, .place = w->place, .version = w->version };
+	struct root_test_lookup l = { .id = id, .place = w->place, .version = w->version };
 
-	return ioctl(fd, CRT_LOOKUP, &l) ? errno : (int)(l.wrong + l.lost);
+	return ioctl(fd, ROOT_TEST_LOOKUP, &l) ? errno : (int)(l.wrong + l.lost);
 }
 
 static void sleep_ms(int ms)
@@ -120,27 +121,10 @@ static void sleep_ms(int ms)
 	usleep(ms * 1000);
 }
 
-#define REACHED(cond)							\
-({									\
-	int _i;								\
-	for (_i = 0; _i < 5000 && !(cond); _i++)			\
-		sleep_ms(1);						\
-	_i < 5000;							\
-})
-
-/* A counter of debugfs, of the newest filesystem; -1 if there is no debugfs. */
+/* A debugfs counter of the newest filesystem; -1 without debugfs. */
 static long counter(const char *name)
 {
-	char line[256], have[64];
-	long v = -1, n;
-	FILE *f = fopen("/sys/kernel/debug/fscommit/commit_roots", "r");
-
-	while (f && fgets(line, sizeof(line), f))
-		if (sscanf(line, " %63s %ld", have, &n) == 2 && !strcmp(have, name))
-			v = n;
-	if (f)
-		fclose(f);
-	return v;
+	return debugfs_counter("commit_roots", name);
 }
 
 static bool is_in_debugfs(const char *text)
@@ -156,7 +140,7 @@ static bool is_in_debugfs(const char *text)
 	return found;
 }
 
-/* On PREEMPT_RT a lock of SRCU may make it sleep, for no reader. */
+/* On PREEMPT_RT a switch may sleep in a lock of SRCU though no reader holds it up. */
 static long switches_slept(void)
 {
 	struct utsname u;
@@ -172,7 +156,7 @@ FIXTURE_SETUP(commit_root)
 {
 	if (access("/dev/commit_root_test", F_OK))
 		SKIP(return, "no /dev/commit_root_test: load commit_root_test.ko");
-	self->fd = open_fs(CRT_COMMIT_ROOT, 0);
+	self->fd = open_fs(ROOT_TEST_COMMIT_ROOT, 0);
 	ASSERT_GE(self->fd, 0);
 }
 
@@ -185,45 +169,45 @@ FIXTURE_TEARDOWN(commit_root)
 
 TEST_F(commit_root, pin_sees_one_commit)
 {
-	struct crt_where old = where(self->fd, 5), new;
+	struct root_test_where old = where(self->fd, 5), new;
 	__u64 first, second;
 	int i;
 
 	ASSERT_EQ(0, pin(self->fd, 0, &first));
 	for (i = 0; i < 50; i++) {
-		ASSERT_EQ(0, change(self->fd, CRT_WRITE, 5));
+		ASSERT_EQ(0, change(self->fd, ROOT_TEST_WRITE, 5));
 		ASSERT_NE(0, commit(self->fd));
 	}
 	new = where(self->fd, 5);
 	ASSERT_EQ(0, pin(self->fd, 1, &second));
 	EXPECT_EQ(first + 50, second);
 	EXPECT_EQ(0, look_up(self->fd, 0, &old));
-	EXPECT_EQ(CRT_EXTENT_BLOCKS, look_up(self->fd, 0, &new));
+	EXPECT_EQ(ROOT_TEST_EXTENT_BLOCKS, look_up(self->fd, 0, &new));
 	EXPECT_EQ(0, look_up(self->fd, 1, &new));
-	EXPECT_EQ(CRT_EXTENT_BLOCKS, look_up(self->fd, 1, &old));
+	EXPECT_EQ(ROOT_TEST_EXTENT_BLOCKS, look_up(self->fd, 1, &old));
 	EXPECT_EQ(0, unpin(self->fd, 0));
 	EXPECT_EQ(0, unpin(self->fd, 1));
 	EXPECT_EQ(EINVAL, unpin(self->fd, 1));
 	EXPECT_EQ(0, state(self->fd).stale);
 }
 
-/* Break it: wait for the count in commit_root_switch(), and the first commit hangs. */
+/* Seen failing: if commit_root_switch() waits for the count, the first commit hangs. */
 TEST_F(commit_root, switch_waits_for_no_pin)
 {
 	unsigned int i;
 
-	for (i = 0; i < CRT_MAX_PINS; i++) {
+	for (i = 0; i < ROOT_TEST_MAX_PINS; i++) {
 		ASSERT_EQ(0, pin(self->fd, i, NULL));
-		ASSERT_EQ(0, change(self->fd, CRT_WRITE, i));
+		ASSERT_EQ(0, change(self->fd, ROOT_TEST_WRITE, i));
 		ASSERT_NE(0, commit(self->fd));
 	}
-	/* the first one that was replaced is still there, and so are all after it */
+		/* nothing is released while the oldest replaced roots are pinned */
 	sleep_ms(100);
 	EXPECT_EQ(0, state(self->fd).released);
 	EXPECT_LE(switches_slept(), 0);
-	for (i = 0; i < CRT_MAX_PINS; i++)
+	for (i = 0; i < ROOT_TEST_MAX_PINS; i++)
 		EXPECT_EQ(0, unpin(self->fd, i));
-	EXPECT_TRUE(REACHED(state(self->fd).released == CRT_MAX_PINS));
+	EXPECT_TRUE(REACHED(state(self->fd).released == ROOT_TEST_MAX_PINS));
 	EXPECT_EQ(0, state(self->fd).out_of_order);
 }
 
@@ -232,13 +216,13 @@ TEST_F(commit_root, roots_are_released_in_order)
 	__u64 before, first;
 
 	ASSERT_EQ(0, pin(self->fd, 0, &first));
-	ASSERT_EQ(0, change(self->fd, CRT_WRITE, 1));
+	ASSERT_EQ(0, change(self->fd, ROOT_TEST_WRITE, 1));
 	commit(self->fd);
 	ASSERT_EQ(0, pin(self->fd, 1, NULL));
-	ASSERT_EQ(0, change(self->fd, CRT_WRITE, 2));
+	ASSERT_EQ(0, change(self->fd, ROOT_TEST_WRITE, 2));
 	commit(self->fd);
 	before = state(self->fd).released;
-	/* a newer one goes first: it has to wait for the older one */
+	/* the newer roots must wait for the older ones */
 	ASSERT_EQ(0, unpin(self->fd, 1));
 	sleep_ms(200);
 	EXPECT_EQ(before, state(self->fd).released);
@@ -249,7 +233,7 @@ TEST_F(commit_root, roots_are_released_in_order)
 	EXPECT_EQ(0, state(self->fd).out_of_order);
 }
 
-/* Blocks that a pin reaches are pending; without it, as many are enough for ever. */
+/* Blocks reachable from a pin stay pending. Without a pin the number of blocks is bounded. */
 TEST_F_TIMEOUT(commit_root, freed_blocks_wait_for_pins, 60)
 {
 	unsigned int blocks, i;
@@ -257,7 +241,7 @@ TEST_F_TIMEOUT(commit_root, freed_blocks_wait_for_pins, 60)
 
 	ASSERT_EQ(0, pin(self->fd, 0, &generation));
 	for (i = 0; i < 100; i++) {
-		ASSERT_EQ(0, change(self->fd, CRT_WRITE, i * 2));
+		ASSERT_EQ(0, change(self->fd, ROOT_TEST_WRITE, i * 2));
 		commit(self->fd);
 	}
 	sleep_ms(100);
@@ -267,13 +251,13 @@ TEST_F_TIMEOUT(commit_root, freed_blocks_wait_for_pins, 60)
 	EXPECT_TRUE(REACHED(state(self->fd).reusable == state(self->fd).running - 1));
 	blocks = state(self->fd).blocks;
 	for (i = 0; i < 100; i++) {
-		ASSERT_EQ(0, change(self->fd, CRT_WRITE, i * 2));
+		ASSERT_EQ(0, change(self->fd, ROOT_TEST_WRITE, i * 2));
 		commit(self->fd);
 		if (!(i % 20))
 			sleep_ms(30);
 	}
 	EXPECT_EQ(blocks, state(self->fd).blocks);
-	EXPECT_EQ(0, run_ioctl(self->fd, CRT_CHECK, NULL));
+	EXPECT_EQ(0, run_ioctl(self->fd, ROOT_TEST_CHECK, NULL));
 }
 
 TEST_F(commit_root, unpin_by_another_task)
@@ -286,7 +270,7 @@ TEST_F(commit_root, unpin_by_another_task)
 	CPU_SET(0, &set);
 	sched_setaffinity(0, sizeof(set), &set);
 	ASSERT_EQ(0, pin(self->fd, 0, NULL));
-	ASSERT_EQ(0, change(self->fd, CRT_WRITE, 1));
+	ASSERT_EQ(0, change(self->fd, ROOT_TEST_WRITE, 1));
 	commit(self->fd);
 	pid = fork();
 	if (!pid) {
@@ -302,32 +286,32 @@ TEST_F(commit_root, unpin_by_another_task)
 
 TEST_F(commit_root, space_is_wanted_from_old_pins)
 {
-	struct crt_pin old = { .id = 0 }, new = { .id = 1 };
+	struct root_test_pin old = { .id = 0 }, new = { .id = 1 };
 
 	ASSERT_EQ(0, pin(self->fd, 0, NULL));
 	commit(self->fd);
 	ASSERT_EQ(0, pin(self->fd, 1, NULL));
-	EXPECT_EQ(ENOENT, run_ioctl(self->fd, CRT_WANTED, &old));
-	EXPECT_EQ(0, run_ioctl(self->fd, CRT_WANT_SPACE, NULL));
-	EXPECT_EQ(0, run_ioctl(self->fd, CRT_WANTED, &old));
-	EXPECT_EQ(ENOENT, run_ioctl(self->fd, CRT_WANTED, &new));
+	EXPECT_EQ(ENOENT, run_ioctl(self->fd, ROOT_TEST_WANTED, &old));
+	EXPECT_EQ(0, run_ioctl(self->fd, ROOT_TEST_WANT_SPACE, NULL));
+	EXPECT_EQ(0, run_ioctl(self->fd, ROOT_TEST_WANTED, &old));
+	EXPECT_EQ(ENOENT, run_ioctl(self->fd, ROOT_TEST_WANTED, &new));
 	unpin(self->fd, 0);
 	unpin(self->fd, 1);
 }
 
 TEST_F(commit_root, oldest_pin_has_a_name)
 {
-	__u32 again = CRT_PIN_AGAIN;
-	struct crt_state s;
+	__u32 again = ROOT_TEST_PIN_AGAIN;
+	struct root_test_state s;
 	__u64 generation;
 	char line[64];
 	int fd;
 
 	EXPECT_FALSE(state(self->fd).has_pin);
 	ASSERT_TRUE(put(PARAMETERS "track_pins", "1"));
-	fd = open_fs(CRT_COMMIT_ROOT, 0);
-	/* second pins, on a set of their own */
-	EXPECT_EQ(0, run_ioctl(self->fd, CRT_CONTRACT, &again));
+	fd = open_fs(ROOT_TEST_COMMIT_ROOT, 0);
+	/* pin_again on a set of its own */
+	EXPECT_EQ(0, run_ioctl(self->fd, ROOT_TEST_CONTRACT, &again));
 	put(PARAMETERS "track_pins", "0");
 	ASSERT_GE(fd, 0);
 	EXPECT_FALSE(state(fd).has_pin);
@@ -344,12 +328,12 @@ TEST_F(commit_root, oldest_pin_has_a_name)
 	EXPECT_TRUE(is_in_debugfs(line)) TH_LOG("%s", line);
 	unpin(fd, 3);
 	EXPECT_EQ(generation + 1, state(fd).oldest_generation);
-	/* it is refused, and the log says for whom */
-	EXPECT_EQ(EBUSY, run_ioctl(fd, CRT_DESTROY, NULL));
+	/* destroy fails, and the log names the task that holds the pin */
+	EXPECT_EQ(EBUSY, run_ioctl(fd, ROOT_TEST_DESTROY, NULL));
 	unpin(fd, 4);
 	EXPECT_FALSE(state(fd).has_pin);
 	close(fd);
-	/* without it, at least that there is one */
+	/* without track_pins only the existence of a pin is known */
 	ASSERT_EQ(0, pin(self->fd, 0, &generation));
 	commit(self->fd);
 	EXPECT_TRUE(state(self->fd).has_pin);
@@ -360,17 +344,17 @@ TEST_F(commit_root, oldest_pin_has_a_name)
 
 TEST_F(commit_root, destroy_refuses_what_is_pinned)
 {
-	struct crt_where w = where(self->fd, 1);
+	struct root_test_where w = where(self->fd, 1);
 
 	ASSERT_EQ(0, pin(self->fd, 0, NULL));
-	EXPECT_EQ(EBUSY, run_ioctl(self->fd, CRT_DESTROY, NULL));
+	EXPECT_EQ(EBUSY, run_ioctl(self->fd, ROOT_TEST_DESTROY, NULL));
 	EXPECT_EQ(ESHUTDOWN, pin(self->fd, 1, NULL));
 	EXPECT_EQ(0, commit(self->fd));
 	EXPECT_EQ(ESHUTDOWN, errno);
-	/* what is pinned is as it was */
+	/* pinned roots are unchanged */
 	EXPECT_EQ(0, look_up(self->fd, 0, &w));
 	EXPECT_EQ(0, unpin(self->fd, 0));
-	EXPECT_EQ(0, run_ioctl(self->fd, CRT_DESTROY, NULL));
+	EXPECT_EQ(0, run_ioctl(self->fd, ROOT_TEST_DESTROY, NULL));
 	EXPECT_EQ(ENXIO, pin(self->fd, 0, NULL));
 }
 
@@ -379,28 +363,28 @@ TEST_F(commit_root, name)						\
 {									\
 	__u32 number = which;						\
 									\
-	/* what was not so stands in the log */				\
-	EXPECT_EQ(0, run_ioctl(self->fd, CRT_CONTRACT, &number));	\
+	/* on failure the log names the check */				\
+	EXPECT_EQ(0, run_ioctl(self->fd, ROOT_TEST_CONTRACT, &number));	\
 }
 
-CONTRACT(refused_before_the_first_commit, CRT_EARLY)
-CONTRACT(pin_again_keeps_what_is_pinned, CRT_PIN_AGAIN)
-CONTRACT(trees_switch_together, CRT_TREES)
-CONTRACT(cancelled_commit_changes_nothing, CRT_CANCEL)
-CONTRACT(tree_is_named_once, CRT_NAMED_TWICE)
-CONTRACT(replaced_roots_are_young, CRT_AGE)
-CONTRACT(room_for_many_trees, CRT_MANY_TREES)
+CONTRACT(refused_before_the_first_commit, ROOT_TEST_EARLY)
+CONTRACT(pin_again_keeps_what_is_pinned, ROOT_TEST_PIN_AGAIN)
+CONTRACT(trees_switch_together, ROOT_TEST_TREES)
+CONTRACT(cancelled_commit_changes_nothing, ROOT_TEST_CANCEL)
+CONTRACT(tree_is_named_once, ROOT_TEST_NAMED_TWICE)
+CONTRACT(replaced_roots_are_young, ROOT_TEST_AGE)
+CONTRACT(room_for_many_trees, ROOT_TEST_MANY_TREES)
 
 /* --- searches, and the traps --------------------------------------------- */
 
 TEST_F(commit_root, old_data_is_found_committed)
 {
-	struct crt_request r = read_some(self->fd, 8, 4);
+	struct root_test_request r = read_some(self->fd, 8, 4);
 
 	EXPECT_EQ(1, r.committed);
 	EXPECT_EQ(0, r.missed + r.live + r.wrong + r.lost);
-	/* what is written in the running generation, is not */
-	ASSERT_EQ(0, change(self->fd, CRT_WRITE, 9));
+	/* an extent of the running generation is searched in the live tree */
+	ASSERT_EQ(0, change(self->fd, ROOT_TEST_WRITE, 9));
 	r = read_some(self->fd, 8, 4);
 	EXPECT_EQ(0, r.committed);
 	EXPECT_EQ(1, r.live);
@@ -411,60 +395,60 @@ TEST_F(commit_root, old_data_is_found_committed)
 	EXPECT_EQ(0, r.missed + r.live + r.wrong + r.lost);
 }
 
-/* Each returns how often the rule was seen broken, in so many tries if it is a matter of luck. */
+/* Each function returns how often it saw the rule broken. @tries is for the racy ones. */
 static int by_the_maximum(int fd, int tries)
 {
-	struct crt_request r;
+	struct root_test_request r;
 
-	change(fd, CRT_WRITE, 13);
+	change(fd, ROOT_TEST_WRITE, 13);
 	r = read_some(fd, 12, 2);
 	return r.missed + r.wrong + r.lost;
 }
 
 static int unknown_is_not_eligible(int fd, int tries)
 {
-	struct crt_request r;
+	struct root_test_request r;
 
-	change(fd, CRT_FORGET, 13);
+	change(fd, ROOT_TEST_FORGET, 13);
 	r = read_some(fd, 12, 2);
 	return r.committed + r.wrong + r.lost;
 }
 
 static int added_on_success_only(int fd, int tries)
 {
-	struct crt_request r;
+	struct root_test_request r;
 
-	change(fd, CRT_WRITE, 11);
+	change(fd, ROOT_TEST_WRITE, 11);
 	r = read_some(fd, 12, 2);
 	return r.live + r.wrong + r.lost;
 }
 
 static int split_takes_it_along(int fd, int tries)
 {
-	struct crt_request r = { .first = 12, .nr = 4, .split = 1 };
+	struct root_test_request r = { .first = 12, .nr = 4, .split = 1 };
 
-	if (ioctl(fd, CRT_READ, &r))
+	if (ioctl(fd, ROOT_TEST_READ, &r))
 		return -errno;
 	return (r.committed != 2) + r.live + r.wrong + r.lost;
 }
 
 static int miss_is_no_answer(int fd, int tries)
 {
-	struct crt_request r;
+	struct root_test_request r;
 
-	change(fd, CRT_MOVE, 13);
+	change(fd, ROOT_TEST_MOVE, 13);
 	r = read_some(fd, 12, 4);
 	return r.wrong + r.lost;
 }
 
 static int no_reuse_under_a_pin(int fd, int tries)
 {
-	struct crt_where w = where(fd, 13);
+	struct root_test_where w = where(fd, 13);
 	int i, bad = 0;
 
 	pin(fd, 0, NULL);
 	for (i = 0; i < tries && !bad; i++) {
-		change(fd, CRT_WRITE, 12 + i % 40);
+		change(fd, ROOT_TEST_WRITE, 12 + i % 40);
 		commit(fd);
 		bad = look_up(fd, 0, &w);
 	}
@@ -472,7 +456,7 @@ static int no_reuse_under_a_pin(int fd, int tries)
 	return bad + state(fd).stale;
 }
 
-/* @cmd on random extents, and commits, by a child. */
+/* Fork a child that runs @cmd on random extents and commits. */
 static pid_t start_changes(int fd, unsigned long cmd, unsigned int extents)
 {
 	pid_t pid = fork();
@@ -487,21 +471,15 @@ static pid_t start_changes(int fd, unsigned long cmd, unsigned int extents)
 	}
 }
 
-static void stop(pid_t pid)
-{
-	kill(pid, SIGKILL);
-	waitpid(pid, NULL, 0);
-}
-
 static int one_pin_for_one_lookup(int fd, int tries)
 {
-	pid_t pid = start_changes(fd, CRT_WRITE, 8);
+	pid_t pid = start_changes(fd, ROOT_TEST_WRITE, 8);
 	int i, bad = 0;
 
 	for (i = 0; i < tries && !bad; i++) {
-		struct crt_request r = { .first = 12, .nr = 4, .pause_us = 3000 };
+		struct root_test_request r = { .first = 12, .nr = 4, .pause_us = 3000 };
 
-		ioctl(fd, CRT_READ, &r);
+		ioctl(fd, ROOT_TEST_READ, &r);
 		bad = r.mixed + r.wrong + r.lost;
 	}
 	stop(pid);
@@ -510,13 +488,13 @@ static int one_pin_for_one_lookup(int fd, int tries)
 
 static int extents_stay_while_they_are_read(int fd, int tries)
 {
-	pid_t pid = start_changes(fd, CRT_WRITE, 16);
+	pid_t pid = start_changes(fd, ROOT_TEST_WRITE, 16);
 	int i, bad = 0;
 
 	for (i = 0; i < tries && !bad; i++) {
-		struct crt_request r = { .first = 12, .nr = 4, .pause_us = 3000 };
+		struct root_test_request r = { .first = 12, .nr = 4, .pause_us = 3000 };
 
-		if (ioctl(fd, CRT_READ, &r))
+		if (ioctl(fd, ROOT_TEST_READ, &r))
 			r.wrong = 1;
 		bad = r.wrong + r.lost;
 	}
@@ -527,36 +505,36 @@ static int extents_stay_while_they_are_read(int fd, int tries)
 #define TRAP(name, flag)						\
 TEST_F_TIMEOUT(commit_root, name, 60)					\
 {									\
-	int fd = open_fs(CRT_COMMIT_ROOT, flag);			\
+	int fd = open_fs(ROOT_TEST_COMMIT_ROOT, flag);			\
 									\
 	ASSERT_GE(fd, 0);						\
 	EXPECT_EQ(0, name(self->fd, 60));				\
-	/* and without the rule */					\
+	/* without the rule */						\
 	EXPECT_NE(0, name(fd, 3000));					\
 	EXPECT_EQ(0, state(self->fd).stale);				\
-	EXPECT_EQ(0, run_ioctl(self->fd, CRT_CHECK, NULL));		\
+	EXPECT_EQ(0, run_ioctl(self->fd, ROOT_TEST_CHECK, NULL));	\
 	close(fd);							\
 }
 
-TRAP(by_the_maximum, CRT_BREAK_MAXIMUM)
-TRAP(unknown_is_not_eligible, CRT_BREAK_UNKNOWN)
-TRAP(added_on_success_only, CRT_BREAK_ADD)
-TRAP(split_takes_it_along, CRT_BREAK_SPLIT)
-TRAP(miss_is_no_answer, CRT_BREAK_MISS)
-TRAP(no_reuse_under_a_pin, CRT_BREAK_REUSE)
-TRAP(one_pin_for_one_lookup, CRT_BREAK_ONE_PIN)
-TRAP(extents_stay_while_they_are_read, CRT_BREAK_KEEP)
+TRAP(by_the_maximum, ROOT_TEST_BREAK_MAXIMUM)
+TRAP(unknown_is_not_eligible, ROOT_TEST_BREAK_UNKNOWN)
+TRAP(added_on_success_only, ROOT_TEST_BREAK_ADD)
+TRAP(split_takes_it_along, ROOT_TEST_BREAK_SPLIT)
+TRAP(miss_is_no_answer, ROOT_TEST_BREAK_MISS)
+TRAP(no_reuse_under_a_pin, ROOT_TEST_BREAK_REUSE)
+TRAP(one_pin_for_one_lookup, ROOT_TEST_BREAK_ONE_PIN)
+TRAP(extents_stay_while_they_are_read, ROOT_TEST_BREAK_KEEP)
 
-/* What is forced never goes live: what was moved is not found. */
+/* A forced search never goes live, so it misses a moved extent. */
 TEST_F(commit_root, forced_is_never_live)
 {
-	struct crt_request r = { .first = 12, .nr = 4, .forced = 1 };
+	struct root_test_request r = { .first = 12, .nr = 4, .forced = 1 };
 
-	ASSERT_EQ(0, change(self->fd, CRT_MOVE, 13));
-	ASSERT_EQ(0, ioctl(self->fd, CRT_READ, &r));
+	ASSERT_EQ(0, change(self->fd, ROOT_TEST_MOVE, 13));
+	ASSERT_EQ(0, ioctl(self->fd, ROOT_TEST_READ, &r));
 	EXPECT_EQ(1, r.committed);
 	EXPECT_EQ(0, r.live);
-	EXPECT_EQ(CRT_EXTENT_BLOCKS, r.lost);
+	EXPECT_EQ(ROOT_TEST_EXTENT_BLOCKS, r.lost);
 	EXPECT_EQ(0, r.wrong);
 }
 
@@ -568,14 +546,14 @@ enum { READS, BAD, COMMITTED, MISSED, LIVE, NR_SUMS };
 static void read_for_ever(int fd)
 {
 	for (;;) {
-		struct crt_request r = {
-			.first = random() % (EXTENTS / CRT_GROUP) * CRT_GROUP,
-			.nr = 1 + random() % CRT_GROUP,
+		struct root_test_request r = {
+			.first = random() % (EXTENTS / ROOT_TEST_GROUP) * ROOT_TEST_GROUP,
+			.nr = 1 + random() % ROOT_TEST_GROUP,
 			.split = !(random() % 3),
 			.pause_us = random() % 50 ? 0 : 2000,
 		};
 
-		if (ioctl(fd, CRT_READ, &r))
+		if (ioctl(fd, ROOT_TEST_READ, &r))
 			atomic_fetch_add(&sums[BAD], 1);
 		atomic_fetch_add(&sums[READS], 1);
 		atomic_fetch_add(&sums[BAD], r.wrong + r.lost + r.mixed);
@@ -588,13 +566,13 @@ static void read_for_ever(int fd)
 static void change_for_ever(int fd)
 {
 	for (;;) {
-		change(fd, random() % 4 ? CRT_WRITE : CRT_MOVE, random() % EXTENTS);
+		change(fd, random() % 4 ? ROOT_TEST_WRITE : ROOT_TEST_MOVE, random() % EXTENTS);
 		if (!(random() % 8))
 			usleep(random() % 1000);
 	}
 }
 
-/* Readers, at the lowest priority, against writers, moves, commits and snapshots. */
+/* Readers at the lowest priority against writers, moves, commits and snapshots. */
 static void storm(struct __test_metadata *_metadata, int fd, int seconds, bool committed)
 {
 	pid_t pid[8];
@@ -612,12 +590,12 @@ static void storm(struct __test_metadata *_metadata, int fd, int seconds, bool c
 		setpriority(PRIO_PROCESS, 0, 19);
 		read_for_ever(fd);
 	}
-	/* longer, where few of the readers' searches meet what was just moved */
+	/* run on until a search has missed a moved extent */
 	for (i = 0; i < scaled(seconds * 50) ||
 		    (i < 1000 && committed && !atomic_load(&sums[MISSED])); i++) {
 		sleep_ms(20);
 		if (!(i % 7))
-			ioctl(fd, CRT_SNAPSHOT);
+			ioctl(fd, ROOT_TEST_SNAPSHOT);
 		if (!commit(fd) && errno != ENOMEM)
 			EXPECT_EQ(0, errno);
 	}
@@ -631,7 +609,7 @@ static void storm(struct __test_metadata *_metadata, int fd, int seconds, bool c
 	EXPECT_EQ(0, sums[BAD]);
 	EXPECT_EQ(0, state(fd).stale);
 	EXPECT_EQ(0, state(fd).out_of_order);
-	EXPECT_EQ(0, run_ioctl(fd, CRT_CHECK, NULL));
+	EXPECT_EQ(0, run_ioctl(fd, ROOT_TEST_CHECK, NULL));
 }
 
 TEST_F_TIMEOUT(commit_root, the_oracle_finds_no_difference, 90)
@@ -645,22 +623,22 @@ TEST_F_TIMEOUT(commit_root, the_oracle_finds_no_difference, 90)
 	EXPECT_LE(counter("misuses"), 0);
 }
 
-/* It is no test if it finds nothing where the caller breaks the third rule. */
+/* The oracle must find a difference if the caller breaks rule 3. */
 TEST_F_TIMEOUT(commit_root, the_oracle_finds_a_broken_rule, 60)
 {
-	int fd = open_fs(CRT_COMMIT_ROOT, CRT_BREAK_KEEP), i;
+	int fd = open_fs(ROOT_TEST_COMMIT_ROOT, ROOT_TEST_BREAK_KEEP), i;
 	pid_t pid;
 
 	ASSERT_GE(fd, 0);
 	if (counter("differences") < 0)
 		SKIP(return, "no debugfs");
 	ASSERT_TRUE(put(PARAMETERS "commit_root_oracle", "1"));
-	/* seldom before a search, and so sometimes within one */
-	pid = start_changes(fd, CRT_WRITE, 200);
+	/* few changes before a search, so some fall within one */
+	pid = start_changes(fd, ROOT_TEST_WRITE, 200);
 	for (i = 0; i < 5000 && counter("differences") <= 0; i++) {
-		struct crt_request r = { .first = 12, .nr = 4, .pause_us = 300 };
+		struct root_test_request r = { .first = 12, .nr = 4, .pause_us = 300 };
 
-		ioctl(fd, CRT_READ, &r);
+		ioctl(fd, ROOT_TEST_READ, &r);
 	}
 	stop(pid);
 	put(PARAMETERS "commit_root_oracle", "0");
@@ -668,11 +646,11 @@ TEST_F_TIMEOUT(commit_root, the_oracle_finds_a_broken_rule, 60)
 	close(fd);
 }
 
-/* The tree under its locks alone, and behind an rwsem as in btrfs. */
+/* Search the live tree under its locks, and the committed one behind an rwsem as in btrfs. */
 TEST_F_TIMEOUT(commit_root, peers_find_the_same, 90)
 {
 	static const struct { __u32 search; bool committed; } peer[] = {
-		{ CRT_LIVE, false }, { CRT_BEHIND_RWSEM, true },
+		{ ROOT_TEST_LIVE, false }, { ROOT_TEST_BEHIND_RWSEM, true },
 	};
 	unsigned int i;
 

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0
-# `make coverage`: which lines of the module run in the tests of `make test`.
+# `make coverage`: measures which lines of the module the tests of `make test` execute.
 #
 #	coverage.sh [--html]
 #
-# Prints a line for each file of module/, and each line of it that has not run and is not in
-# selftests/coverage/unreachable with a reason. Exit status: 0 if there is none and at least 95
-# of 100 lines have run.
+# Prints a line for each file of module/, and each line of code that did not run and is not listed
+# in selftests/coverage/unreachable. The exit status is 0 if there is no such line, and at least
+# 95 % of the lines have run.
 
 # shellcheck source-path=SCRIPTDIR
 . "$(dirname "$0")/../harness/lib.sh"
@@ -21,18 +21,18 @@ programs=$("$HARNESS/programs.sh") || die "cannot build the test programs"
 rm -rf "$out"
 mkdir -p "$out"
 
-# guest NAME SECONDS FILE...: carries out NAME.plan, and brings what has run
+# guest NAME SECONDS FILE...: runs NAME.plan in a guest, and fetches its coverage data
 guest()
 {
 	local name=$1 seconds=$2
 	shift 2
-	# a guest that fails is a matter for `make test`; what has run has run
+	# `make test` reports failures; here only the data counts
 	step "$name on $kernel" "$((seconds / 6)) s" "$out/$name.log" "$HARNESS/boot.sh" \
-		--out "$out/$name" --timeout "$seconds" --no-panic "$kernel" "$out/$name.plan" "$@" \
-		"$COV/gcov_collect" || true
+		--out "$out/$name" --timeout "$seconds" --no-panic \
+		"$kernel" "$out/$name.plan" "$@" "$COV/gcov_collect" || true
 	say "  the guest: $(cat "$out/$name/verdict")"
 	[ -s "$out/$name/gcda.tar" ] || die "the guest sent no data; see $out/$name"
-	# data and notes side by side, away from the next build
+	# keep data and notes together, where the next build does not overwrite them
 	mkdir -p "$out/$name/obj"
 	tar -C "$out/$name/obj" -xf "$out/$name/gcda.tar"
 	find "$tree/module" "$tree/selftests" -name '*.gcno' -exec cp -t "$out/$name/obj" {} +
@@ -40,14 +40,14 @@ guest()
 
 {
 	# allocations that fail; it loads the modules by itself
-	echo "test alloc_failures 200 alloc_failures"
+	echo "test alloc_failures 200 cd /fscommit && alloc_faults -f alloc_failures"
 	plan_tests "$kernel" "$programs"
 	echo "test collect 60 gcov_collect"
 } >"$out/tests.plan"
 mapfile -t files < <(files_for_tests "$tree" "$programs")
-guest tests 1200 "${files[@]}" "$programs/coverage/alloc_failures"
+guest tests 1200 "${files[@]}" "$programs/robust/alloc_faults"
 
-# what drivers must not do, one after the other: they all warn, and that is not looked at here
+# every misuse by drivers, one after the other; their warnings are expected and not checked
 {
 	echo "load fscommit"
 	# shellcheck disable=SC2086 # a list

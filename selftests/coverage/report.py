@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""report.py MODULE DATA UNREACHABLE [INFO]: which lines of the module have run, file by file.
+"""report.py MODULE DATA UNREACHABLE [INFO]: report the lines of the module that ran, per file.
 
-DATA has folders GUEST/obj with gcov's notes and data. What a header's functions do in a test
-module counts for the header. UNREACHABLE has lines `FILE | TEXT OF THE LINE | REASON`: lines
-that no test can reach; `LINE BEFORE >> TEXT` where the text alone says too little. One that
-the source does not have any more is an error, so that no reason outlives its line. INFO is
-written for genhtml.
+DATA has folders GUEST/obj with gcov's notes and data. Inline functions that run in a test module
+count for their header. UNREACHABLE has records `FILE | TEXT OF THE LINE | REASON` for lines that
+no test can reach; the text is `LINE BEFORE >> LINE` where the line alone is ambiguous. A record
+without such a line in the source is an error. INFO is an output file for genhtml.
 """
 import glob
 import json
@@ -56,7 +55,7 @@ def read_reasons(path):
     for number, record in enumerate(open(path, encoding="utf-8"), 1):
         if not record.strip() or record.startswith("#"):
             continue
-        # the text may have a | of its own
+        # the text may contain a |
         name, _, rest = record.partition(" | ")
         text, _, reason = rest.rpartition(" | ")
         if not text or not reason.strip():
@@ -97,7 +96,7 @@ def main():
         print(f"not run: {name}:{number}: {text}")
         bad = 1
     for name, text in sorted(set(reasons) - texts):
-        print(f"unreachable: no such line in {name} any more: {text}")
+        print(f"unreachable: no such line in {name}: {text}")
         bad = 1
     if percent < GOAL:
         print(f"less than {GOAL} % of the lines have run")

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * COW diff: what it tells, what it reads, what it refuses.
+ * COW diff: which pairs it reports, what it reads, what it refuses.
  *
- * The trees are those of /dev/cow_diff_test; in each diff the module compares every pair
- * with what brute force finds.
+ * The trees are those of /dev/cow_diff_test. In each diff the module compares every pair
+ * with a brute-force search.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -18,6 +18,8 @@
 
 #include "kselftest_harness.h"
 
+#include "device_test.h"
+#include "put.h"
 #include "scale.h"
 #include "cow_diff_test.h"
 
@@ -26,7 +28,7 @@
 #define MAX_PAIRS	256
 #define STEP		10	/* between keys */
 
-/* As in <linux/cow_diff.h>, which is not for programs. */
+/* enum cow_diff_problem of <linux/cow_diff.h>, which is for the kernel only. */
 enum {
 	FINE, SWAPPED, TOO_DEEP, BAD_LEVEL, BAD_GENERATION, NEWER_CHILD, BAD_KEY, NO_CHILD,
 	MANY_CHILDREN, LOOP, NOT_SHARED, REUSED, NR_PROBLEMS,
@@ -35,13 +37,13 @@ enum {
 #define NEW_TREE	1
 #define OLD_TREE	2
 
-static int open_tree(struct cdt_setup setup)
+static int open_tree(struct diff_test_setup setup)
 {
 	int fd = open(DEVICE, O_RDWR);
 
 	if (!setup.seed)
 		setup.seed = 1;
-	if (fd >= 0 && ioctl(fd, CDT_SETUP, &setup)) {
+	if (fd >= 0 && ioctl(fd, DIFF_TEST_SETUP, &setup)) {
 		close(fd);
 		return -1;
 	}
@@ -50,74 +52,75 @@ static int open_tree(struct cdt_setup setup)
 
 static int change(int fd, __u32 op, __u64 first, __u64 nr, __u64 step)
 {
-	struct cdt_change c = { .op = op, .first = first, .nr = nr, .step = step };
+	struct diff_test_change c = { .op = op, .first = first, .nr = nr, .step = step };
 
-	return ioctl(fd, CDT_CHANGE, &c) ? errno : 0;
+	return ioctl(fd, DIFF_TEST_CHANGE, &c) ? errno : 0;
 }
 
 static int mark(int fd, bool snapshot)
 {
-	struct cdt_mark m = { .snapshot = snapshot };
+	struct diff_test_mark m = { .snapshot = snapshot };
 
-	return ioctl(fd, CDT_MARK, &m) ? errno : 0;
+	return ioctl(fd, DIFF_TEST_MARK, &m) ? errno : 0;
 }
 
-/* A diff that is an error of the ioctl comes back with problem ~0. */
-static struct cdt_diff run_diff(int fd, struct cdt_diff d)
+/* problem ~0: the ioctl itself failed */
+static struct diff_test_diff run_diff(int fd, struct diff_test_diff d)
 {
-	if (ioctl(fd, CDT_DIFF, &d))
+	if (ioctl(fd, DIFF_TEST_DIFF, &d))
 		d.problem = ~0U;
 	return d;
 }
 
-#define DIFF(fd, ...)	run_diff(fd, (struct cdt_diff){ __VA_ARGS__ })
+#define DIFF(fd, ...)	run_diff(fd, (struct diff_test_diff){ __VA_ARGS__ })
 
-/* Whatever it was asked for, it must have been like that. */
-#define EXPECT_GOOD(diff)							\
-do {										\
-	struct cdt_diff _d = (diff);						\
-	EXPECT_EQ(FINE, _d.problem) TH_LOG("%s", _d.text);			\
-	EXPECT_EQ(0, _d.error);							\
-	EXPECT_EQ(0, _d.differs);						\
-	EXPECT_EQ(0, _d.open);							\
-	EXPECT_EQ(0, _d.read_twice);						\
+/* Invariants of every diff that succeeds. */
+#define EXPECT_GOOD(diff)						\
+do {									\
+	struct diff_test_diff _d = (diff);				\
+	EXPECT_EQ(FINE, _d.problem) TH_LOG("%s", _d.text);		\
+	EXPECT_EQ(0, _d.error);						\
+	EXPECT_EQ(0, _d.differs);					\
+	EXPECT_EQ(0, _d.open);						\
+	EXPECT_EQ(0, _d.read_twice);					\
 } while (0)
 
 FIXTURE(cow_diff) {
 	int fd;
-	struct cdt_pair pair[MAX_PAIRS];
+	struct diff_test_pair pair[MAX_PAIRS];
 };
 
-/* 60 keys in blocks of four, in order: leaves of two, the last one of three or four. */
+/* 60 keys inserted in order, four items to a block: leaves of two, the last of three or four. */
 FIXTURE_SETUP(cow_diff)
 {
 	if (access(DEVICE, F_OK))
 		SKIP(return, "no " DEVICE ": load cow_diff_test.ko");
-	self->fd = open_tree((struct cdt_setup){ .keys = 60, .in_order = 1, .leaf_items = 4,
-						 .node_items = 4 });
+	self->fd = open_tree((struct diff_test_setup){
+		.keys = 60, .in_order = 1, .leaf_items = 4, .node_items = 4,
+	});
 	ASSERT_GE(self->fd, 0);
 	ASSERT_EQ(0, mark(self->fd, false));
 }
 
 FIXTURE_TEARDOWN(cow_diff)
 {
-	EXPECT_EQ(0, ioctl(self->fd, CDT_CHECK));
+	EXPECT_EQ(0, ioctl(self->fd, DIFF_TEST_CHECK));
 	close(self->fd);
 }
 
 #define PAIRS	.pairs_at = (__u64)(uintptr_t)self->pair, .max_pairs = MAX_PAIRS
 
-/* --- what it tells ------------------------------------------------------- */
+/* --- what it reports ----------------------------------------------------- */
 
 TEST_F(cow_diff, equal_trees_are_not_read)
 {
-	struct cdt_diff d = DIFF(self->fd, .flags = CDT_SAME);
+	struct diff_test_diff d = DIFF(self->fd, .flags = DIFF_TEST_SAME);
 
 	EXPECT_GOOD(d);
 	EXPECT_EQ(0, d.pairs);
 	EXPECT_EQ(0, d.reads);
 	EXPECT_EQ(1, d.shared);
-	/* a generation later, too */
+	/* and after another commit */
 	ASSERT_EQ(0, mark(self->fd, true));
 	d = DIFF(self->fd, 0);
 	EXPECT_GOOD(d);
@@ -126,10 +129,10 @@ TEST_F(cow_diff, equal_trees_are_not_read)
 
 TEST_F(cow_diff, one_path_of_pairs_for_one_change)
 {
-	struct cdt_diff d;
+	struct diff_test_diff d;
 	unsigned int i;
 
-	ASSERT_EQ(0, change(self->fd, CDT_INSERT, 20, 1, 1));
+	ASSERT_EQ(0, change(self->fd, DIFF_TEST_INSERT, 20, 1, 1));
 	d = DIFF(self->fd, PAIRS);
 	EXPECT_GOOD(d);
 	ASSERT_EQ(d.levels[0], d.pairs);
@@ -146,15 +149,15 @@ TEST_F(cow_diff, one_path_of_pairs_for_one_change)
 TEST_F(cow_diff, a_split_tells_the_old_block_once)
 {
 	unsigned int i, first = 0, again = 0;
-	struct cdt_diff d;
+	struct diff_test_diff d;
 	__u64 old = 0;
 
-	/* four more for a leaf of two */
-	ASSERT_EQ(0, change(self->fd, CDT_INSERT, 201, 4, 1));
+	/* insert four keys into a leaf of two */
+	ASSERT_EQ(0, change(self->fd, DIFF_TEST_INSERT, 201, 4, 1));
 	d = DIFF(self->fd, PAIRS);
 	EXPECT_GOOD(d);
 	for (i = 0; i < d.pairs; i++) {
-		struct cdt_pair *p = &self->pair[i];
+		struct diff_test_pair *p = &self->pair[i];
 
 		if (p->level)
 			continue;
@@ -172,14 +175,14 @@ TEST_F(cow_diff, a_split_tells_the_old_block_once)
 TEST_F(cow_diff, what_was_merged_away_is_told)
 {
 	unsigned int i, away = 0;
-	struct cdt_diff d;
+	struct diff_test_diff d;
 
-	ASSERT_EQ(0, change(self->fd, CDT_DELETE, 200, 5, STEP));
+	ASSERT_EQ(0, change(self->fd, DIFF_TEST_DELETE, 200, 5, STEP));
 	d = DIFF(self->fd, PAIRS);
 	EXPECT_GOOD(d);
 	EXPECT_GT(d.old_blocks, d.new_blocks);
 	for (i = 0; i < d.pairs; i++) {
-		struct cdt_pair *p = &self->pair[i];
+		struct diff_test_pair *p = &self->pair[i];
 
 		if (!p->new_again)
 			continue;
@@ -192,9 +195,9 @@ TEST_F(cow_diff, what_was_merged_away_is_told)
 
 TEST_F(cow_diff, a_higher_tree_has_no_counterpart_above)
 {
-	struct cdt_diff d;
+	struct diff_test_diff d;
 
-	ASSERT_EQ(0, change(self->fd, CDT_INSERT, 600, 300, STEP));
+	ASSERT_EQ(0, change(self->fd, DIFF_TEST_INSERT, 600, 300, STEP));
 	d = DIFF(self->fd, PAIRS);
 	EXPECT_GOOD(d);
 	ASSERT_GT(d.levels[1], d.levels[0]);
@@ -205,9 +208,9 @@ TEST_F(cow_diff, a_higher_tree_has_no_counterpart_above)
 
 TEST_F(cow_diff, a_lower_tree_tells_all_that_has_gone)
 {
-	struct cdt_diff d;
+	struct diff_test_diff d;
 
-	ASSERT_EQ(0, change(self->fd, CDT_DELETE, 0, 59, STEP));
+	ASSERT_EQ(0, change(self->fd, DIFF_TEST_DELETE, 0, 59, STEP));
 	d = DIFF(self->fd, PAIRS);
 	EXPECT_GOOD(d);
 	ASSERT_LT(d.levels[1], d.levels[0]);
@@ -219,8 +222,8 @@ TEST_F(cow_diff, a_lower_tree_tells_all_that_has_gone)
 
 TEST_F(cow_diff, all_of_a_tree_without_an_old_one)
 {
-	/* that was filled in generation 1, and marked in 2 */
-	struct cdt_diff d = DIFF(self->fd, .flags = CDT_NO_OLD, .bound = -2);
+	/* the tree was filled in generation 1 and marked in generation 2 */
+	struct diff_test_diff d = DIFF(self->fd, .flags = DIFF_TEST_NO_OLD, .bound = -2);
 
 	EXPECT_GOOD(d);
 	EXPECT_EQ(d.new_blocks, d.pairs);
@@ -228,39 +231,39 @@ TEST_F(cow_diff, all_of_a_tree_without_an_old_one)
 	EXPECT_GT(d.pairs, 20);
 }
 
-/* What is still in the other tree is no counterpart, nor is what ended before. */
+/* A block still in the other tree, or one that ends before the key, is no counterpart. */
 TEST_F(cow_diff, counterparts_are_gone_and_reach_there)
 {
-	static const __u32 which[] = { CDT_APPENDED, CDT_MOVED };
+	static const __u32 which[] = { DIFF_TEST_APPENDED, DIFF_TEST_MOVED };
 
-	EXPECT_EQ(0, ioctl(self->fd, CDT_BY_HAND, &which[0]));
-	EXPECT_EQ(0, ioctl(self->fd, CDT_BY_HAND, &which[1]));
+	EXPECT_EQ(0, ioctl(self->fd, DIFF_TEST_BY_HAND, &which[0]));
+	EXPECT_EQ(0, ioctl(self->fd, DIFF_TEST_BY_HAND, &which[1]));
 }
 
 TEST_F(cow_diff, pairs_are_in_the_order_of_keys)
 {
-	struct cdt_diff d;
+	struct diff_test_diff d;
 	unsigned int i;
 
-	ASSERT_EQ(0, change(self->fd, CDT_CHANGE_RANDOM, 600, 60, 1));
+	ASSERT_EQ(0, change(self->fd, DIFF_TEST_CHANGE_RANDOM, 600, 60, 1));
 	d = DIFF(self->fd, PAIRS);
 	EXPECT_GOOD(d);
 	ASSERT_GT(d.pairs, 10);
 	for (i = 1; i < d.pairs && i < MAX_PAIRS; i++) {
-		struct cdt_pair *a = &self->pair[i - 1], *b = &self->pair[i];
+		struct diff_test_pair *a = &self->pair[i - 1], *b = &self->pair[i];
 
 		EXPECT_TRUE(a->key < b->key || (a->key == b->key && a->level > b->level));
 	}
 }
 
-/* What is of the very generation of the mark is old; nothing above it is. */
+/* A block of the generation of the mark itself is old. */
 TEST_F(cow_diff, the_bound_is_exclusive)
 {
-	struct cdt_diff d;
+	struct diff_test_diff d;
 
-	ASSERT_EQ(0, change(self->fd, CDT_INSERT, 20, 1, 1));
+	ASSERT_EQ(0, change(self->fd, DIFF_TEST_INSERT, 20, 1, 1));
 	ASSERT_EQ(0, mark(self->fd, false));
-	ASSERT_EQ(0, change(self->fd, CDT_INSERT, 20, 1, 1));
+	ASSERT_EQ(0, change(self->fd, DIFF_TEST_INSERT, 20, 1, 1));
 	d = DIFF(self->fd, .bound = 0);
 	EXPECT_GOOD(d);
 	d = DIFF(self->fd, .bound = 1);
@@ -272,37 +275,40 @@ TEST_F(cow_diff, a_lower_bound_finds_the_same)
 {
 	int bound;
 
-	/* of generation 2, and marked in 3 */
-	ASSERT_EQ(0, change(self->fd, CDT_INSERT, 400, 1, 1));
+	/* changed in generation 2, marked in generation 3 */
+	ASSERT_EQ(0, change(self->fd, DIFF_TEST_INSERT, 400, 1, 1));
 	ASSERT_EQ(0, mark(self->fd, false));
-	ASSERT_EQ(0, change(self->fd, CDT_CHANGE_RANDOM, 600, 20, 1));
+	ASSERT_EQ(0, change(self->fd, DIFF_TEST_CHANGE_RANDOM, 600, 20, 1));
 	for (bound = 0; bound >= -3; bound--) {
 		EXPECT_GOOD(DIFF(self->fd, .bound = bound));
 		EXPECT_GOOD(DIFF(self->fd, .bound = bound, .stop_after = 1));
-		/* stops where a read fails, too: after what both have */
+		/* with failed reads; each restart follows shared blocks, too */
 		EXPECT_GOOD(DIFF(self->fd, .bound = bound, .stop_after = 5, .fail_in = 3));
 	}
 }
 
-/* Without a bound, either way round. */
+/* Both trees have changed since the snapshot: no bound, and either order. */
 TEST_F(cow_diff, trees_that_both_have_changed)
 {
-	struct cdt_change c = { .op = CDT_CHANGE_RANDOM, .tree = 1, .first = 600, .step = 1 };
+	struct diff_test_change c = {
+		.op = DIFF_TEST_CHANGE_RANDOM, .tree = 1, .first = 600, .step = 1,
+	};
 	unsigned int i;
 
 	ASSERT_EQ(0, mark(self->fd, true));
 	for (i = 0; i < 10; i++) {
 		c.nr = i;
-		ASSERT_EQ(0, ioctl(self->fd, CDT_CHANGE, &c));
-		ASSERT_EQ(0, change(self->fd, CDT_CHANGE_RANDOM, 600, 10 - i, 1));
-		EXPECT_GOOD(DIFF(self->fd, .flags = CDT_SNAPSHOT));
-		EXPECT_GOOD(DIFF(self->fd, .flags = CDT_SNAPSHOT | CDT_SWAP));
-		EXPECT_GOOD(DIFF(self->fd, .flags = CDT_SNAPSHOT, .stop_after = 2));
-		EXPECT_GOOD(DIFF(self->fd, .flags = CDT_SNAPSHOT, .stop_after = 5, .fail_in = 3));
+		ASSERT_EQ(0, ioctl(self->fd, DIFF_TEST_CHANGE, &c));
+		ASSERT_EQ(0, change(self->fd, DIFF_TEST_CHANGE_RANDOM, 600, 10 - i, 1));
+		EXPECT_GOOD(DIFF(self->fd, .flags = DIFF_TEST_SNAPSHOT));
+		EXPECT_GOOD(DIFF(self->fd, .flags = DIFF_TEST_SNAPSHOT | DIFF_TEST_SWAP));
+		EXPECT_GOOD(DIFF(self->fd, .flags = DIFF_TEST_SNAPSHOT, .stop_after = 2));
+		EXPECT_GOOD(DIFF(self->fd, .flags = DIFF_TEST_SNAPSHOT, .stop_after = 5,
+				 .fail_in = 3));
 	}
 }
 
-/* Random trees, small blocks and whole ones, with and without snapshots. */
+/* Random trees with small and full-size blocks, with and without snapshots. */
 TEST_F_TIMEOUT(cow_diff, pairs_are_those_of_brute_force, 120)
 {
 	static const __u32 sizes[][2] = { { 4, 4 }, { 5, 4 }, { 8, 6 }, { 32, 16 }, { 0, 0 } };
@@ -312,26 +318,26 @@ TEST_F_TIMEOUT(cow_diff, pairs_are_those_of_brute_force, 120)
 	for (seed = 1; seed <= scaled(60); seed++) {
 		const __u32 *size = sizes[seed % 5];
 		__u32 keys = size[0] && size[0] < 8 ? 100 : 1000;
-		int fd = open_tree((struct cdt_setup){ .keys = keys, .in_order = seed & 1,
+		int fd = open_tree((struct diff_test_setup){ .keys = keys, .in_order = seed & 1,
 						       .leaf_items = size[0],
 						       .node_items = size[1], .seed = seed });
 
 		ASSERT_GE(fd, 0);
 		for (round = 0; round < 4; round++) {
-			struct cdt_diff d;
+			struct diff_test_diff d;
 
 			ASSERT_EQ(0, mark(fd, seed & 2));
-			ASSERT_EQ(0, change(fd, CDT_CHANGE_RANDOM, keys * STEP,
+			ASSERT_EQ(0, change(fd, DIFF_TEST_CHANGE_RANDOM, keys * STEP,
 					    seed * 7 % 40 << round, 1));
 			if (seed % 3 == 0)
-				ASSERT_EQ(0, change(fd, CDT_DELETE, keys, keys / 4, STEP));
+				ASSERT_EQ(0, change(fd, DIFF_TEST_DELETE, keys, keys / 4, STEP));
 			d = DIFF(fd, .lowest_level = round % 3);
 			EXPECT_GOOD(d);
 			pairs += d.pairs;
 			d = DIFF(fd, .stop_after = 1 + seed % 4, .fail_in = seed % 5 * 3);
 			EXPECT_GOOD(d);
 		}
-		ASSERT_EQ(0, ioctl(fd, CDT_CHECK));
+		ASSERT_EQ(0, ioctl(fd, DIFF_TEST_CHECK));
 		close(fd);
 	}
 	EXPECT_GT(pairs, scaled(1000));
@@ -339,22 +345,22 @@ TEST_F_TIMEOUT(cow_diff, pairs_are_those_of_brute_force, 120)
 
 /* --- what it reads ------------------------------------------------------- */
 
-/* Nothing but what has changed, of any number of keys. */
+/* The reads depend on the changes, not on the number of keys. */
 TEST_F_TIMEOUT(cow_diff, reads_follow_what_changed, 120)
 {
 	static const __u32 keys[] = { 1000, 10000, 50000 };
 	unsigned int i, changes;
 
 	for (i = 0; i < 3; i++) {
-		int fd = open_tree((struct cdt_setup){ .keys = keys[i] });
+		int fd = open_tree((struct diff_test_setup){ .keys = keys[i] });
 
 		ASSERT_GE(fd, 0);
 		for (changes = 1; changes <= 1000; changes *= 10) {
-			struct cdt_diff d;
+			struct diff_test_diff d;
 
 			ASSERT_EQ(0, mark(fd, false));
-			ASSERT_EQ(0, change(fd, CDT_INSERT_RANDOM, (keys[i] - 1) * STEP, changes,
-					    changes == 10 ? 1 : STEP));
+			ASSERT_EQ(0, change(fd, DIFF_TEST_INSERT_RANDOM, (keys[i] - 1) * STEP,
+					    changes, changes == 10 ? 1 : STEP));
 			d = DIFF(fd, 0);
 			EXPECT_GOOD(d);
 			EXPECT_EQ(d.blocks, d.reads);
@@ -368,10 +374,10 @@ TEST_F_TIMEOUT(cow_diff, reads_follow_what_changed, 120)
 
 TEST_F(cow_diff, leaves_are_left_out_on_request)
 {
-	struct cdt_diff all, d;
+	struct diff_test_diff all, d;
 	unsigned int i;
 
-	ASSERT_EQ(0, change(self->fd, CDT_CHANGE_RANDOM, 600, 20, 1));
+	ASSERT_EQ(0, change(self->fd, DIFF_TEST_CHANGE_RANDOM, 600, 20, 1));
 	all = DIFF(self->fd, 0);
 	EXPECT_GOOD(all);
 	d = DIFF(self->fd, .lowest_level = 1, PAIRS);
@@ -379,21 +385,21 @@ TEST_F(cow_diff, leaves_are_left_out_on_request)
 	EXPECT_LT(d.reads, all.reads);
 	for (i = 0; i < d.pairs && i < MAX_PAIRS; i++)
 		EXPECT_GE(self->pair[i].level, 1);
-	/* and all of it, where the tree ends above */
+	/* lowest_level above the root: nothing */
 	d = DIFF(self->fd, .lowest_level = 7);
 	EXPECT_GOOD(d);
 	EXPECT_EQ(0, d.pairs + d.reads);
 }
 
-/* As many reads as without leaves, as many pairs as with them. */
+/* As many reads as without leaves, and as many pairs as with leaves. */
 TEST_F(cow_diff, leaves_are_told_unread_on_request)
 {
-	struct cdt_diff all, none, d;
+	struct diff_test_diff all, none, d;
 
-	ASSERT_EQ(0, change(self->fd, CDT_CHANGE_RANDOM, 600, 20, 1));
+	ASSERT_EQ(0, change(self->fd, DIFF_TEST_CHANGE_RANDOM, 600, 20, 1));
 	all = DIFF(self->fd, 0);
 	none = DIFF(self->fd, .lowest_level = 1);
-	d = DIFF(self->fd, .flags = CDT_UNREAD);
+	d = DIFF(self->fd, .flags = DIFF_TEST_UNREAD);
 	EXPECT_GOOD(d);
 	EXPECT_EQ(all.pairs, d.pairs);
 	EXPECT_EQ(none.reads, d.reads);
@@ -405,9 +411,9 @@ TEST_F(cow_diff, goes_on_where_it_stopped)
 {
 	unsigned int n;
 
-	ASSERT_EQ(0, change(self->fd, CDT_CHANGE_RANDOM, 600, 60, 1));
+	ASSERT_EQ(0, change(self->fd, DIFF_TEST_CHANGE_RANDOM, 600, 60, 1));
 	for (n = 1; n < 12; n++) {
-		struct cdt_diff d = DIFF(self->fd, .stop_after = n);
+		struct diff_test_diff d = DIFF(self->fd, .stop_after = n);
 
 		EXPECT_GOOD(d);
 		EXPECT_GT(d.resume_reads, 0);
@@ -419,10 +425,10 @@ TEST_F(cow_diff, a_failed_read_loses_nothing)
 {
 	unsigned int n;
 
-	ASSERT_EQ(0, change(self->fd, CDT_CHANGE_RANDOM, 600, 60, 1));
-	/* each pair may need two in a row */
+	ASSERT_EQ(0, change(self->fd, DIFF_TEST_CHANGE_RANDOM, 600, 60, 1));
+	/* a pair may need two successful reads in a row */
 	for (n = 3; n < 12; n++) {
-		struct cdt_diff d = DIFF(self->fd, .fail_in = n);
+		struct diff_test_diff d = DIFF(self->fd, .fail_in = n);
 
 		EXPECT_GOOD(d);
 		EXPECT_GT(d.failed, 0);
@@ -433,11 +439,11 @@ TEST_F(cow_diff, a_failed_read_loses_nothing)
 
 /* --- what it refuses ----------------------------------------------------- */
 
-static struct cdt_corrupt corrupt(int fd, __u32 problem, bool of_new)
+static struct diff_test_corrupt corrupt(int fd, __u32 problem, bool of_new)
 {
-	struct cdt_corrupt c = { .problem = problem, .of_new = of_new };
+	struct diff_test_corrupt c = { .problem = problem, .of_new = of_new };
 
-	if (change(fd, CDT_INSERT, 201, 1, 1) || ioctl(fd, CDT_CORRUPT, &c))
+	if (change(fd, DIFF_TEST_INSERT, 201, 1, 1) || ioctl(fd, DIFF_TEST_CORRUPT, &c))
 		c.found = ~0U;
 	return c;
 }
@@ -448,7 +454,7 @@ static void expect_refused(struct __test_metadata *_metadata, int fd, __u32 prob
 	int of_new;
 
 	for (of_new = 0; of_new < 2; of_new++) {
-		struct cdt_corrupt c;
+		struct diff_test_corrupt c;
 
 		if (!(trees & (of_new ? NEW_TREE : OLD_TREE)))
 			continue;
@@ -484,21 +490,22 @@ TEST_F_TIMEOUT(cow_diff, corrupted_trees_are_no_crash, 120)
 	unsigned int seed, refused = 0, rounds = 0;
 
 	for (seed = 1; seed <= scaled(20); seed++) {
-		struct cdt_fuzz f = { .seed = seed, .rounds = 1000 };
+		struct diff_test_fuzz f = { .seed = seed, .rounds = 1000 };
 		__u32 items = seed % 4 ? 4 + seed % 8 : 0;
-		int fd = open_tree((struct cdt_setup){ .keys = items ? 200 : 2000, .seed = seed,
-						       .leaf_items = items,
-						       .node_items = items });
+		int fd = open_tree((struct diff_test_setup){
+			.keys = items ? 200 : 2000, .seed = seed, .leaf_items = items,
+			.node_items = items,
+		});
 
 		ASSERT_GE(fd, 0);
 		ASSERT_EQ(0, mark(fd, false));
-		ASSERT_EQ(0, change(fd, CDT_CHANGE_RANDOM, 2000, 20, 1));
-		ASSERT_EQ(0, ioctl(fd, CDT_FUZZ, &f));
+		ASSERT_EQ(0, change(fd, DIFF_TEST_CHANGE_RANDOM, 2000, 20, 1));
+		ASSERT_EQ(0, ioctl(fd, DIFF_TEST_FUZZ, &f));
 		EXPECT_EQ(0, f.open);
 		refused += f.refused;
 		rounds += f.rounds;
-		/* all is as it was */
-		EXPECT_EQ(0, ioctl(fd, CDT_CHECK));
+		/* the damage has been undone */
+		EXPECT_EQ(0, ioctl(fd, DIFF_TEST_CHECK));
 		EXPECT_GOOD(DIFF(fd, 0));
 		close(fd);
 	}
@@ -508,24 +515,24 @@ TEST_F_TIMEOUT(cow_diff, corrupted_trees_are_no_crash, 120)
 
 /* --- what it is for ------------------------------------------------------ */
 
-static struct cdt_balance balance(struct __test_metadata *_metadata, bool whole,
-				  unsigned int snapshots, __u32 keys)
+static struct diff_test_balance balance(struct __test_metadata *_metadata, bool whole,
+					unsigned int snapshots, __u32 keys)
 {
-	struct cdt_balance b = { .whole = whole, .groups = 4 };
-	int fd = open_tree((struct cdt_setup){ .keys = keys, .leaf_items = 16,
+	struct diff_test_balance b = { .whole = whole, .groups = 4 };
+	int fd = open_tree((struct diff_test_setup){ .keys = keys, .leaf_items = 16,
 					       .node_items = 32 });
 	unsigned int i;
 
 	ASSERT_GE(fd, 0);
 	for (i = 1; i <= snapshots; i++) {
-		struct cdt_change c = { .op = CDT_INSERT_RANDOM, .tree = i,
+		struct diff_test_change c = { .op = DIFF_TEST_INSERT_RANDOM, .tree = i,
 					.first = (keys - 1) * STEP, .nr = 3, .step = STEP };
 
 		ASSERT_EQ(0, mark(fd, true));
-		ASSERT_EQ(0, ioctl(fd, CDT_CHANGE, &c));
+		ASSERT_EQ(0, ioctl(fd, DIFF_TEST_CHANGE, &c));
 	}
-	ASSERT_EQ(0, ioctl(fd, CDT_BALANCE, &b));
-	EXPECT_EQ(0, ioctl(fd, CDT_CHECK));
+	ASSERT_EQ(0, ioctl(fd, DIFF_TEST_BALANCE, &b));
+	EXPECT_EQ(0, ioctl(fd, DIFF_TEST_CHECK));
 	close(fd);
 	return b;
 }
@@ -535,8 +542,8 @@ TEST_F_TIMEOUT(cow_diff, quota_adds_up_after_a_balance, 120)
 	unsigned int snapshots;
 
 	for (snapshots = 0; snapshots <= 6; snapshots += 3) {
-		struct cdt_balance whole = balance(_metadata, true, snapshots, 2000);
-		struct cdt_balance diff = balance(_metadata, false, snapshots, 2000);
+		struct diff_test_balance whole = balance(_metadata, true, snapshots, 2000);
+		struct diff_test_balance diff = balance(_metadata, false, snapshots, 2000);
 
 		EXPECT_EQ(0, whole.quota_wrong);
 		EXPECT_EQ(0, diff.quota_wrong);
@@ -548,8 +555,8 @@ TEST_F_TIMEOUT(cow_diff, quota_adds_up_after_a_balance, 120)
 
 TEST_F_TIMEOUT(cow_diff, half_as_many_dirty_blocks_with_64_snapshots, 600)
 {
-	struct cdt_balance whole = balance(_metadata, true, 64, 3000);
-	struct cdt_balance diff = balance(_metadata, false, 64, 3000);
+	struct diff_test_balance whole = balance(_metadata, true, 64, 3000);
+	struct diff_test_balance diff = balance(_metadata, false, 64, 3000);
 
 	EXPECT_EQ(0, diff.quota_wrong);
 	EXPECT_LE(2 * diff.dirty, whole.dirty);
@@ -557,20 +564,11 @@ TEST_F_TIMEOUT(cow_diff, half_as_many_dirty_blocks_with_64_snapshots, 600)
 	       (unsigned long long)whole.dirty, (unsigned long long)diff.dirty);
 }
 
-/* --- what can be seen of it ---------------------------------------------- */
+/* --- debugfs and trace events -------------------------------------------- */
 
 static long counter(const char *name)
 {
-	FILE *f = fopen("/sys/kernel/debug/fscommit/cow_diff", "r");
-	char line[256], have[64];
-	long v = -1, n;
-
-	while (f && fgets(line, sizeof(line), f))
-		if (sscanf(line, "%63s %ld", have, &n) == 2 && !strcmp(have, name))
-			v = n;
-	if (f)
-		fclose(f);
-	return v;
+	return debugfs_counter("cow_diff", name);
 }
 
 TEST_F(cow_diff, debugfs_counts)
@@ -579,22 +577,22 @@ TEST_F(cow_diff, debugfs_counts)
 		"diffs", "pairs", "shared", "reads_old", "bad_trees", "resumed", "reads_failed",
 	};
 	long before[7], n[7];
-	struct cdt_diff d;
+	struct diff_test_diff d;
 	unsigned int i;
 
 	if (counter("diffs") < 0)
 		SKIP(return, "no debugfs");
-	ASSERT_EQ(0, change(self->fd, CDT_INSERT, 20, 1, 1));
+	ASSERT_EQ(0, change(self->fd, DIFF_TEST_INSERT, 20, 1, 1));
 	for (i = 0; i < 7; i++)
 		before[i] = counter(names[i]);
 	d = DIFF(self->fd, 0);
 	EXPECT_GOOD(d);
 	EXPECT_GOOD(DIFF(self->fd, .stop_after = 2));
 	EXPECT_GOOD(DIFF(self->fd, .fail_in = 4));
-	EXPECT_EQ(SWAPPED, DIFF(self->fd, .flags = CDT_SWAP).problem);
+	EXPECT_EQ(SWAPPED, DIFF(self->fd, .flags = DIFF_TEST_SWAP).problem);
 	for (i = 0; i < 7; i++)
 		n[i] = counter(names[i]) - before[i];
-	/* the second one in two parts, of three pairs each and the same twice at least */
+	/* the diff with stop_after runs at least twice */
 	EXPECT_GE(n[0], 4);
 	EXPECT_EQ(3 * d.pairs, n[1]);
 	EXPECT_EQ(3 * d.shared, n[2]);
@@ -603,16 +601,6 @@ TEST_F(cow_diff, debugfs_counts)
 	EXPECT_EQ(d.pairs / 2, n[5]);
 	EXPECT_GE(n[6], 1);
 	EXPECT_EQ(0, counter("misuses"));
-}
-
-static bool put(const char *path, const char *text)
-{
-	int fd = open(path, O_WRONLY);
-	bool ok = fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
-
-	if (fd >= 0)
-		close(fd);
-	return ok;
 }
 
 static unsigned int lines_with(const char *text)
@@ -630,16 +618,16 @@ static unsigned int lines_with(const char *text)
 
 TEST_F(cow_diff, trace_events_tell_the_same)
 {
-	struct cdt_diff d;
+	struct diff_test_diff d;
 
 	if (mkdir(INSTANCE, 0755) && errno != EEXIST)
 		SKIP(return, "no tracefs");
 	if (!put(INSTANCE "/events/fscommit/enable", "1"))
 		SKIP(return, "no events of fscommit");
-	ASSERT_EQ(0, change(self->fd, CDT_CHANGE_RANDOM, 600, 20, 1));
+	ASSERT_EQ(0, change(self->fd, DIFF_TEST_CHANGE_RANDOM, 600, 20, 1));
 	d = DIFF(self->fd, 0);
 	EXPECT_GOOD(d);
-	EXPECT_EQ(SWAPPED, DIFF(self->fd, .flags = CDT_SWAP).problem);
+	EXPECT_EQ(SWAPPED, DIFF(self->fd, .flags = DIFF_TEST_SWAP).problem);
 	EXPECT_EQ(d.pairs, lines_with("cow_diff_pair: "));
 	EXPECT_EQ(1, lines_with("cow_diff_end: "));
 	EXPECT_EQ(1, lines_with("cow_diff_trouble: problem=1 tree=old "));
@@ -651,13 +639,13 @@ TEST_F(cow_diff, trace_events_tell_the_same)
 
 TEST_F(cow_diff, bad_requests_are_refused)
 {
-	static const struct cdt_setup bad[] = {
-		{ .keys = CDT_MAX_KEYS + 1, .seed = 1 }, { .keys = 1, .seed = 0 },
+	static const struct diff_test_setup bad[] = {
+		{ .keys = DIFF_TEST_MAX_KEYS + 1, .seed = 1 }, { .keys = 1, .seed = 0 },
 		{ .keys = 1, .seed = 1, .leaf_items = 3 },
-		{ .keys = 1, .seed = 1, .node_items = CDT_MAX_ITEMS + 1 },
+		{ .keys = 1, .seed = 1, .node_items = DIFF_TEST_MAX_ITEMS + 1 },
 	};
-	struct cdt_balance b = { .groups = 0 };
-	struct cdt_change c = { .op = CDT_INSERT, .tree = 1, .nr = 1, .step = 1 };
+	struct diff_test_balance b = { .groups = 0 };
+	struct diff_test_change c = { .op = DIFF_TEST_INSERT, .tree = 1, .nr = 1, .step = 1 };
 	unsigned int i;
 	int fd = open(DEVICE, O_RDWR);
 
@@ -665,16 +653,16 @@ TEST_F(cow_diff, bad_requests_are_refused)
 	EXPECT_EQ(~0U, DIFF(fd, 0).problem);
 	EXPECT_EQ(ENXIO, errno);
 	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		EXPECT_EQ(-1, ioctl(fd, CDT_SETUP, &bad[i]));
+		EXPECT_EQ(-1, ioctl(fd, DIFF_TEST_SETUP, &bad[i]));
 		EXPECT_EQ(EINVAL, errno);
 	}
 	close(fd);
-	EXPECT_EQ(~0U, DIFF(self->fd, .flags = CDT_FLAGS + 1).problem);
+	EXPECT_EQ(~0U, DIFF(self->fd, .flags = DIFF_TEST_FLAGS + 1).problem);
 	EXPECT_EQ(~0U, DIFF(self->fd, .lowest_level = 8).problem);
-	EXPECT_EQ(-1, ioctl(self->fd, CDT_BALANCE, &b));
-	EXPECT_EQ(-1, ioctl(self->fd, CDT_CHANGE, &c));
-	EXPECT_EQ(EINVAL, change(self->fd, CDT_CHANGE_RANDOM + 1, 1, 1, 1));
-	EXPECT_EQ(EINVAL, change(self->fd, CDT_INSERT, 1, 1, 0));
+	EXPECT_EQ(-1, ioctl(self->fd, DIFF_TEST_BALANCE, &b));
+	EXPECT_EQ(-1, ioctl(self->fd, DIFF_TEST_CHANGE, &c));
+	EXPECT_EQ(EINVAL, change(self->fd, DIFF_TEST_CHANGE_RANDOM + 1, 1, 1, 1));
+	EXPECT_EQ(EINVAL, change(self->fd, DIFF_TEST_INSERT, 1, 1, 0));
 	EXPECT_EQ(-1, ioctl(self->fd, _IO('D', 99)));
 	EXPECT_EQ(ENOTTY, errno);
 }

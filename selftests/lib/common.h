@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the tests of the lock share: tasks that take it in a way of their own, and
- * waiting for a state that was reached, instead of sleeping and hoping.
+ * Helpers for the tests of the lock: start tasks that acquire it, and wait until a state is
+ * reached instead of sleeping for a guessed time.
  */
 #ifndef FSCOMMIT_COMMON_H
 #define FSCOMMIT_COMMON_H
@@ -38,23 +38,24 @@
 
 #include "fscommit_test.h"
 
-/* One lock operation, and who does it. */
+/* One lock operation, and the task that performs it. */
 struct job {
 	__u32 mode, how, hold, hold_us, timeout_ms, id, flags, outer;
-	int policy, prio, nice;		/* SCHED_OTHER, -, 0 */
-	uid_t uid;			/* not 0: that user's */
-	int cpu;			/* from 1: pinned to CPU cpu - 1; 0: anywhere */
-	const char *cgroup;		/* a folder */
-	int repeat;			/* so many times; 0 and 1: once */
-	int until_waits;		/* or until it had so many waits */
+	int policy, prio, nice;		/* 0: SCHED_OTHER, nice 0 */
+	uid_t uid;			/* 0: root */
+	int cpu;			/* 1 and up: pinned to CPU cpu - 1; 0: any CPU */
+	const char *cgroup;		/* a cgroup.procs file */
+	int repeat;			/* number of operations; 0 means 1 */
+	int until_waits;		/* stop after this number of waits; 0: no limit */
 };
 
 /* Shared between a task and the test. */
 struct task {
 	pid_t pid;
-	atomic_int done;		/* how many times */
-	int error;			/* of the last one; 0: it had the lock */
-	__u64 order, wait_ns;		/* of the last one that had it */
+	atomic_int done;		/* number of completed operations */
+	int error;			/* of the last operation; 0: it acquired the lock */
+	__u64 order;			/* of the last acquisition */
+	__u64 wait_ns;			/* of the last operation */
 	int waits, spun;		/* waits of 200 us or more; those without a sleep */
 };
 
@@ -78,7 +79,7 @@ static inline bool file_has(const char *path, const char *text)
 	return found;
 }
 
-/* The first line of a file; empty if there is none. */
+/* Reads the first line of a file; an empty string if there is none. */
 static inline void get_line(const char *path, char *line, int size)
 {
 	FILE *f = fopen(path, "r");
@@ -105,18 +106,18 @@ static inline int lock_open(__u32 type)
 {
 	int fd = open("/dev/fscommit_test", O_RDWR);
 
-	if (fd >= 0 && ioctl(fd, FCT_CREATE, &type)) {
+	if (fd >= 0 && ioctl(fd, LOCK_TEST_CREATE, &type)) {
 		close(fd);
 		fd = -1;
 	}
 	return fd;
 }
 
-static inline struct fct_state state(int fd)
+static inline struct lock_test_state state(int fd)
 {
-	struct fct_state s = { };
+	struct lock_test_state s = { };
 
-	ioctl(fd, FCT_STATE, &s);
+	ioctl(fd, LOCK_TEST_STATE, &s);
 	return s;
 }
 
@@ -130,24 +131,24 @@ static inline bool set_param(const char *name, const char *value)
 
 static inline void set_lend(int fd, __u32 lend)
 {
-	ioctl(fd, FCT_SET_LEND, &lend);
+	ioctl(fd, LOCK_TEST_SET_LEND, &lend);
 }
 
 static inline int lock(int fd, __u32 mode, __u32 how)
 {
-	struct fct_op op = { .mode = mode, .how = how };
+	struct lock_test_op op = { .mode = mode, .how = how };
 
-	return ioctl(fd, FCT_LOCK, &op) ? errno : 0;
+	return ioctl(fd, LOCK_TEST_LOCK, &op) ? errno : 0;
 }
 
 static inline void go(int fd, __u32 id)
 {
-	ioctl(fd, FCT_GO, &id);
+	ioctl(fd, LOCK_TEST_GO, &id);
 }
 
 static inline void set_bound(int fd, __u32 us)
 {
-	ioctl(fd, FCT_SET_BOUND, &us);
+	ioctl(fd, LOCK_TEST_SET_BOUND, &us);
 }
 
 static inline void pin(int cpu)
@@ -170,7 +171,7 @@ static inline void unpin(void)
 	sched_setaffinity(0, sizeof(set), &set);
 }
 
-/* As SYS_sched_setattr takes it; not every C library declares it. */
+/* struct sched_attr: not every C library declares it. */
 struct deadline_attr {
 	__u32 size, policy;
 	__u64 flags;
@@ -194,7 +195,6 @@ static inline int set_policy(int policy, int prio)
 
 static inline void prepare(const struct job *j)
 {
-
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (j->cgroup)
 		put(j->cgroup, "0");
@@ -207,7 +207,7 @@ static inline void prepare(const struct job *j)
 	if (j->uid) {
 		if (setuid(j->uid))
 			_exit(1);
-		/* which setuid() takes back */
+		/* setuid() clears it */
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 	}
 }
@@ -217,7 +217,7 @@ static void ignore_signal(int sig)
 	(void)sig;
 }
 
-/* Starts a task that does it. The lock's file is inherited. */
+/* Starts a task that performs @j. It inherits the lock's file. */
 static inline struct task *start(int fd, struct job j)
 {
 	struct task *t = share(sizeof(*t));
@@ -232,20 +232,19 @@ static inline struct task *start(int fd, struct job j)
 		t->pid = pid;
 		return t;
 	}
-	/* a signal that interrupts but does not kill */
+	/* SIGUSR1 interrupts but does not kill */
 	sigaction(SIGUSR1, &act, NULL);
 	prepare(&j);
 	for (i = 0; i < (j.repeat ?: 1) && (!j.until_waits || t->waits < j.until_waits); i++) {
-		struct fct_op op = {
+		struct lock_test_op op = {
 			.mode = j.mode, .how = j.how, .hold = j.hold, .hold_us = j.hold_us,
 			.timeout_ms = j.timeout_ms, .id = j.id, .flags = j.flags,
 			.outer = j.outer,
 		};
-
 		struct rusage before, after;
 
 		getrusage(RUSAGE_SELF, &before);
-		t->error = ioctl(fd, FCT_LOCK, &op) ? errno : 0;
+		t->error = ioctl(fd, LOCK_TEST_LOCK, &op) ? errno : 0;
 		getrusage(RUSAGE_SELF, &after);
 		if (op.wait_ns >= 200000) {
 			t->waits++;
@@ -259,7 +258,7 @@ static inline struct task *start(int fd, struct job j)
 	_exit(0);
 }
 
-/* Waits for its end. Returns 0, the error of its lock operation, or -signal. */
+/* Waits for the task to exit. Returns 0, the error of its lock operation, or -signal. */
 static inline int finish(struct task *t)
 {
 	int status;
@@ -269,6 +268,38 @@ static inline int finish(struct task *t)
 	if (WIFSIGNALED(status))
 		return -WTERMSIG(status);
 	return WEXITSTATUS(status) ? 99 : t->error;
+}
+
+static inline int kill_task(struct task *t)
+{
+	kill(t->pid, SIGKILL);
+	return finish(t);
+}
+
+static inline void kill_pid(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+/* Starts a task that keeps CPU @cpu busy. */
+static inline pid_t start_busy(int cpu)
+{
+	pid_t pid;
+
+	fflush(NULL);
+	pid = fork();
+	if (pid)
+		return pid;
+	prepare(&(struct job){ .cpu = cpu + 1 });
+	for (;;)
+		;
+}
+
+static inline bool make_cgroup(const char *path)
+{
+	put("/sys/fs/cgroup/cgroup.subtree_control", "+cpu");
+	return !mkdir(path, 0755);
 }
 
 static inline char task_state(pid_t pid)
@@ -287,7 +318,7 @@ static inline char task_state(pid_t pid)
 	return p && p[1] ? p[2] : '?';
 }
 
-/* The time that a task has had on CPUs, in nanoseconds. */
+/* CPU time of a task, in nanoseconds. */
 static inline __u64 cpu_time(pid_t pid)
 {
 	struct timespec t = { };
@@ -313,10 +344,10 @@ static inline double seconds(void)
 	return t.tv_sec + t.tv_nsec / 1e9;
 }
 
-/* While a CPU is kept from everybody, so may be a timer that went there. */
+/* Set while a hog has a CPU: a timer queued on that CPU may expire too late. */
 static bool timers_may_fail;
 
-/* Who is waited for may be of the lowest priority, and have this CPU only. */
+/* SCHED_IDLE: the task that the test waits for may be SCHED_IDLE and have this CPU only. */
 static inline void stay_awake_until(double end)
 {
 	struct sched_param p = { };
@@ -341,7 +372,7 @@ static inline void sleep_ms(long ms)
 	while (seconds() < end);
 }
 
-/* Until @cond, or for 10 s: far longer than it takes, then the test fails. */
+/* Waits until @cond, for 10 s at most: far longer than any state takes to reach. */
 #define reached(cond)						\
 ({								\
 	double _end = seconds() + 10;				\
@@ -355,27 +386,41 @@ static inline void sleep_ms(long ms)
 #define ASSERT_REACHED(cond)					\
 	ASSERT_TRUE(reached(cond)) { TH_LOG("never: " #cond); }
 
+/*
+ * Starts a task that acquires the lock and holds it, asleep, until go() with its id. Returns NULL
+ * if it is not the only holder in that mode after 10 s.
+ */
+static inline struct task *hold_until_go(int fd, __u32 mode, struct job j)
+{
+	struct task *t;
+
+	j.mode = mode;
+	j.hold = LOCK_TEST_UNTIL_GO;
+	t = start(fd, j);
+	return reached(mode == LOCK_TEST_WRITE ? state(fd).writers == 1 : state(fd).readers == 1) &&
+	       reached(is_asleep(t)) ? t : NULL;
+}
+
 static inline void throttle_real_time(bool on)
 {
 	put("/proc/sys/kernel/sched_rt_runtime_us", on ? "950000" : "-1");
 }
 
 /*
- * A task that keeps a CPU from everybody else, but for higher real-time ones; and,
- * since 6.8, but for the fair server, which serves the others a little each second.
- * So a test with an absent task says AGAIN if the task was seen to run.
+ * A SCHED_FIFO task that keeps a CPU from all tasks of lower priority. Since 6.8, the fair server
+ * still runs the others for a short time each second. So a test that keeps a task off its CPU
+ * returns AGAIN if that task ran.
  */
 struct hog {
 	pid_t pid;
 	atomic_int *up, *stop;
-	int wake;		/* from hog_ready(): it sleeps until this is written to */
+	int wake;		/* set by hog_ready(): the hog sleeps until this is written to */
 };
 
 static inline pid_t hog_fork(struct hog *h, int cpu, int wait)
 {
 	pid_t pid;
 
-	/* no pause for the others every second */
 	throttle_real_time(false);
 	fflush(NULL);
 	pid = fork();
@@ -403,14 +448,14 @@ static inline struct hog hog_start(int cpu)
 	struct hog h = { .up = share(4096), .wake = -1 };
 
 	h.stop = h.up + 16;
-	/* what is started from now on must not begin on that CPU */
+	/* tasks started from now on must not begin on that CPU */
 	pin(!cpu);
 	h.pid = hog_fork(&h, cpu, -1);
 	timers_may_fail = true;
 	return h;
 }
 
-/* This hog sleeps until hog_go(). Then it takes its CPU at once. */
+/* This hog sleeps until hog_go() and then takes its CPU at once. */
 static inline struct hog hog_ready(int cpu)
 {
 	struct hog h = { .up = share(4096), .wake = -1 };
@@ -435,7 +480,7 @@ static inline void hog_go(struct hog *h)
 
 #define AGAIN	(-1000000)
 
-/* 0, or minus the line that was not as it should be. */
+/* Repeats @test until it is conclusive. 0, or minus the line of the CHECK() that failed. */
 #define CONCLUSIVE(test)	CONCLUSIVE_OF(10, test)
 
 #define CONCLUSIVE_OF(tries, test)				\
@@ -462,19 +507,53 @@ static inline void hog_stop(struct hog *h)
 	unpin();
 }
 
-/* A window so long that a woken reader is there in time on any machine. */
 static inline void set_window(const char *us)
 {
 	set_param("window_us", us);
 }
 
-static char lend_before[16], period_before[16], cpu_budget_before[16];
+/*
+ * A reader that has waited for 20 ms and a writer wait for a write section to end. Returns the
+ * reader's place: 1 if it was first (a window), 2 if the writer was.
+ */
+static inline int place_of_reader(int fd)
+{
+	struct task *holder, *w, *r;
+	int place;
 
-/* The watcher is kept from looking where it would make good what a test is about. */
+	holder = hold_until_go(fd, LOCK_TEST_WRITE, (struct job){ });
+	CHECK(holder);
+	r = start(fd, (struct job){ .mode = LOCK_TEST_READ });
+	CHECK(reached(state(fd).queued_readers == 1 && is_asleep(r)));
+	w = start(fd, (struct job){ .mode = LOCK_TEST_WRITE });
+	CHECK(reached(state(fd).queued_writers == 1 && is_asleep(w)));
+	sleep_ms(20);
+	go(fd, 0);
+	CHECK(!finish(holder));
+	CHECK(!finish(w));
+	CHECK(!finish(r));
+	place = r->order - holder->order;
+	CHECK(w->order - holder->order == (__u64)3 - place);
+	return place;
+}
+
+/* Values of the parameter lend, and of LOCK_TEST_SET_LEND. */
+enum lend { LEND_DEFAULT, LEND_OFF, LEND_NICE, LEND_FULL };
+
+static char lend_before[16], period_before[16], cpu_budget_before[16], fifo_budget_before[16];
+
+static inline void get_param(const char *name, char *value, int size)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), "/sys/module/fscommit/parameters/%s", name);
+	get_line(path, value, size);
+}
+
+/* Sets the watcher's period. A test of something that the watcher would repair makes it long. */
 static inline void watch_every(const char *us)
 {
-	get_line("/sys/module/fscommit/parameters/lend_period_us", period_before,
-		 sizeof(period_before));
+	get_param("lend_period_us", period_before, sizeof(period_before));
 	set_param("lend_period_us", us);
 }
 
@@ -483,13 +562,13 @@ static inline void watch_as_before(void)
 	set_param("lend_period_us", period_before);
 }
 
-/* @value: for the parameter lend while a test runs, or NULL. */
+/* @value: of the parameter lend while a test runs, or NULL to leave it. */
 static inline void setup_lending(const char *value)
 {
-	get_line("/sys/module/fscommit/parameters/lend", lend_before, sizeof(lend_before));
-	/* other tests may have used up the budget of a CPU: it is for g12_budget */
-	get_line("/sys/module/fscommit/parameters/lend_cpu_us", cpu_budget_before,
-		 sizeof(cpu_budget_before));
+	get_param("lend", lend_before, sizeof(lend_before));
+	get_param("lend_fifo_us", fifo_budget_before, sizeof(fifo_budget_before));
+	/* earlier tests may have used up a CPU's budget; g12_budget tests it */
+	get_param("lend_cpu_us", cpu_budget_before, sizeof(cpu_budget_before));
 	set_param("lend_cpu_us", "1000000");
 	if (!value)
 		return;
@@ -500,12 +579,27 @@ static inline void setup_lending(const char *value)
 static inline void restore_lending(void)
 {
 	set_param("lend", lend_before);
+	set_param("lend_fifo_us", fifo_budget_before);
 	set_param("lend_cpu_us", cpu_budget_before);
 	if (period_before[0])
 		watch_as_before();
 }
 
-/* Every test starts with a lock of ours, and leaves it as it was made. */
+#define SKIP_ON_ONE_CPU()						\
+	do {								\
+		if (cpus() < 2)						\
+			SKIP(return, "needs two CPUs");			\
+	} while (0)
+
+#define SKIP_WITHOUT_TEST_DEVICE()					\
+	do {								\
+		if (access("/dev/fscommit_test", F_OK))			\
+			SKIP(return, "no /dev/fscommit_test: insmod fscommit_test.ko"); \
+		if (geteuid())						\
+			SKIP(return, "needs root");			\
+	} while (0)
+
+/* Each test gets a new unfair_rwsem and must leave it free, clean and without waiters. */
 #define LOCK_FIXTURE(name)	LENDING_LOCK_FIXTURE(name, NULL)
 
 #define LENDING_LOCK_FIXTURE(name, lend)				\
@@ -513,24 +607,21 @@ FIXTURE(name) { int fd; };						\
 FIXTURE_SETUP(name)							\
 {									\
 	setup_lending(lend);						\
-	if (access("/dev/fscommit_test", F_OK))				\
-		SKIP(return, "no /dev/fscommit_test: insmod fscommit_test.ko"); \
-	if (geteuid())							\
-		SKIP(return, "needs root");				\
-	self->fd = lock_open(FCT_UNFAIR);				\
+	SKIP_WITHOUT_TEST_DEVICE();					\
+	self->fd = lock_open(LOCK_TEST_UNFAIR);				\
 	ASSERT_GE(self->fd, 0);						\
 }									\
 FIXTURE_TEARDOWN(name)							\
 {									\
-	struct fct_state s = state(self->fd);				\
+	struct lock_test_state s = state(self->fd);			\
 									\
 	EXPECT_EQ(0, s.violations);					\
 	EXPECT_EQ(0, s.is_locked);					\
 	EXPECT_EQ(0, s.is_contended);					\
 	EXPECT_EQ(0, s.queued_readers + s.queued_writers);		\
-	/* the fast paths are open again */				\
-	EXPECT_EQ(0, lock(self->fd, FCT_WRITE, FCT_TRYLOCK));		\
-	EXPECT_EQ(0, lock(self->fd, FCT_READ, FCT_TRYLOCK));		\
+	/* the fast paths work again */					\
+	EXPECT_EQ(0, lock(self->fd, LOCK_TEST_WRITE, LOCK_TEST_TRYLOCK));	\
+	EXPECT_EQ(0, lock(self->fd, LOCK_TEST_READ, LOCK_TEST_TRYLOCK));	\
 	set_window("200");						\
 	restore_lending();						\
 	close(self->fd);						\

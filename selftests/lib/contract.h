@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * For scenarios that return 0 if all was as it must be: else the line is in the log.
+ * CHECK() for scenarios that return 0 on success, or log the failed line.
  */
 #ifndef FSCOMMIT_CONTRACT_H
 #define FSCOMMIT_CONTRACT_H
@@ -11,7 +11,7 @@
 #define CHECK(cond)								\
 do {										\
 	if (!(cond)) {								\
-		pr_err(KBUILD_MODNAME ": line %d: not so: %s\n", __LINE__, #cond);	\
+		pr_err(KBUILD_MODNAME ": line %d: failed: %s\n", __LINE__, #cond);	\
 		return -EPROTO;							\
 	}									\
 } while (0)

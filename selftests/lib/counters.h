@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What the module counts, as debugfs shows it. */
+/* Read the module's counters from debugfs. */
 #ifndef SELFTESTS_COUNTERS_H
 #define SELFTESTS_COUNTERS_H
 
@@ -18,7 +18,7 @@ static inline bool has_debugfs(void)
 	return !access(DEBUGFS, F_OK);
 }
 
-/* The counter of that name, of the lock's class; -1 if it has none. */
+/* Returns the counter @name of the test lock's class, or -1 if debugfs does not show it. */
 static inline long counter(const char *name)
 {
 	FILE *f = fopen(DEBUGFS "/stats", "r");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The blocks of the copy-on-write tree: which are free, who shares them, and when they are
- * copied. How it all works: cow_tree.c.
+ * Blocks of the copy-on-write tree: the free list, sharing, and copying. cow_tree.c describes
+ * the design.
  */
 #include "cow_blocks.h"
 
@@ -15,7 +15,7 @@ static void make_free(struct cow_fs *fs, u32 block)
 	fs->nr_free++;
 }
 
-/* blocks_lock is held. */
+/* Free pending blocks that are reusable now. Called with blocks_lock held. */
 static void poll_pending(struct cow_fs *fs)
 {
 	u64 reusable = fs->ops->reusable(fs->private);
@@ -69,7 +69,7 @@ static struct cow_buf *new_buf(struct cow_fs *fs)
 	return NULL;
 }
 
-void cow_give_rest_back(struct cow_fs *fs, struct cow_reserve *r)
+void cow_unreserve(struct cow_fs *fs, struct cow_reserve *r)
 {
 	spin_lock(&fs->blocks_lock);
 	while (r->nr) {
@@ -112,7 +112,7 @@ int cow_reserve(struct cow_fs *fs, struct cow_reserve *r, unsigned int nr)
 	while (r->nr < nr) {
 		block = add_block(fs);
 		if (!block) {
-			cow_give_rest_back(fs, r);
+			cow_unreserve(fs, r);
 			return fs->nr_blocks < fs->params.max_blocks ? -ENOMEM : -ENOSPC;
 		}
 		r->block[r->nr++] = block;
@@ -120,7 +120,7 @@ int cow_reserve(struct cow_fs *fs, struct cow_reserve *r, unsigned int nr)
 	return 0;
 }
 
-/* Comes locked for writing: nobody else knows it. */
+/* The new block is returned locked for writing. */
 u32 cow_new_block(struct cow_fs *fs, struct cow_reserve *r, unsigned int level)
 {
 	u32 block = r->block[--r->nr];
@@ -141,13 +141,13 @@ u32 cow_new_block(struct cow_fs *fs, struct cow_reserve *r, unsigned int level)
 	return block;
 }
 
-/* blocks_lock is held; the last parent has gone. */
+/* The last parent is gone. Called with blocks_lock held. */
 static void free_block(struct cow_fs *fs, u32 block)
 {
 	struct cow_buf *buf = fs->buf[block];
 
 	if (buf->data->generation == fs->generation) {
-		/* in no committed root */
+		/* no committed root reaches it */
 		make_free(fs, block);
 		return;
 	}
@@ -168,7 +168,7 @@ void cow_get_block(struct cow_fs *fs, u32 block)
 	spin_unlock(&fs->blocks_lock);
 }
 
-/* One parent less; with the last one the block goes, and what is below it has one less. */
+/* Drop one parent; with the last one free the block and drop one parent of each child. */
 void cow_put_block(struct cow_fs *fs, u32 block)
 {
 	struct cow_block *b = data_of(fs, block);
@@ -196,8 +196,8 @@ static bool is_ours(struct cow_fs *fs, const struct cow_buf *buf)
 }
 
 /*
- * @block is locked for writing. Returns a copy, locked likewise, or itself if that may be
- * changed in place.
+ * The caller has locked @block for writing. Return @block if it can be changed in place, else a
+ * copy that is also locked for writing.
  */
 u32 cow_copy_block(struct cow_fs *fs, struct cow_reserve *r, u32 block)
 {
@@ -220,7 +220,7 @@ u32 cow_copy_block(struct cow_fs *fs, struct cow_reserve *r, u32 block)
 	return copy;
 }
 
-/* The copy has taken its place: one parent less, and what is below has one more, or not. */
+/* The copy has replaced @block: drop a parent of @block; its children may gain a parent. */
 void cow_leave_original(struct cow_fs *fs, u32 block, u32 copy)
 {
 	struct cow_buf *buf = fs->buf[block];
@@ -243,13 +243,13 @@ void cow_leave_original(struct cow_fs *fs, u32 block, u32 copy)
 		cow_put_block(fs, block);
 		return;
 	}
-	/* who waits for its lock now looks at the root again */
+	/* a task that waits for its lock re-reads the root */
 	spin_lock(&fs->blocks_lock);
 	free_block(fs, block);
 	spin_unlock(&fs->blocks_lock);
 }
 
-/* The same for a child, whose parent is locked for writing: then nobody waits for it. */
+/* Copy a child of a write-locked parent; no other task waits for the child's lock. */
 u32 cow_copy_child(struct cow_fs *fs, struct cow_reserve *r, u32 block)
 {
 	u32 copy = cow_copy_block(fs, r, block);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the files of the copy-on-write tree share: blocks, and how they are found in each
- * other. For them alone; for users there is cow_tree.h.
+ * Internals shared by the files of the copy-on-write tree. The interface is cow_tree.h.
  */
 #ifndef FSCOMMIT_COW_BLOCKS_H
 #define FSCOMMIT_COW_BLOCKS_H
@@ -10,7 +9,7 @@
 
 #define COW_MAGIC	0xc0373ee5f5c03317ULL
 #define COW_POISON	0x6b
-/* Blocks that one change may need: two on a level, and a new root. */
+/* Maximum number of blocks for one change: about three per level, with a new root. */
 #define MAX_RESERVE	(3 * COW_MAX_LEVELS + 3)
 
 struct cow_item {
@@ -18,7 +17,7 @@ struct cow_item {
 };
 
 struct cow_ptr {
-	u64	key;			/* lowest below it, but for the first */
+	u64	key;			/* lowest key below; not valid for the first pointer */
 	u64	generation;
 	u32	block, unused;
 };
@@ -36,12 +35,12 @@ struct cow_block {
 
 struct cow_buf {
 	struct cow_block	*data;
-	/* the rest under blocks_lock */
-	u32			refs;		/* parents, and roots; 0: free or pending */
-	u32			next;		/* of those */
-	u64			freed;		/* generation that did it */
-	u64			written;	/* in that rewrite: to be copied */
-	/* its lock follows */
+	/* protected by blocks_lock: */
+	u32			refs;		/* parents and roots; 0: free or pending */
+	u32			next;		/* in the free or pending list */
+	u64			freed;		/* generation that freed it */
+	u64			written;	/* fs->rewrite at its creation */
+	/* followed by its lock */
 };
 
 struct cow_later {
@@ -54,14 +53,14 @@ struct cow_fs {
 	struct cow_params	params;
 	const struct cow_ops	*ops;
 	void			*private;
-	u64			generation;	/* running; changed with nobody in */
-	u64			rewrite;	/* the same */
-	union test_lock		*gate;		/* read: a transaction; write: a commit */
+	u64			generation;	/* running; the gate protects it */
+	u64			rewrite;	/* likewise */
+	union test_lock		*gate;		/* read: transaction; write: commit */
 	spinlock_t		blocks_lock;
-	struct cow_buf		**buf;		/* from 1 on */
+	struct cow_buf		**buf;		/* index 0 is unused */
 	u32			nr_blocks;
-	u32			free;		/* list */
-	u32			pending, last_pending;	/* by the generation that freed them */
+	u32			free;		/* list head */
+	u32			pending, last_pending;	/* list in order of freeing generation */
 	unsigned int		nr_free, nr_pending;
 	unsigned long		stale, cowed;
 	struct cow_later	*later;		/* under blocks_lock */
@@ -97,14 +96,14 @@ static inline unsigned int capacity(const struct cow_fs *fs, const struct cow_bl
 	return b->level ? fs->params.node_items : fs->params.leaf_items;
 }
 
-/* All that a change may need, before it begins. */
+/* Blocks reserved before a change begins. */
 struct cow_reserve {
 	u32		block[MAX_RESERVE];
 	unsigned int	nr;
 };
 
 int cow_reserve(struct cow_fs *fs, struct cow_reserve *r, unsigned int nr);
-void cow_give_rest_back(struct cow_fs *fs, struct cow_reserve *r);
+void cow_unreserve(struct cow_fs *fs, struct cow_reserve *r);
 u32 cow_new_block(struct cow_fs *fs, struct cow_reserve *r, unsigned int level);
 void cow_get_block(struct cow_fs *fs, u32 block);
 void cow_put_block(struct cow_fs *fs, u32 block);
@@ -112,7 +111,7 @@ u32 cow_copy_block(struct cow_fs *fs, struct cow_reserve *r, u32 block);
 void cow_leave_original(struct cow_fs *fs, u32 block, u32 copy);
 u32 cow_copy_child(struct cow_fs *fs, struct cow_reserve *r, u32 block);
 
-/* In cow_search.c */
+/* cow_search.c */
 unsigned int cow_child_for(const struct cow_block *b, u64 key);
 unsigned int cow_item_for(const struct cow_block *b, u64 key);
 u32 cow_lock_root(struct cow_tree *tree, bool write);

@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Is a copy-on-write tree in order? How it all works: cow_tree.c.
+ * Check the consistency of a copy-on-write tree.
  */
 #include "cow_blocks.h"
 
-static long check_block(struct cow_fs *fs, u32 block, u64 generation, int level, u64 low, u64 high)
+static long check_block(struct cow_fs *fs, const struct cow_ptr *p, int level, u64 low, u64 high)
 {
 	const struct cow_block *b;
 	unsigned int i;
 	long sum = 0;
 
-	if (!block || block > fs->nr_blocks)
+	if (!p->block || p->block > fs->nr_blocks)
 		return -EUCLEAN;
-	b = data_of(fs, block);
-	if (b->magic != COW_MAGIC || b->self != block || b->generation != generation ||
+	b = data_of(fs, p->block);
+	if (b->magic != COW_MAGIC || b->self != p->block || b->generation != p->generation ||
 	    b->level != level || b->nr > capacity(fs, b) || (b->level && !b->nr))
 		return -EUCLEAN;
 	for (i = 0; i < b->nr; i++) {
 		u64 key = b->level ? b->ptr[i].key : b->item[i].key, end = high;
 		long n;
 
-		/* the first key of a node may be old */
+		/* the first key of a node may be stale */
 		if (!b->level || i) {
 			if (key < low || key > high)
 				return -EUCLEAN;
@@ -34,8 +34,7 @@ static long check_block(struct cow_fs *fs, u32 block, u64 generation, int level,
 		}
 		if (i + 1 < b->nr)
 			end = b->ptr[i + 1].key - 1;
-		n = check_block(fs, b->ptr[i].block, b->ptr[i].generation, level - 1,
-				i ? key : low, end);
+		n = check_block(fs, &b->ptr[i], level - 1, i ? key : low, end);
 		if (n < 0)
 			return n;
 		sum += n;
@@ -46,8 +45,9 @@ static long check_block(struct cow_fs *fs, u32 block, u64 generation, int level,
 long cow_check_tree(struct cow_fs *fs, u32 root)
 {
 	const struct cow_block *b = data_of(fs, root);
+	const struct cow_ptr p = { .block = root, .generation = b->generation };
 
-	return check_block(fs, root, b->generation, b->level, 0, ~0ULL);
+	return check_block(fs, &p, b->level, 0, ~0ULL);
 }
 
 static void count_parents(struct cow_fs *fs, u32 block, u32 *parents)
@@ -55,7 +55,7 @@ static void count_parents(struct cow_fs *fs, u32 block, u32 *parents)
 	const struct cow_block *b = data_of(fs, block);
 	unsigned int i;
 
-	/* below one that was seen already, all have been */
+	/* count the children of a shared block only once */
 	if (parents[block]++)
 		return;
 	for (i = 0; b->level && i < b->nr; i++)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The copy-on-write tree as a module of its own, for those that are tested on it.
+ * The copy-on-write tree as a module, shared by the test modules.
  */
 #include <linux/module.h>
 
@@ -24,7 +24,7 @@ EXPORT_SYMBOL_GPL(cow_search_root);
 EXPORT_SYMBOL_GPL(cow_commit);
 EXPORT_SYMBOL_GPL(cow_check_tree);
 EXPORT_SYMBOL_GPL(cow_check_blocks);
-/* for who makes trees by itself */
+/* for modules that build trees block by block */
 EXPORT_SYMBOL_GPL(cow_reserve);
 EXPORT_SYMBOL_GPL(cow_new_block);
 EXPORT_SYMBOL_GPL(cow_get_block);

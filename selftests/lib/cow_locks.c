@@ -12,8 +12,8 @@ size_t cow_lock_size(void)
 }
 
 /*
- * Blocks are locked from the root down, and neighbours under their parent's lock: more
- * levels, and more of a level at once, than lockdep has subclasses.
+ * A task locks blocks from the root down, and siblings under their parent's lock: more levels and
+ * siblings than lockdep has subclasses.
  */
 int cow_lock_init(union test_lock *lock, unsigned int type, bool of_block)
 {
@@ -21,7 +21,7 @@ int cow_lock_init(union test_lock *lock, unsigned int type, bool of_block)
 
 	if (!of_block)
 		return ret;
-	if (type == FCT_UNFAIR)
+	if (type == LOCK_TEST_UNFAIR)
 		lockdep_set_novalidate_class(&lock->unfair);
 	else
 		lockdep_set_novalidate_class(&lock->rwsem);
@@ -35,7 +35,7 @@ void cow_lock_destroy(union test_lock *lock, unsigned int type)
 
 void cow_lock(union test_lock *lock, unsigned int type, bool write)
 {
-	test_locks[type].lock(lock, write, FCT_PLAIN, 0, 0);
+	test_locks[type].lock(lock, write, LOCK_TEST_PLAIN, 0, 0);
 }
 
 void cow_unlock(union test_lock *lock, unsigned int type, bool write)

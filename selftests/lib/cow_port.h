@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the copy-on-write tree needs from where it runs.
+ * The environment of the copy-on-write tree: kernel or userspace.
  */
 #ifndef FSCOMMIT_COW_PORT_H
 #define FSCOMMIT_COW_PORT_H
@@ -17,7 +17,7 @@
 
 union test_lock;
 
-/* In cow_locks.c, which knows the types. */
+/* cow_locks.c */
 size_t cow_lock_size(void);
 int cow_lock_init(union test_lock *lock, unsigned int type, bool of_block);
 void cow_lock_destroy(union test_lock *lock, unsigned int type);
@@ -79,7 +79,7 @@ static inline void cow_lock_destroy(union test_lock *l, unsigned int type) { }
 static inline void cow_lock(union test_lock *l, unsigned int type, bool write) { }
 static inline void cow_unlock(union test_lock *l, unsigned int type, bool write) { }
 
-/* The fuzzer lets some of these fail. */
+/* The fuzzer makes some of these fail. */
 void *cow_alloc(size_t size);
 void cow_free(void *p);
 

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Searches of the copy-on-write tree, live and from a committed root. How it all works:
- * cow_tree.c.
+ * Searches of the copy-on-write tree, live and from a committed root.
  */
 #include "cow_blocks.h"
 
-/* The last entry whose key is not above @key; the first one if all are. */
+/* The last entry with a key <= @key, or the first entry. */
 unsigned int cow_child_for(const struct cow_block *b, u64 key)
 {
 	unsigned int from = 0, to = b->nr;
@@ -21,7 +20,7 @@ unsigned int cow_child_for(const struct cow_block *b, u64 key)
 	return from;
 }
 
-/* The first item whose key is not below @key; nr if all are. */
+/* The first item with a key >= @key, or nr. */
 unsigned int cow_item_for(const struct cow_block *b, u64 key)
 {
 	unsigned int from = 0, to = b->nr;
@@ -37,7 +36,7 @@ unsigned int cow_item_for(const struct cow_block *b, u64 key)
 	return from;
 }
 
-/* The live root, locked: it may be replaced while we wait. */
+/* Lock the live root, which may be replaced during the wait. */
 u32 cow_lock_root(struct cow_tree *tree, bool write)
 {
 	for (;;) {
@@ -50,7 +49,7 @@ u32 cow_lock_root(struct cow_tree *tree, bool write)
 	}
 }
 
-/* Takes what @leaf has of the keys from @from on, below @end. */
+/* Copy the items of @leaf with keys from @from to @end - 1. */
 static void take_items(const struct cow_block *leaf, struct cow_range *range, u64 from, u64 end)
 {
 	unsigned int i;
@@ -65,7 +64,7 @@ static void take_items(const struct cow_block *leaf, struct cow_range *range, u6
 	}
 }
 
-/* The first key from @from on that is not there yet; the end of the range if none is. */
+/* The first key >= @from that has not been found; the end of the range if none. */
 static u64 first_missing(const struct cow_range *range, u64 from)
 {
 	while (from < range->first + range->nr && test_bit(from - range->first, range->found))
@@ -78,7 +77,7 @@ static int all_found(const struct cow_range *range)
 	return first_missing(range, range->first) == range->first + range->nr ? 0 : -ENOENT;
 }
 
-/* The keys below @end are in child @at, or nowhere. */
+/* Child @at holds all keys below the returned bound. */
 static u64 end_of_child(const struct cow_block *b, unsigned int at, u64 end)
 {
 	return at + 1 < b->nr ? min(end, b->ptr[at + 1].key) : end;
@@ -111,8 +110,8 @@ int cow_search_live(struct cow_tree *tree, struct cow_range *range)
 	return all_found(range);
 }
 
-static bool is_as_promised(struct cow_fs *fs, const struct cow_block *b, u32 block, u64 generation,
-			   unsigned int level)
+static bool is_expected(struct cow_fs *fs, const struct cow_block *b, u32 block, u64 generation,
+			unsigned int level)
 {
 	if (b->magic == COW_MAGIC && b->self == block && b->generation == generation &&
 	    b->level == level)
@@ -138,7 +137,7 @@ int cow_search_root(struct cow_fs *fs, u32 root, struct cow_range *range)
 			unsigned int at;
 
 			b = data_of(fs, block);
-			if (!is_as_promised(fs, b, block, generation, level))
+			if (!is_expected(fs, b, block, generation, level))
 				return -EUCLEAN;
 			if (!b->level)
 				break;
@@ -147,13 +146,13 @@ int cow_search_root(struct cow_fs *fs, u32 root, struct cow_range *range)
 			block = b->ptr[at].block;
 			generation = b->ptr[at].generation;
 			level--;
-			/* before we believe its number */
+			/* check before using it as an index */
 			if (!block || block > READ_ONCE(fs->nr_blocks))
 				return -EUCLEAN;
 		}
 		take_items(b, range, key, end);
-		/* it is still what it was, so what we took is good */
-		if (!is_as_promised(fs, b, block, generation, level))
+		/* re-check after the copy: the block was not reused meanwhile */
+		if (!is_expected(fs, b, block, generation, level))
 			return -EUCLEAN;
 		key = first_missing(range, end);
 	}

@@ -2,18 +2,18 @@
 /*
  * A copy-on-write B+tree: see cow_tree.h.
  *
- * Blocks are found by number. One is changed in place if it was made in the running
- * generation, has one parent and was not written out; else a copy takes its place, and the
- * parent is changed, up to the root. A block counts its parents: several trees may share
- * it. One that nobody has any more is pending until no committed root reaches it, and is
- * poisoned when it is reused, so that who still reads it finds out.
+ * Blocks have numbers. A block is changed in place if it belongs to the running generation, has
+ * one parent, and has not been written out. Otherwise a copy replaces it, and its parent is
+ * changed in the same way, up to the root. A block counts its parents, as trees may share it. A
+ * block without parents is pending until no committed root reaches it. It is poisoned when it
+ * becomes free, so that a reader that still uses it notices.
  *
- * Live, each block has a lock. All go down from the root, and take the lock of a child
- * before they leave that of its parent. Who writes makes sure on the way that what he
- * leaves behind need not change again: full blocks are split, and nearly empty ones are
- * filled or merged, before he enters them.
+ * In the live tree each block has a lock. All tasks descend from the root and lock a child before
+ * they unlock its parent. A writer ensures on the way that it need not change a block again after
+ * unlocking it: it splits full blocks, and refills or merges nearly empty ones, before it
+ * enters them.
  *
- * From a committed root nothing is locked.
+ * Searches from a committed root take no locks.
  */
 #include "cow_blocks.h"
 
@@ -38,7 +38,7 @@ static u64 first_key(const struct cow_block *b)
 	return b->level ? b->ptr[0].key : b->item[0].key;
 }
 
-/* @nr entries from the start of @from to the end of @to, or from the end to the start. */
+/* Move @nr entries: the first of @from to the end of @to, or the last to the start. */
 static void move_entries(struct cow_block *to, struct cow_block *from, unsigned int nr,
 			 bool to_end)
 {
@@ -72,7 +72,7 @@ static void remove_ptr(struct cow_block *parent, unsigned int at)
 		(parent->nr - at) * sizeof(struct cow_ptr));
 }
 
-/* Child @at of @parent, both locked and ours, is full. Returns the half for @key, locked. */
+/* Split the full child @at. Return the half for @key, locked. The caller holds both locks. */
 static u32 split(struct cow_fs *fs, struct cow_reserve *r, struct cow_block *parent,
 		 unsigned int at, u64 key)
 {
@@ -100,8 +100,8 @@ static bool is_low(const struct cow_fs *fs, const struct cow_block *b)
 }
 
 /*
- * Child @at of @parent, both locked and ours, is nearly empty. It takes from a neighbour, or
- * is merged with it. Returns the child in which @key is now, locked.
+ * Refill the nearly empty child @at from a sibling, or merge the two. Return the block that now
+ * covers @key, locked. The caller holds the locks of parent and child.
  */
 static u32 refill(struct cow_fs *fs, struct cow_reserve *r, struct cow_block *parent,
 		  unsigned int at, u64 key)
@@ -117,7 +117,7 @@ static u32 refill(struct cow_fs *fs, struct cow_reserve *r, struct cow_block *pa
 	left = data_of(fs, parent->ptr[l].block);
 	right = data_of(fs, parent->ptr[l + 1].block);
 	if (left->level) {
-		/* the first key of a node is not kept: its parent knows it */
+		/* the first key of a node is not maintained: use the parent's */
 		left->ptr[0].key = parent->ptr[l].key;
 		right->ptr[0].key = parent->ptr[l + 1].key;
 	}
@@ -147,15 +147,15 @@ static u32 cow_root(struct cow_tree *tree, struct cow_reserve *r)
 	u32 old = cow_lock_root(tree, true);
 	u32 root = cow_copy_block(tree->fs, r, old);
 
-	/* before the old one is unlocked */
+	/* before the old root is unlocked */
 	WRITE_ONCE(tree->root, root);
 	cow_leave_original(tree->fs, old, root);
 	return root;
 }
 
 /*
- * Down to the leaf for @key, with all on the way in this generation, and room in it, or
- * enough left to take one away. Only the leaf is locked then.
+ * Descend to the leaf for @key. All blocks on the path belong to the running generation, and the
+ * leaf has room for an insert or enough items for a delete. Only the leaf is returned locked.
  */
 static u32 leaf_to_change(struct cow_tree *tree, struct cow_reserve *r, u64 key, bool insert)
 {
@@ -185,7 +185,7 @@ static u32 leaf_to_change(struct cow_tree *tree, struct cow_reserve *r, u64 key,
 		else if (!insert && is_low(fs, data_of(fs, child)) && b->nr > 1)
 			child = refill(fs, r, b, at, key);
 		if (b->nr == 1 && READ_ONCE(tree->root) == block) {
-			/* a level less */
+			/* remove a level */
 			WRITE_ONCE(tree->root, child);
 			cow_get_block(fs, child);
 			unlock_block(fs, block, true);
@@ -202,7 +202,7 @@ static u32 leaf_to_change(struct cow_tree *tree, struct cow_reserve *r, u64 key,
 static int reserve_change(struct cow_tree *tree, struct cow_reserve *r)
 {
 	struct cow_fs *fs = tree->fs;
-	/* as high as it is now, or a little more; what we read may be no root any more */
+	/* for the current height plus two; the block that we read may no longer be the root */
 	unsigned int level = min(data_of(fs, READ_ONCE(tree->root))->level,
 				 (u16)(COW_MAX_LEVELS - 2));
 
@@ -242,7 +242,7 @@ static int change(struct cow_tree *tree, u64 key, u64 value, bool insert)
 		ret = -ENOENT;
 	}
 	unlock_block(fs, leaf, true);
-	cow_give_rest_back(fs, &r);
+	cow_unreserve(fs, &r);
 	return ret;
 }
 
@@ -284,7 +284,7 @@ int cow_delete_last(struct cow_tree *tree, u64 first, u64 last, u64 *key, u64 *v
 		remove_item(b, at);
 	}
 	unlock_block(fs, leaf, true);
-	cow_give_rest_back(fs, &r);
+	cow_unreserve(fs, &r);
 	return ret;
 }
 
@@ -333,7 +333,7 @@ int cow_commit(struct cow_fs *fs, unsigned int rewrite)
 		l = fs->later;
 		err = cow_delete(l->tree, l->key);
 		if (err && err != -ENOENT) {
-			/* no memory: the rest is for the next one */
+			/* no memory: leave the rest to the next commit */
 			ret = err;
 			break;
 		}
@@ -363,14 +363,14 @@ int cow_tree_create(struct cow_tree *tree, struct cow_fs *fs)
 	return 0;
 }
 
-/* Nobody searches it live. */
+/* The caller excludes live searches. */
 void cow_tree_drop(struct cow_tree *tree)
 {
 	cow_put_block(tree->fs, tree->root);
 	tree->root = COW_NO_BLOCK;
 }
 
-/* Nobody changes @tree: within publish(), or with no transaction. */
+/* The caller excludes changes of @tree: call within publish() or without transactions. */
 void cow_snapshot(struct cow_tree *snapshot, const struct cow_tree *tree)
 {
 	*snapshot = *tree;

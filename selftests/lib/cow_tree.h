@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A copy-on-write B+tree in memory, as a filesystem has them on disk: what commit-root
- * search is tested and measured on. Keys and values are 64 bits each.
+ * A copy-on-write B+tree in memory, modelled on those of filesystems. Commit-root search is
+ * tested and measured on it. Keys and values have 64 bits.
  *
- * The same source is a part of a test module, with real locks, and of a userspace program,
- * with none, for fuzzing under sanitizers: cow_port.h makes the difference.
+ * The same source is part of a test module, with real locks, and of userspace fuzzers under
+ * sanitizers, without locks. cow_port.h hides the difference.
  */
 #ifndef FSCOMMIT_COW_TREE_H
 #define FSCOMMIT_COW_TREE_H
@@ -18,37 +18,37 @@
 struct cow_fs;
 
 struct cow_ops {
-	/* up to which generation freed blocks may be reused */
+	/* freed blocks up to the returned generation may be reused */
 	u64 (*reusable)(void *private);
-	/* at a commit, nobody writes: @generation is as it shall be found from now on */
+	/* called by a commit, with changes excluded: publish the roots of @generation */
 	void (*publish)(void *private, u64 generation);
 };
 
 struct cow_params {
 	unsigned int	max_blocks;	/* 1 to 2^31 */
-	unsigned int	lock_type;	/* FCT_*, see fscommit_test.h */
-	/* entries of a leaf and of a node; 0: as many as a block holds; 4 at least */
+	unsigned int	lock_type;	/* LOCK_TEST_*, see fscommit_test.h */
+	/* entries of a leaf and of a node; at least 4; 0: as many as fit */
 	unsigned int	leaf_items, node_items;
 };
 
 struct cow_tree {
 	struct cow_fs	*fs;
-	u32		root;		/* of the live tree; under its lock */
+	u32		root;		/* of the live tree; protected by its block's lock */
 };
 
-/* What a search found: values of consecutive keys. */
+/* A search for consecutive keys, and its result. */
 struct cow_range {
 	u64		first;
 	unsigned int	nr;
 	u64		*value;
-	unsigned long	*found;		/* a bit a key; those that are set are not looked for */
+	unsigned long	*found;		/* one bit per key; keys already set are not searched */
 };
 
 struct cow_usage {
-	unsigned int	blocks;		/* that exist */
-	unsigned int	free;		/* can be had at once */
-	unsigned int	pending;	/* freed, and may be in a committed root */
-	unsigned long	stale;		/* blocks that a search found reused: never */
+	unsigned int	blocks;		/* existing */
+	unsigned int	free;		/* reusable at once */
+	unsigned int	pending;	/* freed, but a committed root may reach them */
+	unsigned long	stale;		/* searches that hit a reused block: must stay 0 */
 	unsigned long	cowed;
 };
 
@@ -62,32 +62,32 @@ int cow_tree_create(struct cow_tree *tree, struct cow_fs *fs);
 void cow_tree_drop(struct cow_tree *tree);
 void cow_snapshot(struct cow_tree *snapshot, const struct cow_tree *tree);
 
-/* A transaction: many at once, none while one commits. */
+/* Transactions run concurrently, but not during a commit. */
 void cow_begin(struct cow_fs *fs);
 void cow_end(struct cow_fs *fs);
 int cow_insert(struct cow_tree *tree, u64 key, u64 value);
 int cow_delete(struct cow_tree *tree, u64 key);
 /*
- * The last of the keys from @first to @last, with a look at one leaf: -ENOENT if there is
- * none, -EAGAIN if it may be in another leaf.
+ * Delete the last key in @first to @last. Only one leaf is searched: -ENOENT if there is no such
+ * key, -EAGAIN if it may be in another leaf.
  */
 int cow_delete_last(struct cow_tree *tree, u64 first, u64 last, u64 *key, u64 *value);
-/* At the next commit, in the committing task. */
+/* Delete at the next commit, in the committing task. */
 int cow_delete_later(struct cow_tree *tree, u64 key);
 
-/* 0 if all are found, -ENOENT if not, -EUCLEAN for a block that was reused */
+/* 0 if all keys are found, -ENOENT if not, -EUCLEAN if a block was reused */
 int cow_search_live(struct cow_tree *tree, struct cow_range *range);
 int cow_search_root(struct cow_fs *fs, u32 root, struct cow_range *range);
 
 /*
- * Runs what was to be deleted later; after each @rewrite of that, blocks of this
- * generation count as written out, and are copied once more. 0: never.
+ * Run the deferred deletions. After every @rewrite deletions blocks of this generation count as
+ * written and must be copied again; 0: never.
  */
 int cow_commit(struct cow_fs *fs, unsigned int rewrite);
 
-/* Looks at the structure of a tree, nobody else using it; returns its entries, or < 0. */
+/* Check the structure of an unused tree. Return the number of its entries, or < 0. */
 long cow_check_tree(struct cow_fs *fs, u32 root);
-/* And whether each block is free, pending, or in one of these trees as often as counted. */
+/* Also check that each block is free, pending, or in these trees with the right count. */
 int cow_check_blocks(struct cow_fs *fs, struct cow_tree *const *trees, unsigned int nr);
 
 #endif /* FSCOMMIT_COW_TREE_H */

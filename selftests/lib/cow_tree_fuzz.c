@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The copy-on-write tree of the test modules against sorted arrays: random changes,
- * commits, snapshots, pinned committed roots, and memory that runs out. To be built with
- * -fsanitize=address,undefined, as in the tests of the tests.
+ * Compare the copy-on-write tree of the test modules with sorted arrays: random changes, commits,
+ * snapshots, pinned committed roots, and allocation failures. selftests/mutants builds it with
+ * -fsanitize=address,undefined.
  *
  *	cow_tree_fuzz [SEED [STEPS [LEAF_ITEMS NODE_ITEMS]]]
  *
- * Without arguments: seeds 1 to 40, with small blocks of several sizes and whole ones.
+ * Without arguments: seeds 1 to 40, with blocks of several small sizes and of full size.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -28,7 +28,7 @@ static struct {
 	struct cow_tree tree[TREES];
 	bool used[TREES];
 	struct model model[TREES], later[TREES];
-	/* roots that a reader keeps, and what they must show */
+	/* pinned roots and their expected content */
 	struct {
 		u64 generation;		/* 0: none */
 		u32 root;
@@ -108,7 +108,7 @@ static int compare(const struct model *m, const struct cow_range *range)
 	return 0;
 }
 
-/* live of that tree, or of a committed root */
+/* Search the live @tree, or the committed @root if it is not 0. */
 static void search(int tree, u32 root, const struct model *m)
 {
 	u64 value[64];
@@ -143,7 +143,7 @@ static void commit(void)
 	unsigned int fails = t.fail_in;
 	int i, k;
 
-	/* a failure would leave some of it for later: tried by itself, below */
+	/* no failures here: a failed commit leaves deletions to the next one */
 	t.fail_in = 0;
 	for (i = 0; i < TREES; i++)
 		for (k = 0; k < KEYS; k++)
@@ -250,7 +250,7 @@ static void step(unsigned int bias)
 		if (!ret) {
 			set(&t.model[i], key, value);
 			unset(&t.later[i], key);
-			/* written after it was to be deleted: that one comes all the same */
+			/* the deferred deletion still happens */
 			return;
 		}
 	} else if (what < 960) {
@@ -262,7 +262,7 @@ static void step(unsigned int bias)
 		if (ret == -ENOENT)
 			ret = 0;
 	} else {
-		/* what is there, and will be: inserts in between are not made */
+		/* only existing keys, and commit at once: no insert comes in between */
 		if (!t.model[i].has[key])
 			return;
 		ret = cow_delete_later(&t.tree[i], key);
@@ -290,7 +290,7 @@ static void run(unsigned int seed, unsigned long steps, unsigned int leaf, unsig
 		fail("create");
 	t.used[0] = true;
 	for (n = 0; n < steps; n++) {
-		/* grows, shrinks, and so on */
+		/* grow and shrink in turn */
 		step(n / (steps / 6 + 1) % 2 ? 200 : 700);
 		if (!(n % 997))
 			check_all();
@@ -312,8 +312,9 @@ static void run(unsigned int seed, unsigned long steps, unsigned int leaf, unsig
 		fail("%u blocks, %u free, %u pending, %lu stale", usage.blocks, usage.free,
 		     usage.pending, usage.stale);
 	cow_fs_destroy(t.fs);
-	printf("seed %u, blocks of %u and %u: %lu operations, %lu without memory, %lu keys compared, %lu blocks copied\n",
-	       seed, leaf, node, t.ops, t.failed, t.checked, usage.cowed);
+	printf("seed %u, blocks of %u and %u: %lu operations, ", seed, leaf, node, t.ops);
+	printf("%lu without memory, %lu keys compared, %lu blocks copied\n", t.failed, t.checked,
+	       usage.cowed);
 }
 
 int main(int argc, char **argv)

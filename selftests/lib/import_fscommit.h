@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * For one source of each module that uses fscommit.
+ * Include in one source file of each module that uses fscommit.
  */
 #ifndef FSCOMMIT_IMPORT_FSCOMMIT_H
 #define FSCOMMIT_IMPORT_FSCOMMIT_H

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/*
- * The results of a benchmark as JSON: what all have around their own part, in the manner
- * of cyclictest.
- */
+/* The JSON envelope of all benchmarks, like cyclictest's. */
 #ifndef FSCOMMIT_JSON_H
 #define FSCOMMIT_JSON_H
 
@@ -15,7 +12,7 @@
 
 #include "options.h"
 
-/* The inside of a JSON string. */
+/* Prints the inside of a JSON string. */
 static inline void print_escaped(FILE *f, const char *s)
 {
 	for (; *s; s++) {
@@ -29,8 +26,8 @@ static inline void print_escaped(FILE *f, const char *s)
 }
 
 /*
- * "-": stdout. The object is open then; @part is how the report knows what it is, NULL: by
- * what is in it.
+ * Opens @path ("-": stdout) and prints the members up to sysinfo; the object stays open. The
+ * report identifies the file by @part or, if that is NULL, by its members.
  */
 __attribute__((format(printf, 6, 7)))
 static inline FILE *json_begin(const char *path, const char *part, int argc, char **argv,
@@ -65,12 +62,12 @@ static inline FILE *json_begin(const char *path, const char *part, int argc, cha
 	return f;
 }
 
-/* After the last member: closes the object and the file. */
+/* Closes the object and the file. Call it after the last member. */
 static inline void json_end(FILE *f, const char *path)
 {
 	fprintf(f, "\n}\n");
 	if (ferror(f) | (f != stdout ? fclose(f) : fflush(f)))
-		fatal("%s: cannot write it", path);
+		fatal("%s: write failed", path);
 }
 
 #endif /* FSCOMMIT_JSON_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The kernel's log from some moment on. It is never cleared: the harness looks at all of it
- * in the end.
+ * Read the kernel log from some moment on. Tests never clear the log: the harness scans all of it
+ * at the end.
  */
 #ifndef SELFTESTS_KERNEL_LOG_H
 #define SELFTESTS_KERNEL_LOG_H
@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* From now on; to be given to log_since(). */
+/* Marks the end of the log. Pass the result to log_since(). */
 static inline int log_now(void)
 {
 	int fd = open("/dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC);
@@ -21,12 +21,12 @@ static inline int log_now(void)
 	return fd;
 }
 
-/* What was logged since then, line by line, as far as there is room. Closes @fd. */
+/* Reads the records logged since log_now(), up to @size - 1 bytes. Closes @fd. */
 static inline const char *log_since(int fd, char *log, int size)
 {
 	int len = 0, n;
 
-	/* one record each time; -EPIPE: some were overwritten */
+	/* read() returns one record; EPIPE: some were overwritten */
 	while (len < size - 1 && ((n = read(fd, log + len, size - 1 - len)) > 0 || errno == EPIPE))
 		if (n > 0)
 			len += n;

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/*
- * Modules from files of the current folder, in this task: what fails is seen here.
- */
+/* Load and unload modules in this task, from files in the current folder. */
 #ifndef FSCOMMIT_LOAD_H
 #define FSCOMMIT_LOAD_H
 
@@ -10,7 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* 0 or an errno. */
+/* Returns 0 or an errno. */
 static inline int load_with(const char *file, const char *params)
 {
 	int fd = open(file, O_RDONLY | O_CLOEXEC), ret;
@@ -27,7 +25,7 @@ static inline int load(const char *file)
 	return load_with(file, "");
 }
 
-/* Does not wait until it is used no more. */
+/* Fails at once if the module is in use. */
 static inline int unload(const char *name)
 {
 	return syscall(SYS_delete_module, name, O_NONBLOCK) ? errno : 0;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the benchmark programs share: errors that name the program, numbers with a
- * range, times as cyclictest takes them. The program defines PROGRAM before.
+ * Options of the benchmark programs: error messages with the program's name, numbers with a range,
+ * durations as in cyclictest. Define PROGRAM before including this file.
  */
 #ifndef FSCOMMIT_OPTIONS_H
 #define FSCOMMIT_OPTIONS_H
 
 #include <errno.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -45,7 +46,25 @@ static inline long number(const char *option, const char *s, long min, long max)
 	return v;
 }
 
-/* In seconds, from 0.1 to @max. */
+/* An option whose argument is a number. @c: what getopt_long() returns; 0 ends a table */
+struct number_option {
+	int c;
+	const char *name;
+	long *value;
+	long min, max;
+};
+
+/* Returns false if no option in the table has code @c. */
+static inline bool set_number_option(const struct number_option *o, int c, const char *arg)
+{
+	while (o->c && o->c != c)
+		o++;
+	if (o->c)
+		*o->value = number(o->name, arg, o->min, o->max);
+	return o->c;
+}
+
+/* Returns seconds, from 0.1 to @max. */
 static inline double duration(const char *s, unsigned int max)
 {
 	char *end;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * How often a test repeats what is a matter of luck: FSCOMMIT_SCALE=4 in the environment is
- * for kernels on which all takes several times as long.
+ * Scale the number of repetitions in tests that depend on timing. FSCOMMIT_SCALE=4 in the
+ * environment divides them by four, for kernels on which everything takes several times as long.
  */
 #ifndef FSCOMMIT_SCALE_H
 #define FSCOMMIT_SCALE_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Samples of a latency, in nanoseconds: all of them, so that a percentile is one
- * that was measured. What does not fit is counted, and the maximum is exact.
+ * Latency samples, in nanoseconds. All samples are kept, so each percentile is a measured value.
+ * Samples beyond the room are only counted; the maximum is exact.
  */
 #ifndef FSCOMMIT_STATS_H
 #define FSCOMMIT_STATS_H
@@ -28,7 +28,7 @@ static inline void samples_init(struct samples *s, void *memory, uint64_t room)
 	s->room = room;
 }
 
-/* From several tasks at once. */
+/* Several tasks may call this at once. */
 static inline void samples_add(struct samples *s, uint64_t ns)
 {
 	uint64_t i = atomic_fetch_add(&s->count, 1), max = atomic_load(&s->max);
@@ -51,7 +51,7 @@ static int samples_compare(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Before any of the following. */
+/* Call this before any of the functions below. */
 static inline void samples_sort(struct samples *s)
 {
 	qsort(s->at, samples_kept(s), sizeof(*s->at), samples_compare);
@@ -64,7 +64,7 @@ static inline uint64_t samples_percentile(const struct samples *s, double percen
 	return n ? s->at[i < n ? i : n - 1] * 8ULL : 0;
 }
 
-/* How many are at least @from and below @to. */
+/* Counts the samples of at least @from and less than @to. */
 static inline uint64_t samples_between(const struct samples *s, uint64_t from, uint64_t to)
 {
 	uint64_t i, n = 0;
@@ -74,7 +74,7 @@ static inline uint64_t samples_between(const struct samples *s, uint64_t from, u
 	return n;
 }
 
-/* [[upper bound in ns, count], ...], eight steps an octave, empty ones left out. */
+/* [[upper bound in ns, count], ...]: eight steps per octave, without the empty ones. */
 static inline void samples_print_json(FILE *f, const struct samples *s)
 {
 	uint64_t i = 0, n = samples_kept(s), octave = 8, step, to, in;

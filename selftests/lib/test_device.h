@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the misc devices of the tests have in common: an object for each open file, and
- * ioctls whose argument is copied in and out.
+ * Common parts of the misc devices of the tests: one object per open file, and ioctls whose
+ * argument is copied in and out.
  *
  *	static int open_it(void **object);
  *	static void release_it(void *object);
@@ -21,7 +21,7 @@
 
 #include "import_fscommit.h"
 
-/* @size: of the largest argument. What @run left in it goes back. */
+/* @size: of the largest argument. @args is copied back after @run. */
 static inline long test_ioctl(void *object, unsigned int cmd, unsigned long arg, size_t size,
 			      int (*run)(void *object, unsigned int cmd, void *args))
 {

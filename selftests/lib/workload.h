@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What the benchmarks on mounted filesystems share: time, and numbers from a seed. */
+/* Helpers for the benchmarks on mounted filesystems: time, and random numbers from a seed. */
 #ifndef FSCOMMIT_BENCH_WORKLOAD_H
 #define FSCOMMIT_BENCH_WORKLOAD_H
 
@@ -14,7 +14,7 @@ static inline uint64_t now_ns(void)
 	return t.tv_sec * 1000000000ULL + t.tv_nsec;
 }
 
-/* The next one (xorshift, G. Marsaglia); a seed of 0 stays 0. */
+/* The next random number (xorshift, G. Marsaglia); a seed of 0 stays 0. */
 static inline uint64_t scramble(uint64_t *seed)
 {
 	*seed ^= *seed << 13;

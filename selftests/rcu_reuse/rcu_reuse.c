@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * RCU reuse queue: nothing is handed out too early, nobody waits, nothing is lost.
+ * RCU reuse queue: no object is reused too early, no caller waits, no object is lost.
  *
- * Each object takes a cookie of its own when it is unlinked; RRT_STATE counts those that
- * came out before it had passed ("early").
+ * Each object takes a cookie of its own when it is unlinked. REUSE_TEST_STATE counts as "early"
+ * the objects that left the queue before the cookie's grace period had ended.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -22,32 +22,24 @@
 
 #include "kselftest_harness.h"
 
+#include "device_test.h"
+#include "put.h"
 #include "scale.h"
 #include "rcu_reuse_test.h"
 
 #define TRACING	"/sys/kernel/tracing/"
 #define ONLINE	"/sys/devices/system/cpu/cpu1/online"
 
-static bool put(const char *path, const char *text)
-{
-	int fd = open(path, O_WRONLY);
-	bool ok = fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
-
-	if (fd >= 0)
-		close(fd);
-	return ok;
-}
-
-static const struct rrt_setup defaults = {
-	.flavour = RRT_RCU, .objects = 10000, .batch = 32, .keep = 5000, .max = 8000,
+static const struct reuse_test_setup defaults = {
+	.flavour = REUSE_TEST_RCU, .objects = 10000, .batch = 32, .keep = 5000, .max = 8000,
 	.max_age_ms = 600000,
 };
 
-static int open_queue(const struct rrt_setup *setup)
+static int open_queue(const struct reuse_test_setup *setup)
 {
 	int fd = open("/dev/rcu_reuse_test", O_RDWR), error;
 
-	if (fd >= 0 && ioctl(fd, RRT_SETUP, setup)) {
+	if (fd >= 0 && ioctl(fd, REUSE_TEST_SETUP, setup)) {
 		error = errno;
 		close(fd);
 		errno = error;
@@ -61,31 +53,32 @@ static int run_ioctl(int fd, unsigned long cmd, void *arg)
 	return ioctl(fd, cmd, arg) ? errno : 0;
 }
 
-static struct rrt_state state(int fd)
+static struct reuse_test_state state(int fd)
 {
-	struct rrt_state s = { };
+	struct reuse_test_state s = { };
 
-	ioctl(fd, RRT_STATE, &s);
+	ioctl(fd, REUSE_TEST_STATE, &s);
 	return s;
 }
 
-static struct rrt_io io(int fd, unsigned long cmd, struct rrt_io io)
+static struct reuse_test_io io(int fd, unsigned long cmd, struct reuse_test_io io)
 {
 	if (ioctl(fd, cmd, &io))
 		io.error = errno;
 	return io;
 }
 
-/* Returns how many went in. */
+/* Return the number of objects enqueued. */
 static unsigned int enqueue(int fd, unsigned int nr)
 {
-	return io(fd, RRT_ENQUEUE, (struct rrt_io){ .nr = nr }).done;
+	return io(fd, REUSE_TEST_ENQUEUE, (struct reuse_test_io){ .nr = nr }).done;
 }
 
-/* Returns how many came out; @disorder adds up those that should have come before. */
+/* Return the number of objects dequeued; add those out of order to @disorder. */
 static unsigned int dequeue(int fd, unsigned int calls, unsigned int *disorder)
 {
-	struct rrt_io d = io(fd, RRT_DEQUEUE, (struct rrt_io){ .nr = calls, .until_none = 1 });
+	struct reuse_test_io d = io(fd, REUSE_TEST_DEQUEUE,
+				    (struct reuse_test_io){ .nr = calls, .until_none = 1 });
 
 	if (disorder)
 		*disorder += d.disorder;
@@ -112,27 +105,10 @@ static bool pin_to_cpu(int cpu)
 	return !sched_setaffinity(0, sizeof(set), &set);
 }
 
-#define REACHED(cond)							\
-({									\
-	int _i;								\
-	for (_i = 0; _i < 10000 && !(cond); _i++)			\
-		usleep(1000);						\
-	_i < 10000;							\
-})
-
 /* A counter of debugfs, of the newest queue; -1 if there is no debugfs. */
 static long counter(const char *name)
 {
-	char line[256], have[64];
-	long v = -1, n;
-	FILE *f = fopen("/sys/kernel/debug/fscommit/rcu_reuse", "r");
-
-	while (f && fgets(line, sizeof(line), f))
-		if (sscanf(line, " %63s %ld", have, &n) == 2 && !strcmp(have, name))
-			v = n;
-	if (f)
-		fclose(f);
-	return v;
+	return debugfs_counter("rcu_reuse", name);
 }
 
 FIXTURE(rcu_reuse) {
@@ -143,13 +119,13 @@ FIXTURE_VARIANT(rcu_reuse) {
 	__u32 flavour;
 };
 
-FIXTURE_VARIANT_ADD(rcu_reuse, rcu) { .flavour = RRT_RCU };
-FIXTURE_VARIANT_ADD(rcu_reuse, expedited) { .flavour = RRT_EXPEDITED };
-FIXTURE_VARIANT_ADD(rcu_reuse, srcu) { .flavour = RRT_SRCU };
+FIXTURE_VARIANT_ADD(rcu_reuse, rcu) { .flavour = REUSE_TEST_RCU };
+FIXTURE_VARIANT_ADD(rcu_reuse, expedited) { .flavour = REUSE_TEST_EXPEDITED };
+FIXTURE_VARIANT_ADD(rcu_reuse, srcu) { .flavour = REUSE_TEST_SRCU };
 
-static struct rrt_setup setup_for(__u32 flavour)
+static struct reuse_test_setup setup_for(__u32 flavour)
 {
-	struct rrt_setup setup = defaults;
+	struct reuse_test_setup setup = defaults;
 
 	setup.flavour = flavour;
 	return setup;
@@ -157,11 +133,11 @@ static struct rrt_setup setup_for(__u32 flavour)
 
 FIXTURE_SETUP(rcu_reuse)
 {
-	struct rrt_setup setup = setup_for(variant->flavour);
+	struct reuse_test_setup setup = setup_for(variant->flavour);
 
 	if (access("/dev/rcu_reuse_test", F_OK))
 		SKIP(return, "no /dev/rcu_reuse_test: load rcu_reuse_test.ko");
-	/* readers stay on the last CPU, and need not let anybody else run there */
+	/* readers occupy the last CPU; they may never yield it */
 	if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
 		SKIP(return, "one CPU");
 	ASSERT_TRUE(pin_to_cpu(0));
@@ -169,11 +145,11 @@ FIXTURE_SETUP(rcu_reuse)
 	ASSERT_GE(self->fd, 0);
 }
 
-/* Whatever was done: all objects are there, none was early, none came from elsewhere. */
+/* At the end of every test: all objects are there, and none was early or foreign. */
 static void check_end(struct __test_metadata *_metadata, int fd, unsigned int objects)
 {
-	ioctl(fd, RRT_READER_OUT);
-	EXPECT_EQ(0, run_ioctl(fd, RRT_DESTROY, NULL));
+	ioctl(fd, REUSE_TEST_READER_OUT);
+	EXPECT_EQ(0, run_ioctl(fd, REUSE_TEST_DESTROY, NULL));
 	EXPECT_EQ(objects, state(fd).free);
 	EXPECT_EQ(0, state(fd).early);
 	EXPECT_EQ(0, state(fd).foreign);
@@ -189,15 +165,15 @@ FIXTURE_TEARDOWN(rcu_reuse)
 
 TEST_F(rcu_reuse, none_is_said_at_once)
 {
-	struct rrt_io d;
+	struct reuse_test_io irqs_off = { .nr = 1000, .context = REUSE_TEST_IRQS_OFF }, d;
 
-	/* an empty one */
-	d = io(self->fd, RRT_DEQUEUE, (struct rrt_io){ .nr = 1000, .context = RRT_IRQS_OFF });
+	/* an empty queue */
+	d = io(self->fd, REUSE_TEST_DEQUEUE, irqs_off);
 	EXPECT_EQ(0, d.done);
-	/* one whose objects a reader has */
-	ASSERT_EQ(0, run_ioctl(self->fd, RRT_READER_IN, NULL));
+	/* a queue whose objects wait for a reader */
+	ASSERT_EQ(0, run_ioctl(self->fd, REUSE_TEST_READER_IN, NULL));
 	EXPECT_EQ(100, enqueue(self->fd, 100));
-	d = io(self->fd, RRT_DEQUEUE, (struct rrt_io){ .nr = 1000, .context = RRT_IRQS_OFF });
+	d = io(self->fd, REUSE_TEST_DEQUEUE, irqs_off);
 	EXPECT_EQ(0, d.error);
 	EXPECT_EQ(0, d.done);
 	EXPECT_EQ(100, state(self->fd).queued);
@@ -209,33 +185,33 @@ TEST_F(rcu_reuse, not_reused_while_a_reader_is_in)
 {
 	int i;
 
-	ASSERT_EQ(0, run_ioctl(self->fd, RRT_READER_IN, NULL));
+	ASSERT_EQ(0, run_ioctl(self->fd, REUSE_TEST_READER_IN, NULL));
 	for (i = 0; i < 30; i++) {
-		/* closed batches, and one that is open */
+		/* closed batches and an open one */
 		EXPECT_EQ(70, enqueue(self->fd, 70));
 		EXPECT_EQ(0, dequeue(self->fd, 100, NULL));
 		usleep(10000);
 	}
 	EXPECT_EQ(2100, state(self->fd).queued);
 	EXPECT_EQ(0, state(self->fd).released);
-	EXPECT_EQ(0, run_ioctl(self->fd, RRT_READER_OUT, NULL));
+	EXPECT_EQ(0, run_ioctl(self->fd, REUSE_TEST_READER_OUT, NULL));
 	EXPECT_EQ(2100, dequeue_all(self->fd, 2100, 10000));
 }
 
-/* A batch that was closed long ago says nothing of one that is added now. */
+/* The cookie of a batch closed long ago does not cover an object added now. */
 TEST_F(rcu_reuse, later_objects_wait_longer)
 {
-	/* its grace period passes, and nobody looks */
+	/* the grace period ends, but no call notices it */
 	EXPECT_EQ(40, enqueue(self->fd, 40));
 	usleep(200000);
-	ASSERT_EQ(0, run_ioctl(self->fd, RRT_READER_IN, NULL));
+	ASSERT_EQ(0, run_ioctl(self->fd, REUSE_TEST_READER_IN, NULL));
 	EXPECT_EQ(40, enqueue(self->fd, 40));
 	usleep(100000);
 	EXPECT_LE(dequeue_all(self->fd, 80, 300), 40);
 	EXPECT_EQ(0, state(self->fd).early);
 }
 
-/* Nobody else asks for a grace period, and nobody calls but to look. */
+/* No other task asks for a grace period, and the only calls are dequeues. */
 TEST_F(rcu_reuse, idle_machine_has_grace_periods)
 {
 	unsigned int sum = 0, i;
@@ -250,7 +226,7 @@ TEST_F(rcu_reuse, idle_machine_has_grace_periods)
 		EXPECT_GE(counter("grace_periods"), 1);
 }
 
-/* In an expedited grace period, if it can; and stays, since a task that exits needs one more. */
+/* Stay in an expedited grace period if possible. A task that exits would need another one. */
 static pid_t start_expedited(void)
 {
 	pid_t pid = fork();
@@ -264,12 +240,12 @@ static pid_t start_expedited(void)
 }
 
 /*
- * A normal grace period that begins while an expedited one is on its way is one that polling may
- * not see. On an idle machine nobody else asks for another.
+ * Polling may miss a normal grace period that begins during an expedited one. On an idle machine
+ * no other task asks for the next grace period.
  */
 TEST(grace_period_that_polling_missed)
 {
-	struct rrt_setup setup = setup_for(RRT_RCU);
+	struct reuse_test_setup setup = setup_for(REUSE_TEST_RCU);
 	pid_t pid;
 	int fd;
 
@@ -278,31 +254,30 @@ TEST(grace_period_that_polling_missed)
 	if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
 		SKIP(return, "one CPU");
 	ASSERT_TRUE(pin_to_cpu(0));
-	/* the worker looks each quarter of that */
+	/* the worker checks at a quarter of this age */
 	setup.max_age_ms = 400;
 	fd = open_queue(&setup);
 	ASSERT_GE(fd, 0);
 	usleep(500000);
-	ASSERT_EQ(0, run_ioctl(fd, RRT_READER_IN, NULL));
+	ASSERT_EQ(0, run_ioctl(fd, REUSE_TEST_READER_IN, NULL));
 	pid = start_expedited();
 	usleep(100000);
 	EXPECT_EQ(32, enqueue(fd, 32));
 	usleep(100000);
-	EXPECT_EQ(0, run_ioctl(fd, RRT_READER_RESTS, NULL));
+	EXPECT_EQ(0, run_ioctl(fd, REUSE_TEST_READER_RESTS, NULL));
 	EXPECT_EQ(32, dequeue_all(fd, 32, 5000));
 	put("/sys/kernel/rcu_expedited", "0");
-	kill(pid, SIGKILL);
-	waitpid(pid, NULL, 0);
+	stop(pid);
 	check_end(_metadata, fd, setup.objects);
 }
 
 /*
- * An idle machine where nothing but the queue ever asks: an SRCU domain of its own. RCU may have
- * grace periods for others, and hide that nobody asked.
+ * An SRCU domain of the queue's own: only the queue asks for grace periods. With RCU, grace
+ * periods for others would hide that the queue did not ask.
  */
 TEST(nobody_else_asks_for_grace_periods)
 {
-	struct rrt_setup setup = setup_for(RRT_SRCU);
+	struct reuse_test_setup setup = setup_for(REUSE_TEST_SRCU);
 	int fd;
 
 	if (access("/dev/rcu_reuse_test", F_OK))
@@ -314,7 +289,7 @@ TEST(nobody_else_asks_for_grace_periods)
 	check_end(_metadata, fd, defaults.objects);
 }
 
-/* One that is short of a batch is not forgotten. */
+/* An object in a batch that is not full is not forgotten. */
 TEST_F(rcu_reuse, dequeue_wants_an_open_batch)
 {
 	EXPECT_EQ(1, enqueue(self->fd, 1));
@@ -329,13 +304,13 @@ TEST_F(rcu_reuse, batch_shares_a_cookie)
 	EXPECT_EQ(100, counter("batches"));
 }
 
-/* However many batches wait for it. */
+/* The number of waiting batches does not matter. */
 TEST_F(rcu_reuse, grace_period_is_asked_for_once)
 {
 	if (counter("grace_periods") < 0)
 		SKIP(return, "no debugfs");
-	/* so that none ends; one may have begun before, and one be for others */
-	ASSERT_EQ(0, run_ioctl(self->fd, RRT_READER_IN, NULL));
+	/* No grace period can end. One may have begun before, and another be for other users. */
+	ASSERT_EQ(0, run_ioctl(self->fd, REUSE_TEST_READER_IN, NULL));
 	EXPECT_EQ(3200, enqueue(self->fd, 3200));
 	EXPECT_GE(counter("grace_periods"), 1);
 	EXPECT_LE(counter("grace_periods"), 4);
@@ -363,15 +338,15 @@ TEST_F(rcu_reuse, any_context)
 {
 	unsigned int context, sum, i;
 
-	for (context = 0; context < RRT_NR_CONTEXTS; context++) {
-		struct rrt_io e = { .nr = 200, .context = context, .cpu = 0 };
+	for (context = 0; context < REUSE_TEST_NR_CONTEXTS; context++) {
+		struct reuse_test_io e = { .nr = 200, .context = context, .cpu = 0 };
 
-		EXPECT_EQ(200, io(self->fd, RRT_ENQUEUE, e).done);
+		EXPECT_EQ(200, io(self->fd, REUSE_TEST_ENQUEUE, e).done);
 		for (i = sum = 0; i < 5000 && sum < 200; i++) {
-			struct rrt_io d = e;
+			struct reuse_test_io d = e;
 
 			d.nr = 200 - sum;
-			sum += io(self->fd, RRT_DEQUEUE, d).done;
+			sum += io(self->fd, REUSE_TEST_DEQUEUE, d).done;
 			usleep(1000);
 		}
 		EXPECT_EQ(200, sum);
@@ -380,11 +355,11 @@ TEST_F(rcu_reuse, any_context)
 
 TEST_F(rcu_reuse, handed_over_between_cpus)
 {
-	struct rrt_io e = { .nr = 500, .context = RRT_IPI, .cpu = 1 };
+	struct reuse_test_io e = { .nr = 500, .context = REUSE_TEST_IPI, .cpu = 1 };
 	long handed = counter("handed_over");
 
-	/* also an open batch of another CPU, without help by the worker */
-	EXPECT_EQ(500, io(self->fd, RRT_ENQUEUE, e).done);
+	/* dequeue also takes an open batch of another CPU, without the worker */
+	EXPECT_EQ(500, io(self->fd, REUSE_TEST_ENQUEUE, e).done);
 	EXPECT_EQ(500, dequeue_all(self->fd, 500, 5000));
 	if (handed >= 0)
 		EXPECT_EQ(handed + 500, counter("handed_over"));
@@ -392,15 +367,15 @@ TEST_F(rcu_reuse, handed_over_between_cpus)
 
 TEST_F(rcu_reuse, unplugged_cpu_loses_nothing)
 {
-	struct rrt_io e = { .nr = 500, .context = RRT_IPI, .cpu = 1 };
+	struct reuse_test_io e = { .nr = 500, .context = REUSE_TEST_IPI, .cpu = 1 };
 
 	if (access(ONLINE, W_OK))
 		SKIP(return, "this kernel cannot unplug CPU 1");
-	EXPECT_EQ(500, io(self->fd, RRT_ENQUEUE, e).done);
+	EXPECT_EQ(500, io(self->fd, REUSE_TEST_ENQUEUE, e).done);
 	ASSERT_TRUE(put(ONLINE, "0"));
 	EXPECT_EQ(300, dequeue_all(self->fd, 300, 5000));
-	/* and the end finds the rest */
-	EXPECT_EQ(0, run_ioctl(self->fd, RRT_DRAIN, NULL));
+	/* drain releases the rest */
+	EXPECT_EQ(0, run_ioctl(self->fd, REUSE_TEST_DRAIN, NULL));
 	EXPECT_EQ(200, state(self->fd).released);
 	EXPECT_TRUE(put(ONLINE, "1"));
 }
@@ -409,7 +384,7 @@ TEST_F(rcu_reuse, unplugged_cpu_loses_nothing)
 
 static int open_bounded(__u32 flavour, __u32 keep, __u32 max, __u32 max_age_ms)
 {
-	struct rrt_setup setup = setup_for(flavour);
+	struct reuse_test_setup setup = setup_for(flavour);
 
 	setup.keep = keep;
 	setup.max = max;
@@ -420,21 +395,21 @@ static int open_bounded(__u32 flavour, __u32 keep, __u32 max, __u32 max_age_ms)
 TEST_F(rcu_reuse, never_more_than_max)
 {
 	int fd = open_bounded(variant->flavour, 100, 150, 600000), i;
-	struct rrt_io e;
+	struct reuse_test_io e;
 
 	ASSERT_GE(fd, 0);
-	ASSERT_EQ(0, run_ioctl(fd, RRT_READER_IN, NULL));
+	ASSERT_EQ(0, run_ioctl(fd, REUSE_TEST_READER_IN, NULL));
 	for (i = 0; i < 10; i++) {
-		e = io(fd, RRT_ENQUEUE, (struct rrt_io){ .nr = 1000 });
+		e = io(fd, REUSE_TEST_ENQUEUE, (struct reuse_test_io){ .nr = 1000 });
 		EXPECT_EQ(ENOSPC, e.error);
 		EXPECT_LE(state(fd).queued, 150);
 	}
-	/* the other CPU's share of what is kept is small */
+	/* the quota of the other CPU is small */
 	EXPECT_GE(state(fd).queued, 100);
-	EXPECT_EQ(0, run_ioctl(fd, RRT_READER_OUT, NULL));
+	EXPECT_EQ(0, run_ioctl(fd, REUSE_TEST_READER_OUT, NULL));
 	EXPECT_TRUE(REACHED(state(fd).queued <= 100));
-	/* there is room again, and all of it */
-	EXPECT_EQ(0, run_ioctl(fd, RRT_DRAIN, NULL));
+	/* the whole quota is available again */
+	EXPECT_EQ(0, run_ioctl(fd, REUSE_TEST_DRAIN, NULL));
 	EXPECT_GE(enqueue(fd, 1000), 100);
 	check_end(_metadata, fd, defaults.objects);
 }
@@ -444,17 +419,17 @@ TEST_F(rcu_reuse, what_is_over_leaves_by_itself)
 	int fd = open_bounded(variant->flavour, 100, 0, 600000);
 
 	ASSERT_GE(fd, 0);
-	ASSERT_EQ(0, run_ioctl(fd, RRT_READER_IN, NULL));
-	/* never refused */
+	ASSERT_EQ(0, run_ioctl(fd, REUSE_TEST_READER_IN, NULL));
+	/* without max no enqueue is refused */
 	EXPECT_EQ(5000, enqueue(fd, 5000));
 	usleep(100000);
-	/* but it has to wait, too */
+	/* the excess waits for the reader, too */
 	EXPECT_EQ(5000, state(fd).queued);
-	EXPECT_EQ(0, run_ioctl(fd, RRT_READER_OUT, NULL));
+	EXPECT_EQ(0, run_ioctl(fd, REUSE_TEST_READER_OUT, NULL));
 	EXPECT_TRUE(REACHED(state(fd).queued <= 100));
-	/* and no more than that */
+	/* only the excess has left */
 	EXPECT_GE(state(fd).queued, 50);
-	/* what has left the queue is released a moment later */
+	/* objects are released shortly after they leave the queue */
 	EXPECT_TRUE(REACHED(state(fd).queued + state(fd).released == 5000));
 	check_end(_metadata, fd, defaults.objects);
 }
@@ -465,15 +440,15 @@ TEST_F(rcu_reuse, old_ones_leave_by_themselves)
 
 	ASSERT_GE(fd, 0);
 	EXPECT_EQ(1000, enqueue(fd, 1000));
-	/* the last ones are out of the queue, and not released yet */
+	/* the last objects have left the queue but are not released yet */
 	EXPECT_TRUE(REACHED(state(fd).released == 1000));
 	EXPECT_EQ(0, state(fd).queued);
-	/* the worker has stopped, and starts again */
+	/* the worker stops and starts again */
 	usleep(500000);
 	EXPECT_EQ(10, enqueue(fd, 10));
 	EXPECT_TRUE(REACHED(!state(fd).queued));
 	check_end(_metadata, fd, defaults.objects);
-	/* those of the other queue are not old */
+	/* the objects of the other queue are not old */
 	EXPECT_EQ(100, enqueue(self->fd, 100));
 	usleep(500000);
 	EXPECT_EQ(100, state(self->fd).queued);
@@ -485,12 +460,12 @@ TEST_F(rcu_reuse, memory_pressure_gets_them)
 	EXPECT_TRUE(REACHED(put("/proc/sys/vm/drop_caches", "2") &&
 			    state(self->fd).released == 3000));
 	EXPECT_EQ(0, state(self->fd).queued);
-	/* fewer than a batch: nobody has asked for a grace period yet */
+	/* less than a batch: no grace period has been requested yet */
 	EXPECT_EQ(10, enqueue(self->fd, 10));
 	EXPECT_TRUE(REACHED(put("/proc/sys/vm/drop_caches", "2") &&
 			    state(self->fd).released == 3010));
-	/* not those that a reader has */
-	ASSERT_EQ(0, run_ioctl(self->fd, RRT_READER_IN, NULL));
+	/* but not the objects that wait for a reader */
+	ASSERT_EQ(0, run_ioctl(self->fd, REUSE_TEST_READER_IN, NULL));
 	EXPECT_EQ(3000, enqueue(self->fd, 3000));
 	EXPECT_TRUE(put("/proc/sys/vm/drop_caches", "2"));
 	EXPECT_EQ(3000, state(self->fd).queued);
@@ -498,14 +473,14 @@ TEST_F(rcu_reuse, memory_pressure_gets_them)
 
 /* --- the end ------------------------------------------------------------- */
 
-/* @cmd by a child, which must wait for the reader: for how much was released before it left. */
+/* Run @cmd in a child; it must wait for the reader. Return the number released meanwhile. */
 static long released_before_reader_left(int fd, unsigned long cmd)
 {
 	long released;
 	int status;
 	pid_t pid;
 
-	if (run_ioctl(fd, RRT_READER_IN, NULL) || enqueue(fd, 3001) != 3001)
+	if (run_ioctl(fd, REUSE_TEST_READER_IN, NULL) || enqueue(fd, 3001) != 3001)
 		return -1;
 	pid = fork();
 	if (!pid)
@@ -514,29 +489,29 @@ static long released_before_reader_left(int fd, unsigned long cmd)
 	released = state(fd).released;
 	if (waitpid(pid, &status, WNOHANG))
 		released = -1;
-	ioctl(fd, RRT_READER_OUT);
+	ioctl(fd, REUSE_TEST_READER_OUT);
 	waitpid(pid, &status, 0);
 	return status ? -1 : released;
 }
 
 TEST_F(rcu_reuse, drain_releases_all)
 {
-	EXPECT_EQ(0, released_before_reader_left(self->fd, RRT_DRAIN));
+	EXPECT_EQ(0, released_before_reader_left(self->fd, REUSE_TEST_DRAIN));
 	EXPECT_EQ(0, state(self->fd).queued);
 	EXPECT_EQ(3001, state(self->fd).released);
-	/* it goes on */
+	/* the queue still works */
 	EXPECT_EQ(1, enqueue(self->fd, 1));
 	EXPECT_EQ(1, dequeue_all(self->fd, 1, 5000));
 }
 
 TEST_F(rcu_reuse, destroy_releases_all)
 {
-	struct rrt_setup setup = setup_for(variant->flavour);
+	struct reuse_test_setup setup = setup_for(variant->flavour);
 	int fd, i;
 
-	EXPECT_EQ(0, released_before_reader_left(self->fd, RRT_DESTROY));
+	EXPECT_EQ(0, released_before_reader_left(self->fd, REUSE_TEST_DESTROY));
 	EXPECT_EQ(3001, state(self->fd).released);
-	/* and so by the last close */
+	/* the last close releases all objects, too */
 	for (i = 0; i < 5; i++) {
 		fd = open_queue(&setup);
 		ASSERT_GE(fd, 0);
@@ -553,9 +528,9 @@ TEST_F(rcu_reuse, counters_add_up)
 	EXPECT_EQ(300, dequeue_all(self->fd, 300, 5000));
 	EXPECT_EQ(1000, counter("enqueued"));
 	EXPECT_EQ(300, counter("dequeued"));
-	EXPECT_EQ(0, run_ioctl(self->fd, RRT_DRAIN, NULL));
+	EXPECT_EQ(0, run_ioctl(self->fd, REUSE_TEST_DRAIN, NULL));
 	EXPECT_EQ(700, counter("released_drain"));
-	EXPECT_EQ(0, counter("released_over") + counter("released_age") +
+	EXPECT_EQ(0, counter("released_excess") + counter("released_age") +
 		  counter("released_shrink") + counter("refused") + counter("misuses"));
 }
 
@@ -574,18 +549,18 @@ static unsigned int lines_of(const char *text)
 
 TEST_F(rcu_reuse, traced)
 {
-	struct rrt_io e = { .nr = 64, .context = RRT_IPI, .cpu = 0 };
+	struct reuse_test_io e = { .nr = 64, .context = REUSE_TEST_IPI, .cpu = 0 };
 
 	if (!put(TRACING "events/fscommit/rcu_reuse_batch/enable", "1"))
 		SKIP(return, "no trace events");
-	/* opened so, it is cleared */
+	/* O_TRUNC clears the trace buffer */
 	close(open(TRACING "trace", O_WRONLY | O_TRUNC));
 	put(TRACING "events/fscommit/rcu_reuse_ready/enable", "1");
 	put(TRACING "events/fscommit/rcu_reuse_hand_over/enable", "1");
 	put(TRACING "events/fscommit/rcu_reuse_release/enable", "1");
-	EXPECT_EQ(64, io(self->fd, RRT_ENQUEUE, e).done);
+	EXPECT_EQ(64, io(self->fd, REUSE_TEST_ENQUEUE, e).done);
 	EXPECT_EQ(32, dequeue_all(self->fd, 32, 5000));
-	EXPECT_EQ(0, run_ioctl(self->fd, RRT_DRAIN, NULL));
+	EXPECT_EQ(0, run_ioctl(self->fd, REUSE_TEST_DRAIN, NULL));
 	put(TRACING "events/fscommit/enable", "0");
 	EXPECT_EQ(2, lines_of("rcu_reuse_batch: queue=test list=0"));
 	EXPECT_GE(lines_of("rcu_reuse_ready: queue=test list=0"), 1);
@@ -596,9 +571,9 @@ TEST_F(rcu_reuse, traced)
 
 TEST_F_TIMEOUT(rcu_reuse, a_million_objects, 120)
 {
-	struct rrt_setup setup = setup_for(variant->flavour);
-	/* the flavours differ in how they wait, not in how they hold many */
-	unsigned int objects = scaled(variant->flavour == RRT_RCU ? 1000000 : 100000), sum;
+	struct reuse_test_setup setup = setup_for(variant->flavour);
+	/* only RCU with a million: the flavours hold objects in the same way */
+	unsigned int objects = scaled(variant->flavour == REUSE_TEST_RCU ? 1000000 : 100000), sum;
 	int fd;
 
 	setup.objects = objects;
@@ -615,7 +590,7 @@ TEST_F_TIMEOUT(rcu_reuse, a_million_objects, 120)
 	check_end(_metadata, fd, setup.objects);
 }
 
-/* CPU 1 goes and comes, if it can. */
+/* Keep unplugging and plugging CPU 1, if possible. */
 static pid_t start_onoff(void)
 {
 	pid_t pid = fork();
@@ -631,18 +606,18 @@ static pid_t start_onoff(void)
 }
 
 /*
- * What is looked for is a matter of luck on a busy machine, so it goes on, up to ten times
- * @ms, until a reader has seen its object unlinked, or reused if that @must be found.
+ * Repeat a run of @ms up to ten times, until a reader has seen its object unlinked, or reused
+ * and early if @must is set: on a busy machine both are a matter of luck.
  */
-static struct rrt_torture torture(int fd, unsigned int ms, bool must)
+static struct reuse_test_torture torture(int fd, unsigned int ms, bool must)
 {
-	struct rrt_torture sum = { };
+	struct reuse_test_torture sum = { };
 	int i;
 
 	for (i = 0; i < 10; i++) {
-		struct rrt_torture t = { .ms = ms, .readers = 4, .writers = 3 };
+		struct reuse_test_torture t = { .ms = ms, .readers = 4, .writers = 3 };
 
-		if (ioctl(fd, RRT_TORTURE, &t))
+		if (ioctl(fd, REUSE_TEST_TORTURE, &t))
 			break;
 		sum.reads += t.reads;
 		sum.reused += t.reused;
@@ -660,14 +635,13 @@ static struct rrt_torture torture(int fd, unsigned int ms, bool must)
 TEST_F_TIMEOUT(rcu_reuse, torture_finds_no_early_reuse, 90)
 {
 	pid_t pid = access(ONLINE, W_OK) ? 0 : start_onoff();
-	struct rrt_torture t = torture(self->fd, scaled(4000), false);
+	struct reuse_test_torture t = torture(self->fd, scaled(4000), false);
 
 	if (pid) {
-		kill(pid, SIGKILL);
-		waitpid(pid, NULL, 0);
+		stop(pid);
 		put(ONLINE, "1");
 	}
-	TH_LOG("%llu reads: %llu of an object that was there, %llu unlinked, %llu reused; %llu reused, %llu fresh",
+	TH_LOG("%llu reads: %llu linked, %llu unlinked, %llu reused; %llu reused, %llu fresh",
 	       (unsigned long long)t.reads, (unsigned long long)t.pipe[0],
 	       (unsigned long long)t.pipe[1], (unsigned long long)t.pipe[2],
 	       (unsigned long long)t.reused, (unsigned long long)t.fresh);
@@ -678,11 +652,11 @@ TEST_F_TIMEOUT(rcu_reuse, torture_finds_no_early_reuse, 90)
 	EXPECT_EQ(0, t.early);
 }
 
-/* It is no test if it finds nothing where grace periods are not waited for. */
+/* Torture must find damage in a queue that does not wait for grace periods. */
 TEST(torture_finds_a_busted_queue)
 {
-	struct rrt_setup setup = setup_for(RRT_BUSTED);
-	struct rrt_torture t;
+	struct reuse_test_setup setup = setup_for(REUSE_TEST_BUSTED);
+	struct reuse_test_torture t;
 	int fd;
 
 	if (access("/dev/rcu_reuse_test", F_OK))
@@ -714,7 +688,7 @@ TEST(bad_parameters_are_refused)
 	if (access("/dev/rcu_reuse_test", F_OK))
 		SKIP(return, "no /dev/rcu_reuse_test: load rcu_reuse_test.ko");
 	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		struct rrt_setup setup = {
+		struct reuse_test_setup setup = {
 			.objects = 10, .batch = bad[i].batch, .keep = bad[i].keep,
 			.max = bad[i].max, .max_age_ms = bad[i].age,
 			.srcu_expedited = bad[i].srcu_expedited,
@@ -726,9 +700,9 @@ TEST(bad_parameters_are_refused)
 		}
 		EXPECT_EQ(EINVAL, errno);
 	}
-	/* the limits themselves are not out of range */
+	/* the limits themselves are valid */
 	{
-		struct rrt_setup setup = {
+		struct reuse_test_setup setup = {
 			.objects = 10, .batch = 4096, .keep = 1 << 24, .max = 1 << 24,
 			.max_age_ms = 3600000,
 		};

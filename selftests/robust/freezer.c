@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tasks in a frozen cgroup. A task that is in the kernel is frozen on its way out, so it
- * never is with a lock of ours in its hand; and one that waits either leaves, or gets its
- * turn and passes it on. So a freezer delays nobody else.
+ * Tasks in a frozen cgroup. The freezer stops a task on its way out of the kernel, so a frozen task
+ * never holds the lock. A waiter either leaves at once, or acquires the lock in its turn and
+ * releases it before it freezes. So the freezer delays no other task.
  *
  * Seen failing: the mutant g7-killed-writer-wakes-nobody (a_frozen_waiter_is_in_nobodys_way).
  */
@@ -44,13 +44,13 @@ TEST_F(freezer, a_holder_releases_before_it_freezes)
 	int mode;
 
 	NEEDS_FREEZER();
-	for (mode = FCT_READ; mode <= FCT_WRITE; mode++) {
+	for (mode = LOCK_TEST_READ; mode <= LOCK_TEST_WRITE; mode++) {
 		struct task *holder, *writer;
 
-		holder = start(self->fd, (struct job){ .mode = mode, .hold = FCT_UNTIL_GO,
+		holder = start(self->fd, (struct job){ .mode = mode, .hold = LOCK_TEST_UNTIL_GO,
 			       .cgroup = FROZEN "cgroup.procs" });
 		ASSERT_REACHED(state(self->fd).readers + state(self->fd).writers == 1);
-		writer = start(self->fd, (struct job){ .mode = FCT_WRITE });
+		writer = start(self->fd, (struct job){ .mode = LOCK_TEST_WRITE });
 		ASSERT_REACHED(state(self->fd).acquiring_writers == 1 && is_asleep(writer));
 		ASSERT_TRUE(freeze());
 		sleep_ms(20);
@@ -58,7 +58,7 @@ TEST_F(freezer, a_holder_releases_before_it_freezes)
 		go(self->fd, 0);
 		EXPECT_EQ(0, finish(writer));
 		ASSERT_REACHED(is_frozen());
-		/* it has released, and not come back from that call */
+		/* it has released the lock but is frozen in that call */
 		EXPECT_EQ(0, holder->done);
 		EXPECT_EQ(0, state(self->fd).is_locked);
 		ASSERT_TRUE(thaw());
@@ -68,10 +68,10 @@ TEST_F(freezer, a_holder_releases_before_it_freezes)
 }
 
 static const struct wait { __u32 how; bool leaves; } waits[] = {
-	{ FCT_PLAIN, false },
-	{ FCT_KILLABLE, false },
-	{ FCT_INTERRUPTIBLE, true },
-	{ FCT_TIMEOUT, false },
+	{ LOCK_TEST_PLAIN, false },
+	{ LOCK_TEST_KILLABLE, false },
+	{ LOCK_TEST_INTERRUPTIBLE, true },
+	{ LOCK_TEST_TIMEOUT, false },
 };
 
 TEST_F(freezer, a_frozen_waiter_is_in_nobodys_way)
@@ -80,38 +80,39 @@ TEST_F(freezer, a_frozen_waiter_is_in_nobodys_way)
 	int i, mode;
 
 	NEEDS_FREEZER();
-	/* no window that lets readers in meanwhile */
+	/* no window for readers */
 	set_bound(self->fd, 0);
 	for (i = 0; i < 8; i++) {
 		const struct wait *w = &waits[i / 2];
 
 		mode = i % 2;
-		/* a reader, so that readers who come are kept out by a writer that waits */
-		holder = start(self->fd, (struct job){ .mode = !mode, .hold = FCT_UNTIL_GO });
+		/* the holder reads, so that a waiting writer blocks new readers */
+		holder = start(self->fd, (struct job){ .mode = !mode, .hold = LOCK_TEST_UNTIL_GO });
 		ASSERT_REACHED(state(self->fd).readers + state(self->fd).writers == 1);
 		waiter = start(self->fd, (struct job){ .mode = mode, .how = w->how,
-			       .timeout_ms = FCT_MAX_TIMEOUT_MS, .cgroup = FROZEN "cgroup.procs" });
+			       .timeout_ms = LOCK_TEST_MAX_TIMEOUT_MS,
+			       .cgroup = FROZEN "cgroup.procs" });
 		ASSERT_REACHED(state(self->fd).queued_readers +
 			       state(self->fd).queued_writers == 1);
-		reader = start(self->fd, (struct job){ .mode = FCT_READ });
+		reader = start(self->fd, (struct job){ .mode = LOCK_TEST_READ });
 		ASSERT_REACHED(state(self->fd).queued_readers == 1 + !mode);
 		ASSERT_TRUE(freeze());
 		if (w->leaves) {
-			/* the freezer's knock is a signal: it leaves at once, and is frozen */
+			/* the freezer signals the waiter: it leaves at once and freezes */
 			ASSERT_REACHED(is_frozen());
 			EXPECT_EQ(0, state(self->fd).queued_writers);
-			/* and lets in whom it kept out */
-			if (mode == FCT_WRITE)
+			/* a writer that left must let the reader in */
+			if (mode == LOCK_TEST_WRITE)
 				EXPECT_EQ(0, finish(reader));
-			EXPECT_EQ(mode != FCT_WRITE, state(self->fd).is_contended);
+			EXPECT_EQ(mode != LOCK_TEST_WRITE, state(self->fd).is_contended);
 		} else {
 			sleep_ms(20);
 			EXPECT_FALSE(is_frozen());
 		}
-		writer = start(self->fd, (struct job){ .mode = FCT_WRITE });
+		writer = start(self->fd, (struct job){ .mode = LOCK_TEST_WRITE });
 		go(self->fd, 0);
 		EXPECT_EQ(0, finish(writer));
-		if (!w->leaves || mode != FCT_WRITE)
+		if (!w->leaves || mode != LOCK_TEST_WRITE)
 			EXPECT_EQ(0, finish(reader));
 		EXPECT_EQ(0, finish(holder));
 		ASSERT_REACHED(is_frozen());
@@ -124,7 +125,7 @@ TEST_F(freezer, a_frozen_waiter_is_in_nobodys_way)
 	rmdir(FROZEN);
 }
 
-/* Frozen wherever they are, again and again: each time others come in while they are. */
+/* Freeze tasks at random points; meanwhile a writer must make progress each time. */
 TEST_F_TIMEOUT(freezer, storm, 120)
 {
 	const int rounds = scaled(80);
@@ -133,11 +134,12 @@ TEST_F_TIMEOUT(freezer, storm, 120)
 
 	NEEDS_FREEZER();
 	for (i = 0; i < 6; i++)
-		frozen[i] = start(self->fd, (struct job){ .mode = i == 0 ? FCT_WRITE : FCT_READ,
+		frozen[i] = start(self->fd, (struct job){
+				  .mode = i == 0 ? LOCK_TEST_WRITE : LOCK_TEST_READ,
 				  .how = waits[i % 4].how, .timeout_ms = 5, .hold_us = 50,
-				  .hold = i % 2 ? FCT_SLEEP : FCT_BUSY, .repeat = 100000000,
-				  .cgroup = FROZEN "cgroup.procs" });
-	writer = start(self->fd, (struct job){ .mode = FCT_WRITE, .repeat = 100000000 });
+				  .hold = i % 2 ? LOCK_TEST_SLEEP : LOCK_TEST_BUSY,
+				  .repeat = 100000000, .cgroup = FROZEN "cgroup.procs" });
+	writer = start(self->fd, (struct job){ .mode = LOCK_TEST_WRITE, .repeat = 100000000 });
 	for (round = 0; round < rounds; round++) {
 		int before[6], done;
 
@@ -147,7 +149,7 @@ TEST_F_TIMEOUT(freezer, storm, 120)
 			before[i] = frozen[i]->done;
 		done = writer->done;
 		ASSERT_REACHED(writer->done > done + 3);
-		EXPECT_EQ(0, lock(self->fd, FCT_READ, FCT_PLAIN));
+		EXPECT_EQ(0, lock(self->fd, LOCK_TEST_READ, LOCK_TEST_PLAIN));
 		for (i = 0; i < 6; i++)
 			EXPECT_EQ(before[i], frozen[i]->done);
 		ASSERT_TRUE(thaw());

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
-# As many calls that set a policy which is not real-time fail as the parameter fault_give_back
-# says: what was lent SCHED_FIFO is not taken back by these. The calls are found by their name,
-# whichever file they are in.
+# The first fault_give_back calls that set a policy other than a real-time one fail: they do not
+# take back a lent SCHED_FIFO. The calls are found by name in all files.
 1s|$|\
 extern int fault_give_back;\
 #define FAULT_SETATTR(task, attr)						\\\

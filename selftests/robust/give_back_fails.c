@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A loan whose end fails: the task must get its own policy back all the same, soon after the
- * release. The kernel refuses it, for example, while a BPF scheduler has disallowed the task.
+ * Ending a loan fails: the task must get back its own policy anyway, soon after the release. The
+ * kernel refuses the change while a BPF scheduler has disallowed the task, for example.
  *
- * Seen failing: the mutant g5-give-back-fails-for-good, which has give_back.sed in it.
+ * Seen failing: the mutant g5-give-back-fails-for-good, which includes give_back.sed.
  *
- * Needs a fscommit.ko that was built with give_back.sed.
+ * Needs an fscommit.ko built with give_back.sed.
  */
 #include "common.h"
 
@@ -19,7 +19,7 @@ FIXTURE_SETUP(give_back_fails)
 		SKIP(return, "no " FAULTS ": build fscommit.ko with give_back.sed");
 	setup_lending("3");
 	set_param("lend_fifo_us", "1000000");
-	self->fd = lock_open(FCT_UNFAIR);
+	self->fd = lock_open(LOCK_TEST_UNFAIR);
 	ASSERT_GE(self->fd, 0);
 }
 
@@ -44,7 +44,7 @@ static bool has_fifo(pid_t pid)
 	return (sched_getscheduler(pid) & ~SCHED_RESET_ON_FORK) == SCHED_FIFO;
 }
 
-/* A task that holds the lock until FCT_GO, and lives on without it. */
+/* Hold the lock until LOCK_TEST_GO, then stay alive. */
 static pid_t start_holder(int fd, __u32 mode)
 {
 	pid_t pid;
@@ -52,13 +52,13 @@ static pid_t start_holder(int fd, __u32 mode)
 	fflush(NULL);
 	pid = fork();
 	if (!pid) {
-		struct fct_op op = {
-			.mode = mode, .hold = FCT_UNTIL_GO,
-			.flags = mode == FCT_WRITE ? FCT_DOWNGRADE : 0,
+		struct lock_test_op op = {
+			.mode = mode, .hold = LOCK_TEST_UNTIL_GO,
+			.flags = mode == LOCK_TEST_WRITE ? LOCK_TEST_DOWNGRADE : 0,
 		};
 
 		prepare(&(struct job){ .nice = 19 });
-		ioctl(fd, FCT_LOCK, &op);
+		ioctl(fd, LOCK_TEST_LOCK, &op);
 		for (;;)
 			pause();
 	}
@@ -66,8 +66,8 @@ static pid_t start_holder(int fd, __u32 mode)
 }
 
 /*
- * A holder is lent SCHED_FIFO, and releases while @times calls fail. After that it sleeps,
- * without any lock, so it cannot help itself.
+ * Lend SCHED_FIFO to a holder that releases while @times calls fail. Then the holder sleeps
+ * without a lock, so it cannot restore its own policy.
  */
 static int released_while_it_fails(int fd, __u32 mode, const char *times)
 {
@@ -78,11 +78,11 @@ static int released_while_it_fails(int fd, __u32 mode, const char *times)
 
 	holder = start_holder(fd, mode);
 	CHECK(reached(state(fd).readers + state(fd).writers == 1 && task_state(holder) != 'R'));
-	w = start(fd, (struct job){ .mode = FCT_WRITE });
+	w = start(fd, (struct job){ .mode = LOCK_TEST_WRITE });
 	CHECK(reached(has_fifo(holder)));
 	CHECK(put(FAULTS, times));
 	go(fd, 0);
-	if (mode == FCT_WRITE)
+	if (mode == LOCK_TEST_WRITE)
 		go(fd, 1);
 	CHECK(!finish(w));
 	end = seconds() + 1;
@@ -90,12 +90,12 @@ static int released_while_it_fails(int fd, __u32 mode, const char *times)
 		sleep_ms(1);
 	if (sched_getscheduler(holder) != SCHED_OTHER ||
 	    getpriority(PRIO_PROCESS, holder) != 19) {
-		fprintf(stderr, "# left with policy %#x; of %s failures, %d are still to come\n",
-			sched_getscheduler(holder), times, faults_left());
+		fprintf(stderr, "# left with policy %#x; %d of %s failures have not happened\n",
+			sched_getscheduler(holder), faults_left(), times);
 		ret = -__LINE__;
 	} else if (faults_left()) {
-		/* the module took it back in another way */
-		fprintf(stderr, "# of %s failures, %d did not happen\n", times, faults_left());
+		/* the module restored the policy in another way */
+		fprintf(stderr, "# %d of %s failures did not happen\n", faults_left(), times);
 	}
 	put(FAULTS, "0");
 	kill(holder, SIGKILL);
@@ -105,31 +105,31 @@ static int released_while_it_fails(int fd, __u32 mode, const char *times)
 
 TEST_F_TIMEOUT(give_back_fails, own_policy_is_back_within_a_second, 60)
 {
-	EXPECT_EQ(0, released_while_it_fails(self->fd, FCT_READ, "1"));
-	EXPECT_EQ(0, released_while_it_fails(self->fd, FCT_READ, "2"));
-	EXPECT_EQ(0, released_while_it_fails(self->fd, FCT_READ, "5"));
-	EXPECT_EQ(0, released_while_it_fails(self->fd, FCT_WRITE, "1"));
-	EXPECT_EQ(0, released_while_it_fails(self->fd, FCT_WRITE, "5"));
+	EXPECT_EQ(0, released_while_it_fails(self->fd, LOCK_TEST_READ, "1"));
+	EXPECT_EQ(0, released_while_it_fails(self->fd, LOCK_TEST_READ, "2"));
+	EXPECT_EQ(0, released_while_it_fails(self->fd, LOCK_TEST_READ, "5"));
+	EXPECT_EQ(0, released_while_it_fails(self->fd, LOCK_TEST_WRITE, "1"));
+	EXPECT_EQ(0, released_while_it_fails(self->fd, LOCK_TEST_WRITE, "5"));
 }
 
-/* Control: nothing is wrong with the test itself. */
+/* Control: without failures the test passes. */
 TEST_F_TIMEOUT(give_back_fails, without_a_failure, 60)
 {
-	EXPECT_EQ(0, released_while_it_fails(self->fd, FCT_READ, "0"));
-	EXPECT_EQ(0, released_while_it_fails(self->fd, FCT_WRITE, "0"));
+	EXPECT_EQ(0, released_while_it_fails(self->fd, LOCK_TEST_READ, "0"));
+	EXPECT_EQ(0, released_while_it_fails(self->fd, LOCK_TEST_WRITE, "0"));
 }
 
-/* The task ends before it got its own policy back: nothing of it stays, nor keeps the module. */
+/* The task exits before its own policy is restored: no state is left, and the module unloads. */
 TEST_F_TIMEOUT(give_back_fails, the_task_may_end_first, 60)
 {
 	struct task *holder, *w;
 	int i;
 
 	for (i = 0; i < 4; i++) {
-		holder = start(self->fd, (struct job){ .mode = FCT_READ, .hold = FCT_UNTIL_GO,
-						       .nice = 19 });
+		holder = start(self->fd, (struct job){ .mode = LOCK_TEST_READ,
+			       .hold = LOCK_TEST_UNTIL_GO, .nice = 19 });
 		ASSERT_REACHED(state(self->fd).readers == 1 && is_asleep(holder));
-		w = start(self->fd, (struct job){ .mode = FCT_WRITE });
+		w = start(self->fd, (struct job){ .mode = LOCK_TEST_WRITE });
 		ASSERT_REACHED(has_fifo(holder->pid));
 		ASSERT_TRUE(put(FAULTS, "1000000"));
 		go(self->fd, 0);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The module comes and goes, FSCOMMIT_CYCLES times (20), while other tasks read and write
- * whatever it has in debugfs and sysfs. It refuses to go while a driver uses it, and the
- * driver while its file is open. What the kernel has allocated does not grow.
+ * Load and unload the module FSCOMMIT_CYCLES times (20) while other tasks read and write all its
+ * files in debugfs and sysfs. It must not unload while a driver uses it, nor the driver while its
+ * file is open. The kernel's allocations must not grow.
  *
  * Seen failing: the mutants faults-debugfs-stays and faults-tables-leak.
  *
@@ -16,9 +16,9 @@
 #define DEBUGFS	"/sys/kernel/debug/fscommit"
 #define PARAMS	"/sys/module/fscommit/parameters"
 
-/* --- who looks ----------------------------------------------------------- */
+/* --- tasks that access the files ----------------------------------------- */
 
-static void look_at(const char *dir, bool write_back, atomic_int *looked)
+static void read_files(const char *dir, bool write_back, atomic_int *looked)
 {
 	DIR *d = opendir(dir);
 	struct dirent *e;
@@ -44,7 +44,7 @@ static void look_at(const char *dir, bool write_back, atomic_int *looked)
 		closedir(d);
 }
 
-static pid_t start_looker(int i, atomic_int *looked)
+static pid_t start_reader(int i, atomic_int *looked)
 {
 	pid_t pid = fork();
 
@@ -53,10 +53,10 @@ static pid_t start_looker(int i, atomic_int *looked)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	for (;;) {
 		if (i) {
-			look_at(PARAMS, true, looked);
+			read_files(PARAMS, true, looked);
 		} else {
 			put(DEBUGFS "/stats", "on");
-			look_at(DEBUGFS, false, looked);
+			read_files(DEBUGFS, false, looked);
 			put(DEBUGFS "/stats", "reset");
 			put(DEBUGFS "/stats", "off");
 		}
@@ -64,7 +64,7 @@ static pid_t start_looker(int i, atomic_int *looked)
 	}
 }
 
-/* --- what the kernel has allocated --------------------------------------- */
+/* --- memory allocated by the kernel -------------------------------------- */
 
 #define NR_CACHES	64
 
@@ -74,8 +74,8 @@ struct memory {
 	long percpu_kb, vmalloc_areas;
 };
 
-/* Objects that are free and kept for the next allocation count as used: up to 840 of a cache. */
-static void give_back_free_objects(void)
+/* Free objects kept for the next allocation count as used: up to 840 per cache. */
+static void shrink_kmalloc_caches(void)
 {
 	DIR *d = opendir("/sys/kernel/slab");
 	char path[512];
@@ -99,14 +99,14 @@ static void measure(struct memory *m)
 
 	*m = (struct memory){ };
 	/*
-	 * What is only cached goes first. Names of sysfs folders that are gone are kept by
-	 * dentries, and one pass leaves those that were looked up since the last one.
+	 * Drop caches first. Dentries keep the names of removed sysfs folders; one pass keeps
+	 * those looked up since the last pass.
 	 */
 	for (i = 0; i < 4; i++)
 		put("/proc/sys/vm/drop_caches", "3");
-	/* kfree_rcu() collects for 5 s, and then waits for a grace period */
+	/* kfree_rcu() batches for 5 s, then waits for a grace period */
 	sleep_ms(10000);
-	give_back_free_objects();
+	shrink_kmalloc_caches();
 	f = fopen("/proc/slabinfo", "r");
 	while (f && fgets(line, sizeof(line), f) && m->nr < NR_CACHES)
 		if (!strncmp(line, "kmalloc-", 8) &&
@@ -143,7 +143,7 @@ do {										\
 		SKIP(return, "fscommit is loaded already");			\
 } while (0)
 
-/* In use: refused, and usable as before. */
+/* Unloading is refused while in use, and the module still works. */
 TEST(refused_while_in_use)
 {
 	struct task *holder;
@@ -154,15 +154,15 @@ TEST(refused_while_in_use)
 	EXPECT_EQ(EEXIST, load("fscommit.ko"));
 	ASSERT_EQ(0, load("fscommit_test.ko"));
 	EXPECT_EQ(EWOULDBLOCK, unload("fscommit"));
-	fd = lock_open(FCT_UNFAIR);
+	fd = lock_open(LOCK_TEST_UNFAIR);
 	ASSERT_GE(fd, 0);
-	holder = start(fd, (struct job){ .mode = FCT_READ, .hold = FCT_UNTIL_GO });
+	holder = start(fd, (struct job){ .mode = LOCK_TEST_READ, .hold = LOCK_TEST_UNTIL_GO });
 	ASSERT_REACHED(state(fd).readers == 1);
 	EXPECT_EQ(EWOULDBLOCK, unload("fscommit_test"));
 	EXPECT_EQ(EWOULDBLOCK, unload("fscommit"));
-	EXPECT_EQ(0, lock(fd, FCT_READ, FCT_PLAIN));
-	EXPECT_EQ(EAGAIN, lock(fd, FCT_WRITE, FCT_TRYLOCK));
-	/* its task has the file, too */
+	EXPECT_EQ(0, lock(fd, LOCK_TEST_READ, LOCK_TEST_PLAIN));
+	EXPECT_EQ(EAGAIN, lock(fd, LOCK_TEST_WRITE, LOCK_TEST_TRYLOCK));
+	/* the holder's task has the file open, too */
 	close(fd);
 	EXPECT_EQ(EWOULDBLOCK, unload("fscommit_test"));
 	kill(holder->pid, SIGKILL);
@@ -178,21 +178,21 @@ TEST(refused_while_in_use)
 	EXPECT_NE(0, access(DEBUGFS, F_OK));
 }
 
-/* One cycle with a lock that has been used. Returns how often it was refused, or -line. */
+/* One cycle in which the lock is used. Return how often unloading was refused, or -line. */
 static int cycle(void)
 {
 	int fd, refused = 0, ret;
 
 	CHECK(!load("fscommit.ko"));
 	CHECK(!load("fscommit_test.ko"));
-	fd = lock_open(FCT_UNFAIR);
+	fd = lock_open(LOCK_TEST_UNFAIR);
 	CHECK(fd >= 0);
-	CHECK(!lock(fd, FCT_READ, FCT_PLAIN));
-	CHECK(!lock(fd, FCT_WRITE, FCT_PLAIN));
+	CHECK(!lock(fd, LOCK_TEST_READ, LOCK_TEST_PLAIN));
+	CHECK(!lock(fd, LOCK_TEST_WRITE, LOCK_TEST_PLAIN));
 	CHECK(unload("fscommit_test") == EWOULDBLOCK);
 	CHECK(unload("fscommit") == EWOULDBLOCK);
 	close(fd);
-	/* whoever looks has a file open */
+	/* a reading task may have a file open */
 	while ((ret = unload("fscommit_test")) == EWOULDBLOCK && refused < 10000) {
 		refused++;
 		sched_yield();
@@ -215,8 +215,8 @@ static bool has_grown(struct __test_metadata *_metadata, const char *what, long 
 }
 
 /*
- * A leak of one object in each cycle would be as many as there were cycles; half of that is
- * more than noise, where there were enough.
+ * A leak of one object per cycle adds as many objects as cycles. Half of that is more than the
+ * noise if there are enough cycles.
  */
 FIXTURE(load_cycles) { };
 FIXTURE_SETUP(load_cycles) { }
@@ -228,33 +228,33 @@ TEST_F_TIMEOUT(load_cycles, nothing_grows, 3000)
 	atomic_int *looked = share(4096);
 	struct memory before = { }, after;
 	int i, c, ret, grown = 0, refused = 0;
-	pid_t looker[2];
+	pid_t reader[2];
 
 	NEEDS_MODULES();
 	for (i = 0; i < 2; i++)
-		looker[i] = start_looker(i, looked);
+		reader[i] = start_reader(i, looked);
 	for (c = 0; c < warm + cycles; c++) {
 		if (c == warm && cycles >= 200) {
 			for (i = 0; i < 2; i++)
-				kill(looker[i], SIGSTOP);
+				kill(reader[i], SIGSTOP);
 			measure(&before);
 			for (i = 0; i < 2; i++)
-				kill(looker[i], SIGCONT);
+				kill(reader[i], SIGCONT);
 		}
 		ret = cycle();
 		ASSERT_GE(ret, 0) { TH_LOG("cycle %d", c); }
 		refused += ret;
 	}
 	for (i = 0; i < 2; i++) {
-		kill(looker[i], SIGKILL);
-		waitpid(looker[i], NULL, 0);
+		kill(reader[i], SIGKILL);
+		waitpid(reader[i], NULL, 0);
 	}
 	if (cycles >= 200) {
 		measure(&after);
 		for (i = 0; i < before.nr && i < after.nr; i++)
 			grown += has_grown(_metadata, before.cache[i].name, before.cache[i].objects,
 					   after.cache[i].objects, cycles / 2);
-		/* 16 KiB for each CPU in each cycle; a chunk may come and go */
+		/* a leak is 16 KiB per CPU and cycle; a chunk may come and go */
 		grown += has_grown(_metadata, "Percpu kB", before.percpu_kb, after.percpu_kb,
 				   cycles);
 		grown += has_grown(_metadata, "vmalloc areas", before.vmalloc_areas,
@@ -262,7 +262,7 @@ TEST_F_TIMEOUT(load_cycles, nothing_grows, 3000)
 		EXPECT_EQ(0, grown);
 	}
 	EXPECT_LT(0, *looked);
-	TH_LOG("%d cycles, %d times refused on top of 3 in each, %d files read", c, refused,
+	TH_LOG("%d cycles, %d times refused besides 3 in each, %d files read", c, refused,
 	       *looked);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The OOM killer takes a cgroup whose tasks hold the lock and wait for it: the lock is
- * released by each of them, and those outside come in.
+ * The OOM killer kills a cgroup whose tasks hold the lock and wait for it. Each killed holder must
+ * release the lock, and tasks outside of the cgroup must acquire it.
  *
  * Seen failing: the mutant lost-wakeup-by-last-reader.
  */
@@ -15,13 +15,13 @@ static bool make_group(void)
 {
 	put("/sys/fs/cgroup/cgroup.subtree_control", "+memory");
 	mkdir(GROUP, 0755);
-	/* where there is swap */
+	/* no swap */
 	put(GROUP "memory.swap.max", "0");
 	return put(GROUP "memory.oom.group", "1") && put(GROUP "memory.max", "24M");
 }
 
-/* Wants more memory than there is. */
-static pid_t start_glutton(void)
+/* Allocate more memory than the cgroup may use. */
+static pid_t start_memory_hog(void)
 {
 	pid_t pid = fork();
 	char *p;
@@ -53,36 +53,37 @@ static int killed_in(const char *file)
 
 #define NR_WAITERS	6
 
-static const __u32 hows[] = { FCT_PLAIN, FCT_KILLABLE, FCT_INTERRUPTIBLE };
+static const __u32 hows[] = { LOCK_TEST_PLAIN, LOCK_TEST_KILLABLE, LOCK_TEST_INTERRUPTIBLE };
 
-/* @holders of @mode and all kinds of waiters are killed; one outside must come in. */
+/* Kill @holders of @mode and all kinds of waiters; a task outside must acquire the lock. */
 static void kill_group(struct __test_metadata *_metadata, int fd, __u32 mode, int holders,
 		       __u32 mode_outside)
 {
 	struct task *holder[4], *waiter[NR_WAITERS], *outside;
 	int i, status, before = killed_in(GROUP "memory.events");
-	pid_t glutton;
+	pid_t hog;
 
 	for (i = 0; i < holders; i++)
-		holder[i] = start(fd, (struct job){ .mode = mode, .hold = FCT_UNTIL_GO, .id = i,
-				  .cgroup = GROUP "cgroup.procs" });
+		holder[i] = start(fd, (struct job){ .mode = mode, .hold = LOCK_TEST_UNTIL_GO,
+				  .id = i, .cgroup = GROUP "cgroup.procs" });
 	ASSERT_REACHED(state(fd).readers + state(fd).writers == holders);
 	for (i = 0; i < NR_WAITERS; i++)
-		waiter[i] = start(fd, (struct job){ .mode = i < 3 ? FCT_WRITE : FCT_READ,
+		waiter[i] = start(fd, (struct job){
+				  .mode = i < 3 ? LOCK_TEST_WRITE : LOCK_TEST_READ,
 				  .how = hows[i % 3], .cgroup = GROUP "cgroup.procs" });
 	ASSERT_REACHED(state(fd).acquiring_writers + state(fd).acquiring_readers == NR_WAITERS);
 	outside = start(fd, (struct job){ .mode = mode_outside });
 	ASSERT_REACHED(state(fd).acquiring_writers + state(fd).acquiring_readers ==
 		       NR_WAITERS + 1);
-	glutton = start_glutton();
-	ASSERT_EQ(glutton, waitpid(glutton, &status, 0));
+	hog = start_memory_hog();
+	ASSERT_EQ(hog, waitpid(hog, &status, 0));
 	EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
 	EXPECT_EQ(0, finish(outside));
 	for (i = 0; i < holders; i++)
 		EXPECT_EQ(-SIGKILL, finish(holder[i]));
 	for (i = 0; i < NR_WAITERS; i++)
 		EXPECT_EQ(-SIGKILL, finish(waiter[i]));
-	/* the kernel's own count; the first victim is in it twice */
+	/* the kernel's own count, which has the first victim twice */
 	EXPECT_LE(before + holders + NR_WAITERS + 1, killed_in(GROUP "memory.events"));
 	EXPECT_EQ(0, state(fd).is_locked);
 	EXPECT_EQ(0, state(fd).is_contended);
@@ -100,7 +101,7 @@ TEST_F_TIMEOUT(oom, readers_are_killed, 120)
 
 	NEEDS_MEMCG();
 	for (i = 0; i < scaled(8); i++)
-		kill_group(_metadata, self->fd, FCT_READ, 4, i % 2);
+		kill_group(_metadata, self->fd, LOCK_TEST_READ, 4, i % 2);
 	rmdir(GROUP);
 }
 
@@ -110,7 +111,7 @@ TEST_F_TIMEOUT(oom, writer_is_killed, 120)
 
 	NEEDS_MEMCG();
 	for (i = 0; i < scaled(8); i++)
-		kill_group(_metadata, self->fd, FCT_WRITE, 1, i % 2);
+		kill_group(_metadata, self->fd, LOCK_TEST_WRITE, 1, i % 2);
 	rmdir(GROUP);
 }
 

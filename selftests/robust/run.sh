@@ -1,22 +1,22 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0
-# Faults: allocations that fail, signals, frozen and killed tasks, modules that come and go.
+# Test faults: failing allocations, signals, frozen and killed tasks, module load and unload.
 #
-#   run.sh quick           for `make test`: without allocations, on uml, 20 cycles of loading
-#   run.sh all [KERNEL]    all of it: allocations and kmemleak on KERNEL (uml-fault), 1,000
-#                          cycles on uml
+#   run.sh quick           for `make test`, on uml: no failing allocations, 20 load cycles
+#   run.sh all [KERNEL]    everything: failing allocations and kmemleak on KERNEL [uml-fault],
+#                          1,000 load cycles on uml unless KERNEL is given
 #   run.sh allocations [KERNEL]
 #   run.sh give_back [KERNEL]
 #
-# Prints lines `KERNEL TEST VERDICT SECONDS PASSED FAILED SKIPPED`; the exit status is 0 if
-# nothing failed.
+# Print lines `KERNEL TEST VERDICT SECONDS PASSED FAILED SKIPPED`. The exit status is 0 if
+# no test failed.
 
 # shellcheck source-path=SCRIPTDIR
 . "$(dirname "$0")/../harness/lib.sh"
 . "$HARNESS/results.sh"
 FAULTS=$TOP/selftests/robust
 
-# guest NAME KERNEL SECONDS FOLDER [OPTION...]: the plan comes from stdin
+# guest NAME KERNEL SECONDS FOLDER [OPTION...]: boot a guest with the plan from stdin
 guest()
 {
 	local name=$1 kernel=$2 seconds=$3 tree=$4 out=$LOGS/faults-$1-$2 start=$SECONDS
@@ -27,17 +27,18 @@ guest()
 		--timeout $((seconds * 5 + 60)) "$@" "$kernel" "$out.plan" \
 		"$tree/module/fscommit.ko" \
 		"$tree"/selftests/{fscommit,fault}_test.ko \
-		"$programs"/robust/* "$HARNESS/kmemleak_check" || true
+		"$programs"/robust/{alloc_faults,freezer,give_back_fails,load_cycles,oom} \
+		"$programs/robust/signal_storm" "$HARNESS/kmemleak_check" || true
 	collect "$kernel" "$out" $((SECONDS - start))
 }
 
-# tasks KERNEL SCALE CYCLES SECONDS: what happens to tasks, and to the module
+# tasks KERNEL SCALE CYCLES SECONDS: freezer, OOM killer, signals, and load cycles
 tasks()
 {
 	local tree
 	tree=$("$HARNESS/stage.sh" "$1") || { result "$1" faults-build FAIL 0; return; }
 	guest tasks "$1" "$4" "$tree" < <(cat <<-EOF
-		load fscommit lend_period_us=60000000 lend=1 holdup_ms=0
+		load fscommit lend_period_us=60000000 lend=1 blocker_ms=0
 		load fscommit_test
 		test freezer $4 FSCOMMIT_SCALE=$2 freezer
 		test oom $4 FSCOMMIT_SCALE=$2 oom
@@ -49,14 +50,14 @@ tasks()
 	[ "$1" = uml ] || echo "test kmemleak 300 kmemleak_check")
 }
 
-# give_back KERNEL: of a module whose calls to take a loan back say that they failed
+# give_back KERNEL: the module with failing calls to end a loan
 give_back()
 {
 	local tree
 	tree=$("$HARNESS/stage.sh" "$1" "$FAULTS/give_back.sed") ||
 		{ result "$1" faults-build FAIL 0; return; }
 	guest give_back "$1" 20 "$tree" <<-EOF
-		load fscommit lend=3 holdup_ms=0
+		load fscommit lend=3 blocker_ms=0
 		load fscommit_test
 		test give_back_fails 120 give_back_fails
 		unload fscommit_test
@@ -64,16 +65,16 @@ give_back()
 	EOF
 }
 
-# allocations KERNEL: of a module whose calls of allocators say that they failed
+# allocations KERNEL: the module with failing calls of allocators
 allocations()
 {
 	local tree start=$SECONDS sites
 	tree=$("$HARNESS/stage.sh" "$1" "$FAULTS/sites.sed") ||
 		{ result "$1" faults-build FAIL 0; return; }
-	# lockdep has the same paths on uml-debug, and takes most of the time here
+	# uml-debug runs lockdep; here it would take most of the time
 	guest allocations "$1" 240 "$tree" --mem 2G <<-EOF
 		test lockdep_off 5 echo 0 >/proc/sys/kernel/prove_locking
-		test alloc_faults 1200 cd /fscommit && alloc_faults
+		test alloc_faults 1200 cd /fscommit && alloc_faults -F alloc_failures
 		test kmemleak 300 kmemleak_check
 	EOF
 	if sites=$("$FAULTS/sites.sh" "$LOGS/faults-allocations-$1/dmesg"); then

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Signals at any moment of a wait, kills among them, with a CPU that goes and comes where
- * the kernel can do that. Nothing is left behind, and nobody waits for a wakeup that a
- * killed task was given.
+ * Signals and kills at random moments of a wait, with CPU hotplug if the kernel supports it.
+ * Nothing may be left behind, and no task may wait for a wakeup that went to a killed task.
  *
  * Seen failing: the mutant lost-wakeup-by-last-reader.
  */
@@ -18,7 +17,8 @@ struct counts {
 };
 
 static const __u32 hows[] = {
-	FCT_INTERRUPTIBLE, FCT_KILLABLE, FCT_INTERRUPTIBLE, FCT_TIMEOUT, FCT_PLAIN,
+	LOCK_TEST_INTERRUPTIBLE, LOCK_TEST_KILLABLE, LOCK_TEST_INTERRUPTIBLE, LOCK_TEST_TIMEOUT,
+	LOCK_TEST_PLAIN,
 };
 
 static pid_t start_one(int fd, int i, struct counts *c)
@@ -31,13 +31,13 @@ static pid_t start_one(int fd, int i, struct counts *c)
 		return pid;
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	while (!atomic_load(&c->stop)) {
-		struct fct_op op = {
-			.mode = i < TASKS / 2 ? FCT_WRITE : FCT_READ,
+		struct lock_test_op op = {
+			.mode = i < TASKS / 2 ? LOCK_TEST_WRITE : LOCK_TEST_READ,
 			.how = hows[i % 5], .timeout_ms = 1,
-			.hold = i % 3 ? FCT_BUSY : FCT_SLEEP, .hold_us = 20 + 10 * i,
+			.hold = i % 3 ? LOCK_TEST_BUSY : LOCK_TEST_SLEEP, .hold_us = 20 + 10 * i,
 		};
 
-		if (!ioctl(fd, FCT_LOCK, &op))
+		if (!ioctl(fd, LOCK_TEST_LOCK, &op))
 			atomic_fetch_add(&c->taken, 1);
 		else if (errno == EINTR)
 			atomic_fetch_add(&c->interrupted, 1);
@@ -70,8 +70,8 @@ static pid_t start_plugger(atomic_int *plugged)
 }
 
 /*
- * A wakeup that is lost in the middle is made good by whoever comes next: so in rounds, at
- * the end of which nobody comes.
+ * A later task hides a lost wakeup. So the test runs in rounds, and no task arrives at the end
+ * of a round.
  */
 TEST_F_TIMEOUT(signal_storm, storm, 300)
 {
@@ -82,10 +82,10 @@ TEST_F_TIMEOUT(signal_storm, storm, 300)
 	int i, round, status, killed = 0, sent = 0, unplugs;
 	pid_t pid[TASKS], plugger;
 	unsigned int dice = 1;
-	/* a limit for what hangs: each of these is reached long before it */
+	/* time limit for a hang; normally each count is reached long before */
 	double end = seconds() + 240;
 
-	/* theirs from their first moment on */
+	/* the tasks inherit it */
 	sigaction(SIGUSR1, &act, NULL);
 	plugger = start_plugger(plugged);
 	unplugs = plugger ? scaled(50) : 0;
@@ -103,7 +103,7 @@ TEST_F_TIMEOUT(signal_storm, storm, 300)
 				sent++;
 			} else {
 				kill(pid[i], SIGKILL);
-				/* a plain one comes to its turn first */
+				/* an uninterruptible waiter must acquire the lock first */
 				ASSERT_EQ(pid[i], waitpid(pid[i], &status, 0));
 				ASSERT_TRUE(WIFSIGNALED(status));
 				killed++;
@@ -112,7 +112,7 @@ TEST_F_TIMEOUT(signal_storm, storm, 300)
 			if (!((dice >> 4) % 4))
 				sched_yield();
 		}
-		/* nobody sends signals any more: who sleeps now must be woken by the lock */
+		/* no more signals: only the lock can wake the sleepers now */
 		atomic_store(&c->stop, 1);
 		for (i = 0; i < TASKS; i++) {
 			ASSERT_REACHED(waitpid(pid[i], &status, WNOHANG) == pid[i]);

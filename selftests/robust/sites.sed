@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
-# Each call of an allocator counts the parameter fault_site down, and the one that makes it 0 has
-# nothing: by what is in front of the call, so that none is missed, whatever it allocates.
+# Each call of an allocator decrements the parameter fault_site; the call that makes it 0 returns
+# nothing. The edit matches the text before the call, so it covers every kind of allocation.
 1s|$|\
 extern int fault_site;\
 #define FAULT_SITE(none, call)							\\\

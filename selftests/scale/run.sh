@@ -1,22 +1,23 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0
-# `make test-scale`: how the lock grows with CPUs, readers and locks.
+# `make test-scale`: test how the lock scales with CPUs, readers and locks.
 #
 #   run.sh [GUEST...]
 #
-# A GUEST is `uml`, KERNEL:CPUS (an emulated machine, like 6.12:16) or KERNEL:count, which is
-# three boots with 2, 16 and 64 CPUs, one at a time, whose clocks count instructions. Without
-# names: all of them. TEST=NAME runs the tests of that name alone, like TEST=init_is_cheap.
+# A GUEST is `uml`, KERNEL:CPUS (an emulated machine, for example 6.12:16) or KERNEL:count. The
+# last boots three times, with 2, 16 and 64 CPUs whose clocks count instructions. The default is
+# all guests. TEST=NAME runs only the tests of that name, for example TEST=init_is_cheap.
 #
-# Tests assert counts and ratios; times and other figures are printed, in out/scale.figures,
-# too. The last line is `N passed, N failed, N skipped`. Exit status 0 if none failed.
+# Tests assert counts and ratios. Times and other figures are printed and written to
+# out/scale.figures. The last line is `N passed, N failed, N skipped`. The exit status is 0 if no
+# test failed.
 
 # shellcheck source-path=SCRIPTDIR
 . "$(dirname "$0")/../harness/lib.sh"
 . "$HARNESS/results.sh"
 
 ALL='uml 6.12:2 6.12:16 6.12:64 7.3:2 7.3:16 7.3:64 6.12:count 7.3:count'
-# more instructions than on 2 CPUs, in per cent, and instructions that are no growth
+# MORE: limit, in per cent of the instructions on 2 CPUs; SLACK: instructions added to it
 MORE=110 SLACK=1
 
 LOGS=$LOGS/scale-$(date +%Y%m%d-%H%M%S)
@@ -25,7 +26,7 @@ export FSCOMMIT_LOGS=$LOGS
 figures=$TOP/out/scale.figures
 say "everything is logged in $LOGS"
 
-# boot NAME KERNEL FIXTURES SECONDS USUALLY [OPTION...]: a guest; its figures go to a file
+# boot NAME KERNEL FIXTURES SECONDS USUALLY [OPTION...]: boot a guest and collect its figures
 boot()
 {
 	local name=$1 kernel=$2 fixtures=$3 limit=$4 usually=$5 out=$LOGS/$1 start=$SECONDS tree f
@@ -54,19 +55,19 @@ boot()
 	sed -n "s/^TAP # figure /$name /p" "$out/result.txt" | tee -a "$figures" >&2
 }
 
-# compare KERNEL CPUS: instructions of each path there and with 2 CPUs
+# compare KERNEL CPUS: compare the instructions of each path on CPUS and on 2 CPUs
 compare()
 {
 	local kernel=$1 cpus=$2 path few many n=0
 	while read -r path few; do
-		many=$(awk -v g="$kernel:count-$cpus" -v p="$path" '$1 == g && $2 == p { print $3 }' \
-			"$figures")
+		many=$(awk -v g="$kernel:count-$cpus" -v p="$path" \
+			'$1 == g && $2 == p { print $3 }' "$figures")
 		[ -n "$many" ] || continue
 		n=$((n + 1))
 		if [ $((many * 100)) -le $((few * MORE + SLACK * 100)) ]; then
 			result "$kernel:count" "$path-$cpus" ok 0
 		else
-			say "    $kernel: $path takes $many instructions with $cpus CPUs, $few with 2"
+			say "    $kernel, $path: $many instructions with $cpus CPUs, $few with 2"
 			result "$kernel:count" "$path-$cpus" FAIL 0
 		fi
 	done < <(awk -v g="$kernel:count-2" \
@@ -74,7 +75,7 @@ compare()
 	[ "$n" -eq 3 ] || result "$kernel:count" "comparison-$cpus" FAIL 0
 }
 
-# run_guest GUEST
+# run_guest GUEST: boot a guest and run its tests
 run_guest()
 {
 	local kernel=${1%:*} cpus=${1#*:} n
@@ -83,8 +84,8 @@ run_guest()
 		boot uml uml 'scale visible native' 1500 '2-10 min' ;;
 	*:count)
 		for n in 2 16 64; do
-			boot "$1-$n" "$kernel" instructions 900 "$((n / 16 + 1)) min" --icount --smp "$n" \
-				"${LPJ[@]}"
+			boot "$1-$n" "$kernel" instructions 900 "$((n / 16 + 1)) min" --icount \
+				--smp "$n" "${LPJ[@]}"
 		done
 		for n in 16 64; do
 			compare "$kernel" "$n"
@@ -102,7 +103,7 @@ for g in "${guests[@]}"; do
 	[[ $g =~ ^(uml|[^:]+:(count|[1-9][0-9]*))$ ]] || die "no guest '$g'; there are: $ALL"
 	matrix_field "${g%:*}" kind >/dev/null
 done
-# with emulated CPUs, measuring the loop takes most of the time of a boot
+# on emulated CPUs the loop calibration would take most of the boot time
 LPJ=(--append lpj=4000000)
 programs=$("$HARNESS/programs.sh") || die "cannot build the test programs"
 : >"$figures"

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * How the lock grows with CPUs, readers and locks. The tests assert counts, and ratios to an
- * rw_semaphore in the same run; lines `# figure NAME VALUE UNIT` show the rest, and run.sh
- * compares those of one guest with those of another.
+ * How the lock scales with CPUs, readers and locks. The tests assert counts, and ratios to an
+ * rw_semaphore in the same run. Lines `# figure NAME VALUE UNIT` report the rest, and run.sh
+ * compares the figures of different guests.
  *
- * What runs where: -f scale everywhere, -f native on User-Mode Linux, -f hotplug on many
- * CPUs, -f instructions where the clock counts instructions.
+ * Where to run: -f scale everywhere, -f native on User-Mode Linux, -f hotplug on many CPUs,
+ * -f instructions where the clock counts instructions.
  */
 #include <pthread.h>
 #include <stdarg.h>
@@ -15,15 +15,15 @@
 #include "common.h"
 #include "counters.h"
 
-/* Means of context switches: one to sleep, a few for the CPU. */
+/* MAX_SWITCHES: mean of context switches per reader: one to sleep, a few for the CPU. */
 #define MAX_SWITCHES	10
 #define MAX_UNLOCK	4
 #define MAX_INIT	3
 #define MAX_LATE_NS	100000
 
 static const char *const type_names[] = {
-	[FCT_RWSEM] = "rwsem",
-	[FCT_UNFAIR] = "unfair_rwsem",
+	[LOCK_TEST_RWSEM] = "rwsem",
+	[LOCK_TEST_UNFAIR] = "unfair_rwsem",
 };
 
 static void figure(const char *format, ...)
@@ -38,7 +38,7 @@ static void figure(const char *format, ...)
 	fflush(stdout);
 }
 
-/* Where a virtual CPU is a thread of this machine, and code runs at its speed. */
+/* On User-Mode Linux a virtual CPU is a host thread and runs at native speed. */
 static bool is_native(void)
 {
 	return file_has("/proc/cpuinfo", "User Mode Linux");
@@ -68,7 +68,7 @@ static int scale_open(__u32 type)
 	return fd;
 }
 
-/* Like reached(), for what takes minutes where 64 CPUs are emulated by two. */
+/* Like reached(), with a limit: 64 CPUs emulated by two take minutes. */
 #define reached_in(limit, cond)					\
 ({								\
 	double _end = seconds() + (limit);			\
@@ -82,14 +82,14 @@ static int scale_open(__u32 type)
 #define ASSERT_REACHED_IN(limit, cond)				\
 	ASSERT_TRUE(reached_in(limit, cond)) { TH_LOG("never: " #cond); }
 
-/* --- threads: cheaper than processes, by a thousand --------------------- */
+/* --- threads: a thousand processes would cost too much ------------------- */
 
 struct thread {
 	pthread_t id;
 	int fd;
-	struct fct_op op;
+	struct lock_test_op op;
 	struct scale_read read;
-	long switches;		/* of its CPU, in the ioctl */
+	long switches;		/* context switches in the ioctl */
 	int error;
 };
 
@@ -106,7 +106,7 @@ static void *do_op(void *data)
 	struct thread *t = data;
 	long before = own_switches();
 
-	t->error = ioctl(t->fd, FCT_LOCK, &t->op) ? errno : 0;
+	t->error = ioctl(t->fd, LOCK_TEST_LOCK, &t->op) ? errno : 0;
 	t->switches = own_switches() - before;
 	return NULL;
 }
@@ -131,7 +131,7 @@ static bool start_thread(struct thread *t, void *(*run)(void *))
 	return !ret;
 }
 
-static struct thread *new_threads(int nr, int fd, struct fct_op op)
+static struct thread *new_threads(int nr, int fd, struct lock_test_op op)
 {
 	struct thread *t = calloc(nr, sizeof(*t));
 	int i;
@@ -143,7 +143,7 @@ static struct thread *new_threads(int nr, int fd, struct fct_op op)
 	return t;
 }
 
-/* A process with readers asleep in the lock, until it is killed. */
+/* A process whose readers sleep while they hold the lock, until it is killed. */
 static pid_t start_readers(int fd, int nr)
 {
 	struct thread *t;
@@ -155,7 +155,8 @@ static pid_t start_readers(int fd, int nr)
 	if (pid)
 		return pid;
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	t = new_threads(nr, fd, (struct fct_op){ .mode = FCT_READ, .hold = FCT_UNTIL_GO });
+		t = new_threads(nr, fd, (struct lock_test_op){ .mode = LOCK_TEST_READ,
+				.hold = LOCK_TEST_UNTIL_GO });
 	for (i = 0; i < nr; i++)
 		if (!t || !start_thread(&t[i], do_op))
 			_exit(1);
@@ -182,13 +183,13 @@ FIXTURE(scale) { int fd; };
 FIXTURE_SETUP(scale)
 {
 	NEEDS_DEVICES();
-	self->fd = lock_open(FCT_UNFAIR);
+	self->fd = lock_open(LOCK_TEST_UNFAIR);
 	ASSERT_GE(self->fd, 0);
 }
 
 FIXTURE_TEARDOWN(scale)
 {
-	struct fct_state s = state(self->fd);
+	struct lock_test_state s = state(self->fd);
 
 	EXPECT_EQ(0, s.violations);
 	EXPECT_EQ(0, s.is_locked);
@@ -198,16 +199,18 @@ FIXTURE_TEARDOWN(scale)
 
 /* --- waiting ------------------------------------------------------------- */
 
-/* Sets the mean of switches per reader; -1: the readers did not queue. */
+/* Return the mean number of switches per reader; -1: the readers did not queue. */
 static double switches_of_waiters(__u32 type, int nr)
 {
-	struct thread writer = { .op = { .mode = FCT_WRITE, .hold = FCT_UNTIL_GO } }, *t;
+	struct thread writer = {
+		.op = { .mode = LOCK_TEST_WRITE, .hold = LOCK_TEST_UNTIL_GO },
+	}, *t;
 	long sum = 0, most = 0;
 	double start = seconds();
 	int i, fd = lock_open(type);
 	bool queued;
 
-	t = new_threads(nr, fd, (struct fct_op){ .mode = FCT_READ });
+	t = new_threads(nr, fd, (struct lock_test_op){ .mode = LOCK_TEST_READ });
 	writer.fd = fd;
 	if (fd < 0 || !t || !start_thread(&writer, do_op) || !reached(state(fd).writers == 1))
 		return -1;
@@ -232,15 +235,15 @@ static double switches_of_waiters(__u32 type, int nr)
 	return queued ? (double)sum / nr : -1;
 }
 
-/* Readers queue behind a writer that sleeps: they sleep, too, and do not poll. */
+/* Readers that queue behind a sleeping writer sleep instead of polling. */
 TEST_F_TIMEOUT(scale, queued_readers_sleep, 600)
 {
 	int nr = is_native() ? 1000 : 400;
 	double rwsem, unfair;
 
 	figure("switches.readers %d readers", nr);
-	rwsem = switches_of_waiters(FCT_RWSEM, nr);
-	unfair = switches_of_waiters(FCT_UNFAIR, nr);
+	rwsem = switches_of_waiters(LOCK_TEST_RWSEM, nr);
+	unfair = switches_of_waiters(LOCK_TEST_UNFAIR, nr);
 	ASSERT_GE(rwsem, 0);
 	ASSERT_GE(unfair, 0);
 	EXPECT_LE(unfair, MAX_SWITCHES);
@@ -284,7 +287,7 @@ static __u64 unlock_after_sleep(__u32 type, int nr)
 	return ret;
 }
 
-/* 500 readers hold it, sleep, wake on another CPU and release. */
+/* 500 readers acquire the lock, sleep, wake on another CPU and release. */
 TEST_F_TIMEOUT(scale, unlock_after_sleep_is_cheap, 600)
 {
 	__u64 rwsem[3], unfair[3];
@@ -293,14 +296,14 @@ TEST_F_TIMEOUT(scale, unlock_after_sleep_is_cheap, 600)
 	if (cpus() < 2)
 		SKIP(return, "needs two CPUs");
 	for (i = 0; i < 3; i++) {
-		rwsem[i] = unlock_after_sleep(FCT_RWSEM, 500);
-		unfair[i] = unlock_after_sleep(FCT_UNFAIR, 500);
+		rwsem[i] = unlock_after_sleep(LOCK_TEST_RWSEM, 500);
+		unfair[i] = unlock_after_sleep(LOCK_TEST_UNFAIR, 500);
 		ASSERT_NE(~0ULL, rwsem[i]);
 		ASSERT_NE(~0ULL, unfair[i]);
 	}
 	figure("unlock.ratio %.1f times rw_semaphore's",
 	       (double)median(unfair, 3) / median(rwsem, 3));
-	/* an emulated instruction has no fixed time */
+	/* emulated instructions have no fixed duration */
 	if (is_native())
 		EXPECT_LE(median(unfair, 3), MAX_UNLOCK * median(rwsem, 3));
 }
@@ -328,8 +331,8 @@ TEST_F_TIMEOUT(scale, init_is_cheap, 120)
 	__u64 rwsem, unfair;
 
 	ASSERT_GE(fd, 0);
-	rwsem = init_ns(fd, FCT_RWSEM);
-	unfair = init_ns(fd, FCT_UNFAIR);
+	rwsem = init_ns(fd, LOCK_TEST_RWSEM);
+	unfair = init_ns(fd, LOCK_TEST_UNFAIR);
 	ASSERT_NE(0, rwsem);
 	ASSERT_NE(0, unfair);
 	figure("init.rwsem %.1f ns per lock", rwsem / 200e3);
@@ -355,10 +358,10 @@ FIXTURE_SETUP(visible)
 	int i;
 
 	NEEDS_DEVICES();
-	self->fd = lock_open(FCT_UNFAIR);
+	self->fd = lock_open(LOCK_TEST_UNFAIR);
 	ASSERT_GE(self->fd, 0);
 	for (i = 0; i < variant->others; i++) {
-		self->other[i] = lock_open(FCT_UNFAIR);
+		self->other[i] = lock_open(LOCK_TEST_UNFAIR);
 		ASSERT_GE(self->other[i], 0);
 		self->pid[i] = start_readers(self->other[i], 5);
 		ASSERT_REACHED_IN(60, state(self->other[i]).readers == 5);
@@ -380,16 +383,16 @@ FIXTURE_TEARDOWN(visible)
 	close(self->fd);
 }
 
-/* Many reads while another reader holds it. Later locks may know no such mode. */
+/* Read often while another reader holds the lock. Later locks may have no biased mode. */
 static void make_biased(int fd)
 {
-	struct task *r = start(fd, (struct job){ .mode = FCT_READ, .hold = FCT_UNTIL_GO,
+	struct task *r = start(fd, (struct job){ .mode = LOCK_TEST_READ, .hold = LOCK_TEST_UNTIL_GO,
 						 .id = 63 });
 	int i;
 
 	reached(state(fd).readers == 1);
 	for (i = 0; i < 600 && !state(fd).biased; i++)
-		lock(fd, FCT_READ, FCT_PLAIN);
+		lock(fd, LOCK_TEST_READ, LOCK_TEST_PLAIN);
 	go(fd, 63);
 	finish(r);
 	figure("seen.was_biased %d", state(fd).biased);
@@ -408,15 +411,15 @@ TEST_F_TIMEOUT(visible, sleeping_readers_are_seen, 600)
 	seen = state(self->fd).seen;
 	figure("seen.%s %d of %d readers", variant->name, seen, SLEEPERS);
 	EXPECT_GE(seen, SLEEPERS * 99 / 100);
-	EXPECT_EQ(EAGAIN, lock(self->fd, FCT_WRITE, FCT_TRYLOCK));
+	EXPECT_EQ(EAGAIN, lock(self->fd, LOCK_TEST_WRITE, LOCK_TEST_TRYLOCK));
 	end_readers(pid);
-	EXPECT_EQ(0, lock(self->fd, FCT_WRITE, FCT_PLAIN));
+	EXPECT_EQ(0, lock(self->fd, LOCK_TEST_WRITE, LOCK_TEST_PLAIN));
 	figure("seen.%s.time %.1f s", variant->name, seconds() - start);
 }
 
 /* --- locks --------------------------------------------------------------- */
 
-/* Like counter(), which is for the locks of fscommit_test. */
+/* Like counter(), but for all classes instead of those of fscommit_test. */
 static long counter_of_all(const char *name)
 {
 	FILE *f = fopen(DEBUGFS "/stats", "r");
@@ -442,7 +445,7 @@ TEST_F_TIMEOUT(scale, many_locks_are_correct, 900)
 	put(DEBUGFS "/stats", "reset");
 	ASSERT_EQ(0, ioctl(fd, SCALE_MANY, &few));
 	figure("many.bias_set %ld times by 1000 locks", counter_of_all("bias_set"));
-	/* which takes time */
+	/* statistics take time */
 	put(DEBUGFS "/stats", "off");
 	ASSERT_EQ(0, ioctl(fd, SCALE_MANY, &m));
 	figure("many.read %.0f ns per lock", (double)m.read_ns / (m.locks / 2));
@@ -454,16 +457,16 @@ TEST_F_TIMEOUT(scale, many_locks_are_correct, 900)
 	close(fd);
 }
 
-/* --- CPUs that come and go ----------------------------------------------- */
+/* --- CPU hotplug --------------------------------------------------------- */
 
 FIXTURE(hotplug) { int fd; };
 
 FIXTURE_VARIANT(hotplug) { __u32 type; };
 
-/* The kernel's own lock shows what the kernel bears. */
-FIXTURE_VARIANT_ADD(hotplug, rw_semaphore) { .type = FCT_RWSEM };
+/* A failure of rw_semaphore is a failure of the kernel itself. */
+FIXTURE_VARIANT_ADD(hotplug, rw_semaphore) { .type = LOCK_TEST_RWSEM };
 
-FIXTURE_VARIANT_ADD(hotplug, unfair_rwsem) { .type = FCT_UNFAIR };
+FIXTURE_VARIANT_ADD(hotplug, unfair_rwsem) { .type = LOCK_TEST_UNFAIR };
 
 FIXTURE_SETUP(hotplug)
 {
@@ -486,7 +489,7 @@ FIXTURE_TEARDOWN(hotplug)
 
 #define HOTPLUG_READERS	24
 
-/* Takes CPUs down and up again while @seconds pass. Returns how many went down. */
+/* Take CPUs down and up for @length seconds. Return how often one went down. */
 static int cycle_cpus(double length)
 {
 	int n = sysconf(_SC_NPROCESSORS_CONF), i, down = 0;
@@ -497,7 +500,7 @@ static int cycle_cpus(double length)
 		for (i = 1; i < n && seconds() < end; i++) {
 			snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%d/online", i);
 			down += put(path, "0");
-			/* every other one stays down for a while */
+			/* half of the CPUs stay down for a while */
 			if (i % 2)
 				put(path, "1");
 		}
@@ -512,7 +515,7 @@ static int cycle_cpus(double length)
 TEST_F_TIMEOUT(hotplug, exclusion_holds_while_cpus_come_and_go, 300)
 {
 	struct task *r[HOTPLUG_READERS], *w;
-	struct fct_state s;
+	struct lock_test_state s;
 	long reads = 0;
 	int i, down;
 
@@ -520,9 +523,9 @@ TEST_F_TIMEOUT(hotplug, exclusion_holds_while_cpus_come_and_go, 300)
 		SKIP(return, "no CPU that can be taken down");
 	for (i = 0; i < HOTPLUG_READERS; i++)
 		r[i] = start(self->fd, (struct job){
-			.mode = FCT_READ, .hold = i % 2 ? FCT_SLEEP : FCT_BUSY,
+			.mode = LOCK_TEST_READ, .hold = i % 2 ? LOCK_TEST_SLEEP : LOCK_TEST_BUSY,
 			.hold_us = i % 2 ? 3000 : 50, .repeat = 100000000 });
-	w = start(self->fd, (struct job){ .mode = FCT_WRITE, .hold_us = 50,
+	w = start(self->fd, (struct job){ .mode = LOCK_TEST_WRITE, .hold_us = 50,
 					  .repeat = 100000000 });
 	down = cycle_cpus(30);
 	for (i = 0; i < HOTPLUG_READERS; i++) {
@@ -543,10 +546,10 @@ TEST_F_TIMEOUT(hotplug, exclusion_holds_while_cpus_come_and_go, 300)
 	EXPECT_EQ(0, s.is_locked);
 	EXPECT_EQ(0, s.is_contended);
 	EXPECT_EQ(0, s.seen);
-	EXPECT_EQ(0, lock(self->fd, FCT_WRITE, FCT_TRYLOCK));
+	EXPECT_EQ(0, lock(self->fd, LOCK_TEST_WRITE, LOCK_TEST_TRYLOCK));
 }
 
-/* --- who waits, in debugfs ----------------------------------------------- */
+/* --- the list of waiters in debugfs -------------------------------------- */
 
 #define WAITERS		10000
 #define LATE_ROUNDS	5
@@ -580,7 +583,7 @@ static double read_locks(void)
 	return seconds() - start;
 }
 
-/* The slowest interrupt while the file was read, or while as much time passed. */
+/* The slowest interrupt while the file was read, or during an equal time without reading. */
 static struct scale_late slowest(int fd, bool by_reading, double *length)
 {
 	struct scale_late late;
@@ -599,8 +602,8 @@ static struct scale_late slowest(int fd, bool by_reading, double *length)
 }
 
 /*
- * The best of a few reads: interrupts are off for as long in each, and what else delays them
- * comes on top.
+ * Median over rounds of the minimum over reads: interrupts are off equally long in each read,
+ * and other delays only add to it.
  */
 static long long median_added_lateness(int fd)
 {
@@ -617,7 +620,7 @@ static long long median_added_lateness(int fd)
 		without = ~0ULL;
 		total = 0;
 		sent = 0;
-		/* now and then the sender has no CPU */
+		/* skip reads during which the sender had no CPU */
 		for (j = 0, good = 0; good < LATE_READS && total < 5; j++) {
 			late = slowest(fd, true, &length);
 			sent += late.interrupts;
@@ -634,7 +637,7 @@ static long long median_added_lateness(int fd)
 			return -1;
 		}
 		added[i] = with > without ? with - without : 0;
-		figure("locks.late.round_%d %.0f us; %.0f us without; mean of %d reads %.1f ms, %d interrupts",
+		figure("locks.late.round_%d %.0f us; %.0f us without; %d reads of %.1f ms, %d irqs",
 		       i, with / 1e3, without / 1e3, j, total / j * 1e3, sent);
 	}
 	ioctl(fd, SCALE_LATE_END);
@@ -649,11 +652,11 @@ static int list_of_waiters(int fd, __u32 locks)
 	struct scale_state s = { };
 	long long added;
 
-	/* waiters that poll leave it no CPU */
+	/* polling waiters would leave this task no CPU */
 	CHECK(!sched_setscheduler(0, SCHED_FIFO, &first));
 	CHECK(!ioctl(fd, SCALE_WAITERS, &w));
 	CHECK(reached_in(240, (ioctl(fd, SCALE_STATE, &s), s.waiting == WAITERS)));
-	/* until the last one sleeps */
+	/* until the last waiter sleeps */
 	sleep_ms(500);
 	figure("locks.locks %u locks, %u waiters", locks, s.waiting);
 	added = median_added_lateness(fd);
@@ -663,7 +666,7 @@ static int list_of_waiters(int fd, __u32 locks)
 	return 0;
 }
 
-/* fscommit/locks is read while 10,000 tasks wait: interrupts are not off for long. */
+/* Reading fscommit/locks while 10,000 tasks wait must not keep interrupts off for long. */
 TEST_F_TIMEOUT(native, list_of_waiters_of_one_lock, 600)
 {
 	EXPECT_EQ(0, list_of_waiters(self->fd, 1));
@@ -687,7 +690,7 @@ FIXTURE_TEARDOWN(instructions)
 {
 }
 
-/* The fewest instructions on that way; 0: failed. */
+/* The fewest instructions on @path; 0: failed. */
 static __u64 fewest(int fd, __u32 path, int from_cpu, int to_cpu)
 {
 	struct scale_count c = {
@@ -697,10 +700,11 @@ static __u64 fewest(int fd, __u32 path, int from_cpu, int to_cpu)
 	return ioctl(fd, SCALE_COUNT, &c) ? 0 : c.min_ns;
 }
 
-/* Only prints: run.sh compares guests. */
+/* Print figures only: run.sh compares the guests. */
 static int count_paths(__u32 type)
 {
 	int fd = scale_open(type), n = cpus(), i;
+	/* acquired on the first CPU, released on the second */
 	const int way[][2] = { { 0, n - 1 }, { n - 1, 0 }, { 0, n / 2 }, { n / 2, n - 1 },
 			       { n / 4, 3 * n / 4 } };
 	__u64 count, most = 0;
@@ -722,7 +726,7 @@ static int count_paths(__u32 type)
 		if (most < count)
 			most = count;
 	}
-	/* the longest way */
+	/* the most expensive pair of CPUs */
 	figure("instructions.%s.migrated_unlock %llu", type_names[type],
 	       (unsigned long long)most);
 	close(fd);
@@ -732,8 +736,8 @@ static int count_paths(__u32 type)
 TEST_F_TIMEOUT(instructions, are_counted, 600)
 {
 	pin(0);
-	EXPECT_EQ(0, count_paths(FCT_RWSEM));
-	EXPECT_EQ(0, count_paths(FCT_UNFAIR));
+	EXPECT_EQ(0, count_paths(LOCK_TEST_RWSEM));
+	EXPECT_EQ(0, count_paths(LOCK_TEST_UNFAIR));
 }
 
 TEST_HARNESS_MAIN

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Share gate: who locks, what is in the log after a crash, and the range lock.
+ * Share gate: which sections lock, what the log holds after a crash, and the range lock.
  *
- * Each rule of the header has a test that is run twice: with the rule, and with the rule
- * taken out of the toy filesystem, where checksums must be missing after the replay.
+ * Each rule of the header has a test that runs twice: with the rule, and with the rule
+ * disabled in the toy filesystem. Then checksums must be missing after the replay.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -20,6 +20,7 @@
 
 #include "kselftest_harness.h"
 
+#include "device_test.h"
 #include "scale.h"
 #include "fscommit_test.h"
 #include "share_gate_test.h"
@@ -28,12 +29,12 @@
 
 static int open_fs(__u32 mode, __u32 broken)
 {
-	struct sgt_setup setup = {
-		.mode = mode, .lock_type = FCT_UNFAIR, .files = FILES, .broken = broken,
+	struct gate_test_setup setup = {
+		.mode = mode, .lock_type = LOCK_TEST_UNFAIR, .files = FILES, .broken = broken,
 	};
 	int fd = open("/dev/share_gate_test", O_RDWR);
 
-	if (fd >= 0 && ioctl(fd, SGT_SETUP, &setup)) {
+	if (fd >= 0 && ioctl(fd, GATE_TEST_SETUP, &setup)) {
 		close(fd);
 		return -1;
 	}
@@ -47,18 +48,18 @@ static int run_ioctl(int fd, unsigned long cmd, void *arg)
 
 static int write_slot(int fd, __u32 file, __u32 slot)
 {
-	struct sgt_slot at = { file, slot };
+	struct gate_test_slot at = { file, slot };
 
-	return run_ioctl(fd, SGT_WRITE, &at);
+	return run_ioctl(fd, GATE_TEST_WRITE, &at);
 }
 
 static int share(int fd, __u32 from, __u32 to, __u32 offset, __u32 nr)
 {
-	struct sgt_clone c = {
+	struct gate_test_clone c = {
 		.from = { from, 0 }, .to = { to, 1 }, .offset = offset, .nr = nr,
 	};
 
-	return run_ioctl(fd, SGT_CLONE, &c);
+	return run_ioctl(fd, GATE_TEST_CLONE, &c);
 }
 
 static int on_file(int fd, unsigned long cmd, __u32 file)
@@ -68,23 +69,23 @@ static int on_file(int fd, unsigned long cmd, __u32 file)
 
 static int commit(int fd)
 {
-	return run_ioctl(fd, SGT_COMMIT, NULL);
+	return run_ioctl(fd, GATE_TEST_COMMIT, NULL);
 }
 
-static struct sgt_crash crash(int fd)
+static struct gate_test_crash crash(int fd)
 {
-	struct sgt_crash c = { };
+	struct gate_test_crash c = { };
 
-	if (ioctl(fd, SGT_CRASH, &c))
+	if (ioctl(fd, GATE_TEST_CRASH, &c))
 		c.missing = ~0ULL;
 	return c;
 }
 
-static struct sgt_state state(int fd)
+static struct gate_test_state state(int fd)
 {
-	struct sgt_state s = { };
+	struct gate_test_state s = { };
 
-	ioctl(fd, SGT_STATE, &s);
+	ioctl(fd, GATE_TEST_STATE, &s);
 	return s;
 }
 
@@ -96,7 +97,7 @@ FIXTURE_SETUP(share_gate)
 {
 	if (access("/dev/share_gate_test", F_OK))
 		SKIP(return, "no /dev/share_gate_test: load share_gate_test.ko");
-	self->fd = open_fs(SGT_GATE, 0);
+	self->fd = open_fs(GATE_TEST_GATE, 0);
 	ASSERT_GE(self->fd, 0);
 }
 
@@ -112,9 +113,9 @@ TEST_F(share_gate, nothing_shared_takes_no_lock)
 	int i;
 
 	for (i = 0; i < 1000; i++) {
-		struct sgt_slot at = { i % FILES, i / FILES % SGT_SLOTS };
+		struct gate_test_slot at = { i % FILES, i / FILES % GATE_TEST_SLOTS };
 
-		ASSERT_EQ(0, run_ioctl(self->fd, SGT_WRITE_FSYNC, &at));
+		ASSERT_EQ(0, run_ioctl(self->fd, GATE_TEST_WRITE_FSYNC, &at));
 		if (i % 100 == 99)
 			ASSERT_EQ(0, commit(self->fd));
 	}
@@ -127,22 +128,22 @@ TEST_F(share_gate, both_sides_lock_until_they_are_logged)
 {
 	ASSERT_EQ(0, write_slot(self->fd, 0, 0));
 	ASSERT_EQ(0, share(self->fd, 0, 1, 4, 4));
-	ASSERT_EQ(0, on_file(self->fd, SGT_FSYNC, 0));
+	ASSERT_EQ(0, on_file(self->fd, GATE_TEST_FSYNC, 0));
 	EXPECT_EQ(1, state(self->fd).locked);
-	ASSERT_EQ(0, on_file(self->fd, SGT_FSYNC, 1));
+	ASSERT_EQ(0, on_file(self->fd, GATE_TEST_FSYNC, 1));
 	EXPECT_EQ(2, state(self->fd).locked);
 	EXPECT_EQ(1, state(self->fd).deleted);
-	/* all is logged: what comes now is new */
+	/* everything is logged: the next writes share nothing */
 	ASSERT_EQ(0, write_slot(self->fd, 0, 2));
 	ASSERT_EQ(0, write_slot(self->fd, 1, 2));
-	ASSERT_EQ(0, on_file(self->fd, SGT_FSYNC, 0));
-	ASSERT_EQ(0, on_file(self->fd, SGT_FSYNC, 1));
+	ASSERT_EQ(0, on_file(self->fd, GATE_TEST_FSYNC, 0));
+	ASSERT_EQ(0, on_file(self->fd, GATE_TEST_FSYNC, 1));
 	EXPECT_EQ(2, state(self->fd).locked);
 	EXPECT_EQ(2, state(self->fd).skipped);
 	EXPECT_EQ(0, crash(self->fd).missing);
 }
 
-/* What was shared in the last generation is committed. */
+/* After a commit, what the last generation shared no longer matters. */
 TEST_F(share_gate, commit_opens_the_gate)
 {
 	ASSERT_EQ(0, write_slot(self->fd, 0, 0));
@@ -150,8 +151,8 @@ TEST_F(share_gate, commit_opens_the_gate)
 	ASSERT_EQ(0, commit(self->fd));
 	ASSERT_EQ(0, write_slot(self->fd, 0, 2));
 	ASSERT_EQ(0, write_slot(self->fd, 1, 2));
-	ASSERT_EQ(0, on_file(self->fd, SGT_FSYNC, 0));
-	ASSERT_EQ(0, on_file(self->fd, SGT_FSYNC, 1));
+	ASSERT_EQ(0, on_file(self->fd, GATE_TEST_FSYNC, 0));
+	ASSERT_EQ(0, on_file(self->fd, GATE_TEST_FSYNC, 1));
 	EXPECT_EQ(0, state(self->fd).locked);
 	EXPECT_EQ(2, state(self->fd).skipped);
 }
@@ -161,42 +162,44 @@ TEST_F(share_gate, name)						\
 {									\
 	__u32 number = which;						\
 									\
-	/* what was not so stands in the log */				\
-	EXPECT_EQ(0, run_ioctl(self->fd, SGT_CONTRACT, &number));	\
+	/* on failure the log names the check */				\
+	EXPECT_EQ(0, run_ioctl(self->fd, GATE_TEST_CONTRACT, &number));	\
 }
 
-CONTRACT(marks_are_monotonic, SGT_MONOTONIC)
-CONTRACT(clear_loses_no_mark, SGT_LATE_MARK)
-CONTRACT(reload_is_pessimistic, SGT_RELOADED)
-CONTRACT(generations_wrap, SGT_WRAP)
-CONTRACT(exit_undoes_what_was_taken, SGT_LOCK_FAILS)
+CONTRACT(marks_are_monotonic, GATE_TEST_MONOTONIC)
+CONTRACT(clear_loses_no_mark, GATE_TEST_LATE_MARK)
+CONTRACT(reload_is_pessimistic, GATE_TEST_RELOADED)
+CONTRACT(generations_wrap, GATE_TEST_WRAP)
+CONTRACT(exit_undoes_what_was_taken, GATE_TEST_LOCK_FAILS)
 
 TEST_F(share_gate, bad_arguments)
 {
-	struct sgt_setup setup = { .mode = SGT_NR_MODES, .lock_type = FCT_UNFAIR, .files = 1 };
-	struct sgt_range r = { .first = 2, .last = 1 };
+	struct gate_test_setup setup = {
+		.mode = GATE_TEST_NR_MODES, .lock_type = LOCK_TEST_UNFAIR, .files = 1,
+	};
+	struct gate_test_range r = { .first = 2, .last = 1 };
 	int fd = open("/dev/share_gate_test", O_RDWR);
 
 	EXPECT_EQ(ENXIO, write_slot(fd, 0, 0));
-	EXPECT_EQ(EINVAL, run_ioctl(fd, SGT_SETUP, &setup));
+	EXPECT_EQ(EINVAL, run_ioctl(fd, GATE_TEST_SETUP, &setup));
 	EXPECT_EQ(EINVAL, write_slot(self->fd, FILES, 0));
-	EXPECT_EQ(EINVAL, write_slot(self->fd, 0, SGT_SLOTS));
-	EXPECT_EQ(EINVAL, share(self->fd, 0, 1, SGT_BLOCKS, 1));
+	EXPECT_EQ(EINVAL, write_slot(self->fd, 0, GATE_TEST_SLOTS));
+	EXPECT_EQ(EINVAL, share(self->fd, 0, 1, GATE_TEST_BLOCKS, 1));
 	EXPECT_EQ(EINVAL, share(self->fd, 0, 1, 8, 9));
 	EXPECT_EQ(ENODATA, share(self->fd, 0, 1, 0, 1));
-	EXPECT_EQ(EINVAL, run_ioctl(fd, SGT_RANGE, &r));
+	EXPECT_EQ(EINVAL, run_ioctl(fd, GATE_TEST_RANGE, &r));
 	close(fd);
 }
 
 /* --- rules --------------------------------------------------------------- */
 
-/* Each returns how many checksums are missing after a crash. */
+/* Each function returns the number of checksums that are missing after a crash. */
 static __u64 log_in_turn(int fd, __u32 first, __u32 second)
 {
 	write_slot(fd, 0, 0);
 	share(fd, 0, 1, 4, 4);
-	on_file(fd, SGT_FSYNC, first);
-	on_file(fd, SGT_FSYNC, second);
+	on_file(fd, GATE_TEST_FSYNC, first);
+	on_file(fd, GATE_TEST_FSYNC, second);
 	return crash(fd).missing;
 }
 
@@ -214,9 +217,9 @@ static __u64 what_is_read_in_again_may_be_shared(int fd)
 {
 	write_slot(fd, 0, 0);
 	share(fd, 0, 1, 4, 4);
-	on_file(fd, SGT_FSYNC, 0);
-	on_file(fd, SGT_EVICT, 1);
-	on_file(fd, SGT_FSYNC, 1);
+	on_file(fd, GATE_TEST_FSYNC, 0);
+	on_file(fd, GATE_TEST_EVICT, 1);
+	on_file(fd, GATE_TEST_FSYNC, 1);
 	return crash(fd).missing;
 }
 
@@ -224,10 +227,10 @@ static __u64 full_log_raises(int fd)
 {
 	write_slot(fd, 0, 0);
 	share(fd, 0, 1, 4, 4);
-	on_file(fd, SGT_FSYNC, 1);
-	on_file(fd, SGT_FSYNC, 0);
-	on_file(fd, SGT_FULL, 1);
-	on_file(fd, SGT_FSYNC, 1);
+	on_file(fd, GATE_TEST_FSYNC, 1);
+	on_file(fd, GATE_TEST_FSYNC, 0);
+	on_file(fd, GATE_TEST_FULL, 1);
+	on_file(fd, GATE_TEST_FSYNC, 1);
 	return crash(fd).missing;
 }
 
@@ -239,53 +242,53 @@ static __u64 clear_after_all_is_logged(int fd)
 #define RULE(name, flag)						\
 TEST_F(share_gate, name)						\
 {									\
-	int fd = open_fs(SGT_GATE, flag);				\
+	int fd = open_fs(GATE_TEST_GATE, flag);				\
 									\
 	ASSERT_GE(fd, 0);						\
 	EXPECT_EQ(0, name(self->fd));					\
-	/* and without the rule */					\
+	/* without the rule */						\
 	EXPECT_NE(0, name(fd));						\
 	close(fd);							\
 }
 
-RULE(source_is_marked, SGT_BREAK_SOURCE)
-RULE(destination_is_marked, SGT_BREAK_DESTINATION)
-RULE(what_is_read_in_again_may_be_shared, SGT_BREAK_RELOAD)
-RULE(full_log_raises, SGT_BREAK_RAISE)
-RULE(clear_after_all_is_logged, SGT_BREAK_CLEAR)
+RULE(source_is_marked, GATE_TEST_BREAK_SOURCE)
+RULE(destination_is_marked, GATE_TEST_BREAK_DESTINATION)
+RULE(what_is_read_in_again_may_be_shared, GATE_TEST_BREAK_RELOAD)
+RULE(full_log_raises, GATE_TEST_BREAK_RAISE)
+RULE(clear_after_all_is_logged, GATE_TEST_BREAK_CLEAR)
 
 /* --- histories ----------------------------------------------------------- */
 
 static void random_step(int fd, unsigned int *seed)
 {
 	__u32 file = rand_r(seed) % FILES, slot = rand_r(seed) % 4;
-	struct sgt_clone c = {
+	struct gate_test_clone c = {
 		.from = { file, slot }, .to = { rand_r(seed) % FILES, rand_r(seed) % 4 },
-		.offset = rand_r(seed) % SGT_BLOCKS,
+		.offset = rand_r(seed) % GATE_TEST_BLOCKS,
 	};
 
-	c.nr = 1 + rand_r(seed) % (SGT_BLOCKS - c.offset);
+	c.nr = 1 + rand_r(seed) % (GATE_TEST_BLOCKS - c.offset);
 	switch (rand_r(seed) % 16) {
 	case 0 ... 4:
 		write_slot(fd, file, slot);
 		break;
 	case 5 ... 8:
-		run_ioctl(fd, SGT_CLONE, &c);
+		run_ioctl(fd, GATE_TEST_CLONE, &c);
 		break;
 	case 9 ... 13:
-		on_file(fd, SGT_FSYNC, file);
+		on_file(fd, GATE_TEST_FSYNC, file);
 		break;
 	case 14:
-		on_file(fd, SGT_EVICT, file);
+		on_file(fd, GATE_TEST_EVICT, file);
 		break;
 	default:
-		on_file(fd, SGT_FULL, file);
+		on_file(fd, GATE_TEST_FULL, file);
 	}
 }
 
-static struct sgt_crash history(int fd, unsigned int seed)
+static struct gate_test_crash history(int fd, unsigned int seed)
 {
-	struct sgt_crash c, all = { };
+	struct gate_test_crash c, all = { };
 	int i, k;
 
 	for (k = 0; k < 8; k++) {
@@ -294,7 +297,7 @@ static struct sgt_crash history(int fd, unsigned int seed)
 		if (rand_r(&seed) % 4)
 			c = crash(fd);
 		else
-			c = (struct sgt_crash){ .missing = commit(fd) };
+			c = (struct gate_test_crash){ .missing = commit(fd) };
 		all.checked += c.checked;
 		all.missing += c.missing;
 		all.sum += c.sum;
@@ -302,15 +305,15 @@ static struct sgt_crash history(int fd, unsigned int seed)
 	return all;
 }
 
-/* The same history with the lock always taken leaves the same checksums. */
+/* Without the gate, with the lock always taken, the same history leaves the same checksums. */
 TEST_F_TIMEOUT(share_gate, replay_is_as_without_the_gate, 100)
 {
 	__u64 checked = 0, locked = 0, skipped = 0;
 	unsigned int seed;
 
 	for (seed = 1; seed <= scaled(60); seed++) {
-		int gate = open_fs(SGT_GATE, 0), always = open_fs(SGT_ALWAYS, 0);
-		struct sgt_crash a, b;
+		int gate = open_fs(GATE_TEST_GATE, 0), always = open_fs(GATE_TEST_ALWAYS, 0);
+		struct gate_test_crash a, b;
 
 		ASSERT_GE(gate, 0);
 		ASSERT_GE(always, 0);
@@ -333,17 +336,17 @@ TEST_F_TIMEOUT(share_gate, replay_is_as_without_the_gate, 100)
 	EXPECT_GT(locked, scaled(600));
 }
 
-/* It is no test if random histories find nothing where a rule is broken. */
+/* Random histories must find damage if a rule is broken. */
 TEST_F_TIMEOUT(share_gate, histories_find_broken_rules, 100)
 {
 	__u32 rule;
 
-	for (rule = 1; rule <= SGT_BREAKS; rule <<= 1) {
+	for (rule = 1; rule <= GATE_TEST_BREAKS; rule <<= 1) {
 		__u64 missing = 0;
 		unsigned int seed;
 
 		for (seed = 1; seed <= 60 && !missing; seed++) {
-			int fd = open_fs(SGT_GATE, rule);
+			int fd = open_fs(GATE_TEST_GATE, rule);
 
 			ASSERT_GE(fd, 0);
 			missing = history(fd, seed).missing;
@@ -353,20 +356,14 @@ TEST_F_TIMEOUT(share_gate, histories_find_broken_rules, 100)
 	}
 }
 
-static void stop(pid_t pid)
-{
-	kill(pid, SIGKILL);
-	waitpid(pid, NULL, 0);
-}
-
-/* Many at once, and a crash when all have stopped. */
+/* Many tasks fsync at once; the crash comes when all have stopped. */
 TEST_F_TIMEOUT(share_gate, concurrent_fsyncs_lose_nothing, 100)
 {
 	pid_t pid[6];
 	int round, i;
 
 	for (round = 0; round < scaled(10); round++) {
-		struct sgt_crash c;
+		struct gate_test_crash c;
 
 		for (i = 0; i < 6; i++) {
 			unsigned int seed = round * 6 + i + 1;
@@ -391,42 +388,34 @@ TEST_F_TIMEOUT(share_gate, concurrent_fsyncs_lose_nothing, 100)
 
 static pid_t hold_range(int fd, __u64 first, __u64 last, __u32 ms)
 {
-	struct sgt_range r = { .first = first, .last = last, .ms = ms };
+	struct gate_test_range r = { .first = first, .last = last, .ms = ms };
 	pid_t pid = fork();
 
 	if (pid)
 		return pid;
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	_exit(ioctl(fd, SGT_RANGE, &r) ? 255 : (int)(r.turn & 0x7f));
+	_exit(ioctl(fd, GATE_TEST_RANGE, &r) ? 255 : (int)(r.turn & 0x7f));
 }
 
-static struct sgt_range_state ranges(int fd)
+static struct gate_test_range_state ranges(int fd)
 {
-	struct sgt_range_state s = { };
+	struct gate_test_range_state s = { };
 
-	ioctl(fd, SGT_RANGE_STATE, &s);
+	ioctl(fd, GATE_TEST_RANGE_STATE, &s);
 	return s;
 }
-
-#define REACHED(cond)							\
-({									\
-	int _i;								\
-	for (_i = 0; _i < 5000 && !(cond); _i++)			\
-		usleep(1000);						\
-	_i < 5000;							\
-})
 
 TEST_F(share_gate, ranges_include_their_ends)
 {
 	pid_t a = hold_range(self->fd, 10, 20, 60000), b, c, d;
 
 	ASSERT_TRUE(REACHED(ranges(self->fd).holding == 1));
-	/* beside it */
+	/* next to it */
 	b = hold_range(self->fd, 21, 30, 60000);
 	ASSERT_TRUE(REACHED(ranges(self->fd).holding == 2));
 	c = hold_range(self->fd, 0, 9, 60000);
 	ASSERT_TRUE(REACHED(ranges(self->fd).holding == 3));
-	/* and on its last, and first */
+	/* on its last and on its first block */
 	d = hold_range(self->fd, 20, 20, 0);
 	ASSERT_TRUE(REACHED(ranges(self->fd).waiting == 1));
 	usleep(100000);
@@ -441,7 +430,7 @@ TEST_F(share_gate, ranges_include_their_ends)
 	EXPECT_EQ(0, ranges(self->fd).together);
 }
 
-/* Of two that overlap it and not each other, the later does not pass the earlier. */
+/* Of two overlapping requests that wait for the same range, the later does not overtake. */
 TEST_F(share_gate, ranges_are_had_in_turn)
 {
 	pid_t first = hold_range(self->fd, 0, 9, 60000), pid[8];
@@ -457,7 +446,7 @@ TEST_F(share_gate, ranges_are_had_in_turn)
 		ASSERT_EQ(pid[i], waitpid(pid[i], &status, 0));
 		turn = WEXITSTATUS(status);
 		EXPECT_TRUE(WIFEXITED(status) && turn != 255);
-		/* modulo 128 */
+		/* turn counts modulo 128 */
 		if (last >= 0)
 			EXPECT_EQ((last + 1) % 128, turn);
 		last = turn;
@@ -472,14 +461,14 @@ TEST_F(share_gate, killed_waiter_leaves_nothing)
 	ASSERT_TRUE(REACHED(ranges(self->fd).holding == 1));
 	killed = hold_range(self->fd, 5, 14, 60000);
 	ASSERT_TRUE(REACHED(ranges(self->fd).waiting == 1));
-	/* waits for the one that is to be killed alone */
+	/* overlaps only the range of the task to be killed */
 	next = hold_range(self->fd, 10, 20, 0);
 	ASSERT_TRUE(REACHED(ranges(self->fd).waiting == 2));
 	stop(killed);
 	EXPECT_EQ(next, waitpid(next, NULL, 0));
 	EXPECT_EQ(0, ranges(self->fd).waiting);
 	stop(holder);
-	/* all of it can be had */
+	/* the whole range is free */
 	next = hold_range(self->fd, 0, 100, 0);
 	EXPECT_EQ(next, waitpid(next, NULL, 0));
 	EXPECT_EQ(0, ranges(self->fd).together);
@@ -494,12 +483,12 @@ static pid_t start_ranges(int fd, unsigned int seed)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	for (;;) {
 		__u64 first = rand_r(&seed) % 100;
-		struct sgt_range r = {
+		struct gate_test_range r = {
 			.first = first, .last = first + rand_r(&seed) % 20,
 			.ms = rand_r(&seed) % 2,
 		};
 
-		ioctl(fd, SGT_RANGE, &r);
+		ioctl(fd, GATE_TEST_RANGE, &r);
 	}
 }
 
@@ -514,7 +503,7 @@ TEST_F_TIMEOUT(share_gate, ranges_exclude_each_other, 60)
 		int k = random() % 8;
 
 		usleep(50000);
-		/* somebody is killed wherever he is, and comes again */
+		/* kill a task at a random point and start another */
 		stop(pid[k]);
 		pid[k] = start_ranges(self->fd, i + 9);
 	}

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Who waits is seen by perf lock and its like: lock:contention_begin and _end around
- * each wait, with the lock, READ or WRITE, and how it ended; and on kernels that have
- * it, lock:contended_release by the one that was waited for. Every event is counted,
- * in a trace instance of our own.
+ * perf lock and similar tools see each wait: lock:contention_begin and _end with the lock,
+ * READ or WRITE, and the result; and, on kernels that have it, lock:contended_release by the
+ * holder. The test counts all events in a trace instance of its own.
  *
  * Seen failing, with a line of the lock (module/) broken: LCB_F_WRITE for LCB_F_READ
  * or no trace_contention_end() in __unfair_down_slow();
- * no compat_trace_contended_release() in give_up_write().
+ * no compat_trace_contended_release() in release_write().
  */
 #include "common.h"
 
@@ -24,7 +23,7 @@ static bool kernel_is(int major, int minor)
 	       (a > major || (a == major && b >= minor));
 }
 
-/* The events exist from 5.19 on, but a module could not fire them. */
+/* The events exist since 5.19, but modules cannot fire them before 6.12. */
 static bool kernel_exports_events(void)
 {
 	return kernel_is(6, 12);
@@ -39,10 +38,7 @@ FIXTURE(contention_events) { int fd; };
 
 FIXTURE_SETUP(contention_events)
 {
-	if (access("/dev/fscommit_test", F_OK))
-		SKIP(return, "no /dev/fscommit_test: insmod fscommit_test.ko");
-	if (geteuid())
-		SKIP(return, "needs root");
+	SKIP_WITHOUT_TEST_DEVICE();
 	if (!kernel_exports_events())
 		SKIP(return, "kernel before 6.12: does not export lock:contention_begin");
 	if (access(TRACING "/instances", F_OK))
@@ -51,16 +47,16 @@ FIXTURE_SETUP(contention_events)
 		SKIP(return, "no lock:contention_begin: CONFIG_EVENT_TRACING is off");
 	rmdir(INSTANCE);
 	ASSERT_EQ(0, mkdir(INSTANCE, 0700));
-	/* addresses are only compared, but must not all be the same before there is a key */
+	/* without a hash key, all hashed addresses would be equal; the test compares addresses */
 	put(INSTANCE "/options/hash-ptr", "0");
-	/* debug kernels have many waits of their own */
+	/* debug kernels wait a lot for locks of their own */
 	put(INSTANCE "/buffer_size_kb", "8192");
 	put(INSTANCE "/events/lock/contention_begin/filter", "flags == 2 || flags == 4");
 	ASSERT_TRUE(put(INSTANCE "/events/lock/contention_begin/enable", "1"));
 	ASSERT_TRUE(put(INSTANCE "/events/lock/contention_end/enable", "1"));
 	if (has_release_event())
 		ASSERT_TRUE(put(INSTANCE "/events/lock/contended_release/enable", "1"));
-	self->fd = lock_open(FCT_UNFAIR);
+	self->fd = lock_open(LOCK_TEST_UNFAIR);
 	ASSERT_GE(self->fd, 0);
 	set_bound(self->fd, 0);
 	put(INSTANCE "/tracing_on", "1");
@@ -68,7 +64,7 @@ FIXTURE_SETUP(contention_events)
 
 FIXTURE_TEARDOWN(contention_events)
 {
-	struct fct_state s = state(self->fd);
+	struct lock_test_state s = state(self->fd);
 
 	EXPECT_EQ(0, s.is_locked + s.is_contended + s.queued_readers + s.queued_writers);
 	close(self->fd);
@@ -86,7 +82,7 @@ struct event {
 
 static struct event events[MAX_EVENTS];
 
-/* All so far, oldest first. Returns how many, or -1 if some were lost. */
+/* Reads all events so far, oldest first. Returns their number, or -1 if some were lost. */
 static int read_events(void)
 {
 	FILE *f = fopen(INSTANCE "/trace", "r");
@@ -126,7 +122,7 @@ static int read_events(void)
 	return f && n < MAX_EVENTS ? n : -1;
 }
 
-/* Of a lock, and of a task unless @pid is 0. */
+/* Counts the events of a lock, by task @pid or, if that is 0, by any task. */
 static int count(int nr, enum kind kind, int pid, const char *lock)
 {
 	int i, found = 0;
@@ -137,7 +133,7 @@ static int count(int nr, enum kind kind, int pid, const char *lock)
 	return found;
 }
 
-/* Where the events of a wait for @lock are not as they should be; 0 if they are. */
+/* Returns 0 if the events of a wait for @lock are right, or minus the failing line. */
 static int wrong_line(int nr, const char *lock, int waiter, int holder, int ret)
 {
 	int i, begin = -1, end = -1;
@@ -154,7 +150,7 @@ static int wrong_line(int nr, const char *lock, int waiter, int holder, int ret)
 	CHECK(count(nr, END, 0, lock) == 1);
 	CHECK(begin >= 0 && begin < end);
 	CHECK(events[end].ret == ret);
-	/* who gives up is no longer waited for */
+	/* no release event if the only waiter has given up */
 	if (has_release_event()) {
 		CHECK(count(nr, RELEASE, 0, lock) == !ret);
 		CHECK(count(nr, RELEASE, holder, lock) == !ret);
@@ -163,8 +159,8 @@ static int wrong_line(int nr, const char *lock, int waiter, int holder, int ret)
 }
 
 /*
- * The begins of a task with just these flags. It may have waited for a lock of its
- * memory as well: one of its locks must look right, with exact counts.
+ * Checks the waits of a task with exactly these flags. The task may also have waited for a lock
+ * of its mm, so it is enough that one lock has the right counts.
  */
 static int wrong_wait(int nr, int waiter, int holder, const char *flags, int ret)
 {
@@ -177,20 +173,17 @@ static int wrong_wait(int nr, int waiter, int holder, const char *flags, int ret
 	return wrong;
 }
 
-/*
- * One waits behind one that holds, and its wait ends by @signal, a timeout, or with the
- * lock.
- */
+/* A task waits for a holder. The wait ends by @signal, by a timeout, or with the lock. */
 static void one_wait(struct __test_metadata *_metadata, int fd, int held, struct job job,
 		     int signal, const char *flags, int ret)
 {
 	struct task *holder, *t;
 	int nr;
 
-	holder = start(fd, (struct job){ .mode = held, .hold = FCT_UNTIL_GO });
+	holder = start(fd, (struct job){ .mode = held, .hold = LOCK_TEST_UNTIL_GO });
 	ASSERT_REACHED(state(fd).is_locked);
 	t = start(fd, job);
-	/* one whose time passes need not be seen waiting */
+	/* a wait with a timeout may end before the test sees it */
 	if (!job.timeout_ms)
 		ASSERT_REACHED(state(fd).is_contended && is_asleep(t));
 	if (signal)
@@ -211,66 +204,69 @@ static void one_wait(struct __test_metadata *_metadata, int fd, int held, struct
 
 TEST_F(contention_events, reader_that_gets_it)
 {
-	ONE_WAIT(FCT_WRITE, 0, "READ", 0, .mode = FCT_READ);
+	ONE_WAIT(LOCK_TEST_WRITE, 0, "READ", 0, .mode = LOCK_TEST_READ);
 }
 
 TEST_F(contention_events, writer_that_gets_it_from_a_writer)
 {
-	ONE_WAIT(FCT_WRITE, 0, "WRITE", 0, .mode = FCT_WRITE);
+	ONE_WAIT(LOCK_TEST_WRITE, 0, "WRITE", 0, .mode = LOCK_TEST_WRITE);
 }
 
 TEST_F(contention_events, writer_that_gets_it_from_a_reader)
 {
-	ONE_WAIT(FCT_READ, 0, "WRITE", 0, .mode = FCT_WRITE);
+	ONE_WAIT(LOCK_TEST_READ, 0, "WRITE", 0, .mode = LOCK_TEST_WRITE);
 }
 
 TEST_F(contention_events, killed_reader)
 {
-	ONE_WAIT(FCT_WRITE, SIGKILL, "READ", -EINTR, .mode = FCT_READ, .how = FCT_KILLABLE);
+	ONE_WAIT(LOCK_TEST_WRITE, SIGKILL, "READ", -EINTR, .mode = LOCK_TEST_READ,
+		 .how = LOCK_TEST_KILLABLE);
 }
 
 TEST_F(contention_events, killed_writer)
 {
-	ONE_WAIT(FCT_READ, SIGKILL, "WRITE", -EINTR, .mode = FCT_WRITE, .how = FCT_KILLABLE);
+	ONE_WAIT(LOCK_TEST_READ, SIGKILL, "WRITE", -EINTR, .mode = LOCK_TEST_WRITE,
+		 .how = LOCK_TEST_KILLABLE);
 }
 
 TEST_F(contention_events, interrupted_reader)
 {
-	ONE_WAIT(FCT_WRITE, SIGUSR1, "READ", -EINTR, .mode = FCT_READ,
-		 .how = FCT_INTERRUPTIBLE);
+	ONE_WAIT(LOCK_TEST_WRITE, SIGUSR1, "READ", -EINTR, .mode = LOCK_TEST_READ,
+		 .how = LOCK_TEST_INTERRUPTIBLE);
 }
 
 TEST_F(contention_events, reader_whose_time_passed)
 {
-	ONE_WAIT(FCT_WRITE, 0, "READ", -ETIME, .mode = FCT_READ, .how = FCT_TIMEOUT,
-		 .timeout_ms = 30);
+	ONE_WAIT(LOCK_TEST_WRITE, 0, "READ", -ETIME, .mode = LOCK_TEST_READ,
+		 .how = LOCK_TEST_TIMEOUT, .timeout_ms = 30);
 }
 
 TEST_F(contention_events, writer_whose_time_passed)
 {
-	ONE_WAIT(FCT_WRITE, 0, "WRITE", -ETIME, .mode = FCT_WRITE, .how = FCT_TIMEOUT,
-		 .timeout_ms = 30);
+	ONE_WAIT(LOCK_TEST_WRITE, 0, "WRITE", -ETIME, .mode = LOCK_TEST_WRITE,
+		 .how = LOCK_TEST_TIMEOUT, .timeout_ms = 30);
 }
 
-/* Nobody waits: the fast paths and the trylocks say nothing. */
+/* The fast paths and the trylocks fire no event. */
 TEST_F(contention_events, nothing_without_a_wait)
 {
-	static const __u32 how[] = { FCT_PLAIN, FCT_KILLABLE, FCT_TIMEOUT, FCT_TRYLOCK };
+	static const __u32 how[] = { LOCK_TEST_PLAIN, LOCK_TEST_KILLABLE, LOCK_TEST_TIMEOUT,
+				     LOCK_TEST_TRYLOCK };
 	struct task *holder;
 	int i, mode;
 
-	for (mode = FCT_READ; mode <= FCT_WRITE; mode++)
+	for (mode = LOCK_TEST_READ; mode <= LOCK_TEST_WRITE; mode++)
 		for (i = 0; i < 4; i++)
 			EXPECT_EQ(0, finish(start(self->fd, (struct job){
 				.mode = mode, .how = how[i], .repeat = 100 })));
-	holder = start(self->fd, (struct job){ .mode = FCT_WRITE, .hold = FCT_UNTIL_GO });
-	ASSERT_REACHED(state(self->fd).writers == 1);
-	EXPECT_EQ(EAGAIN, lock(self->fd, FCT_READ, FCT_TRYLOCK));
-	EXPECT_EQ(EAGAIN, lock(self->fd, FCT_WRITE, FCT_TRYLOCK));
+	holder = hold_until_go(self->fd, LOCK_TEST_WRITE, (struct job){ });
+	ASSERT_NE(NULL, holder);
+	EXPECT_EQ(EAGAIN, lock(self->fd, LOCK_TEST_READ, LOCK_TEST_TRYLOCK));
+	EXPECT_EQ(EAGAIN, lock(self->fd, LOCK_TEST_WRITE, LOCK_TEST_TRYLOCK));
 	go(self->fd, 0);
 	EXPECT_EQ(0, finish(holder));
-	/* which counts all events of the lock since it was made */
-	ONE_WAIT(FCT_WRITE, 0, "WRITE", 0, .mode = FCT_WRITE);
+	/* this counts all events of the lock since its creation */
+	ONE_WAIT(LOCK_TEST_WRITE, 0, "WRITE", 0, .mode = LOCK_TEST_WRITE);
 }
 
 static int wrong_waits(int nr, const char *lock, struct task *holder, struct task **t)
@@ -287,14 +283,14 @@ static int wrong_waits(int nr, const char *lock, struct task *holder, struct tas
 	return 0;
 }
 
-/* Many: as many ends as begins, each by the task that began; all of one lock. */
+/* Many waiters of one lock: each task fires one begin and one end. */
 TEST_F(contention_events, as_many_ends_as_begins)
 {
 	struct task *holder, *t[12];
 	int i, nr, wrong = -__LINE__;
 
-	holder = start(self->fd, (struct job){ .mode = FCT_WRITE, .hold = FCT_UNTIL_GO });
-	ASSERT_REACHED(state(self->fd).writers == 1);
+	holder = hold_until_go(self->fd, LOCK_TEST_WRITE, (struct job){ });
+	ASSERT_NE(NULL, holder);
 	for (i = 0; i < 12; i++) {
 		t[i] = start(self->fd, (struct job){ .mode = i % 3 == 0 });
 		ASSERT_REACHED(state(self->fd).queued_readers +
@@ -316,7 +312,7 @@ TEST_F(contention_events, release_event)
 {
 	if (!has_release_event())
 		SKIP(return, "this kernel has no lock:contended_release");
-	ONE_WAIT(FCT_WRITE, 0, "READ", 0, .mode = FCT_READ);
+	ONE_WAIT(LOCK_TEST_WRITE, 0, "READ", 0, .mode = LOCK_TEST_READ);
 }
 
 TEST_HARNESS_MAIN

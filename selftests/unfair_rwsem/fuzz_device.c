@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The test device, and the locks behind it, survive whatever a program does: random
- * ioctls with random and edge-case arguments by threads and tasks that share the files,
+ * The test device and its locks survive anything that a program does: random ioctls
+ * with random and edge-case arguments by threads and tasks that share the files,
  * bad pointers, kills while waiting and while holding, files closed while others use
- * them, exec while waiting. Afterwards nothing is held or queued, exclusion was never
+ * them, exec while waiting. Afterwards no lock is held or has waiters, exclusion was never
  * violated, and new locks work.
  *
  * FUZZ_SEED repeats a run as far as scheduling allows; FUZZ_SECONDS is its length (5).
  *
  * Seen failing, with a line broken: no unqueue_reader() in leave_read() of the lock
- * (the kernel dies of it); no atomic_dec(&f->acquiring[]) after an error in do_lock() of
- * the test device. A flag that is left behind the next user makes good: that is for
- * g7_clean_retreat.c.
+ * (the kernel crashes); no atomic_dec(&f->acquiring[]) after an error in do_lock() of
+ * the test device. A stale flag is not found here, because the next user repairs it:
+ * g7_clean_retreat.c tests that.
  */
 #include "common.h"
 
@@ -19,7 +19,7 @@
 
 #define TASKS		8
 #define THREADS		3
-#define SHARED		(2 * FCT_NR_TYPES)
+#define SHARED		(2 * LOCK_TEST_NR_TYPES)
 
 /* --- dice ---------------------------------------------------------------- */
 
@@ -41,7 +41,7 @@ static bool one_in(__u32 n)
 	return !below(n);
 }
 
-/* A small value, or at times one that no field allows. */
+/* A small value or, sometimes, a value that the field does not allow. */
 static __u32 field(__u32 small, __u32 too_much)
 {
 	static const __u32 edges[] = { ~0U, 0x80000000, 0x7fffffff };
@@ -78,10 +78,10 @@ static void *bad_pointer(void *good, size_t size)
 	case 3:
 		return (void *)(unsigned long)((unsigned long long)roll() << 32 | roll());
 	case 4:
-		/* zeros: a valid argument whose result can't be written */
+		/* zeros: a valid argument, but its result cannot be written */
 		return read_only;
 	case 5:
-		/* half of it is there */
+		/* the second half is not mapped */
 		memcpy(end_of_page - size / 2, good, size / 2);
 		return end_of_page - size / 2;
 	default:
@@ -98,62 +98,64 @@ static void do_ioctl(int fd, unsigned long cmd, void *arg, size_t size)
 
 static void lock_something(int fd)
 {
-	struct fct_op op = {
-		.mode = field(FCT_NR_MODES, FCT_NR_MODES),
-		.how = field(FCT_NR_HOWS, FCT_NR_HOWS),
-		.hold = one_in(8) ? FCT_UNTIL_GO : field(FCT_UNTIL_GO, FCT_NR_HOLDS),
-		.hold_us = field(one_in(10) ? 3000 : 100, FCT_MAX_HOLD_US + 1),
-		.timeout_ms = field(5, FCT_MAX_TIMEOUT_MS + 1),
+	struct lock_test_op op = {
+		.mode = field(LOCK_TEST_NR_MODES, LOCK_TEST_NR_MODES),
+		.how = field(LOCK_TEST_NR_HOWS, LOCK_TEST_NR_HOWS),
+		.hold = one_in(8) ? LOCK_TEST_UNTIL_GO :
+				    field(LOCK_TEST_UNTIL_GO, LOCK_TEST_NR_HOLDS),
+		.hold_us = field(one_in(10) ? 3000 : 100, LOCK_TEST_MAX_HOLD_US + 1),
+		.timeout_ms = field(5, LOCK_TEST_MAX_TIMEOUT_MS + 1),
 		.subclass = one_in(2) ? 0 : field(8, 8),
-		.id = field(FCT_MAX_IDS, FCT_MAX_IDS),
-		.flags = one_in(8) ? FCT_DOWNGRADE : one_in(50) ? roll() : 0,
+		.id = field(LOCK_TEST_MAX_IDS, LOCK_TEST_MAX_IDS),
+		.flags = one_in(8) ? LOCK_TEST_DOWNGRADE : one_in(50) ? roll() : 0,
 	};
 
-	do_ioctl(fd, FCT_LOCK, &op, sizeof(op));
+	do_ioctl(fd, LOCK_TEST_LOCK, &op, sizeof(op));
 }
 
 static void loop_something(int fd)
 {
-	struct fct_loop loop = {
-		.mode = field(FCT_NR_MODES, FCT_NR_MODES),
+	struct lock_test_loop loop = {
+		.mode = field(LOCK_TEST_NR_MODES, LOCK_TEST_NR_MODES),
 		.hold_ns = field(50000, 1000000001),
-		.pause_us = field(300, FCT_MAX_HOLD_US + 1),
-		.duration_ms = field(4, FCT_MAX_LOOP_MS + 1),
+		.pause_us = field(300, LOCK_TEST_MAX_HOLD_US + 1),
+		.duration_ms = field(4, LOCK_TEST_MAX_LOOP_MS + 1),
 	};
 
-	do_ioctl(fd, FCT_LOOP, &loop, sizeof(loop));
+	do_ioctl(fd, LOCK_TEST_LOOP, &loop, sizeof(loop));
 }
 
 static void pairs_of_something(int fd)
 {
-	struct fct_pairs pairs = {
-		.mode = field(FCT_NR_MODES, FCT_NR_MODES),
-		.pairs = one_in(24) ? FCT_MAX_PAIRS + 1 + roll() : below(500),
+	struct lock_test_pairs pairs = {
+		.mode = field(LOCK_TEST_NR_MODES, LOCK_TEST_NR_MODES),
+		.pairs = one_in(24) ? LOCK_TEST_MAX_PAIRS + 1 + roll() : below(500),
 	};
 
-	/* a percpu one waits for a grace period: one pair takes milliseconds */
-	do_ioctl(fd, FCT_PAIRS, &pairs, sizeof(pairs));
+	/* percpu_rw_semaphore waits for a grace period: one pair takes milliseconds */
+	do_ioctl(fd, LOCK_TEST_PAIRS, &pairs, sizeof(pairs));
 }
 
-/* A name that there is not. */
+/* A misuse by an unknown name. */
 static void misuse_nothing(int fd)
 {
-	struct fct_misuse m = { };
+	struct lock_test_misuse m = { };
 	unsigned int i;
 
 	for (i = 0; i < sizeof(m.name); i++)
 		m.name[i] = roll();
 	m.name[0] = one_in(4) ? 0 : '!';
-	do_ioctl(fd, FCT_MISUSE, &m, sizeof(m));
+	do_ioctl(fd, LOCK_TEST_MISUSE, &m, sizeof(m));
 }
 
 static bool is_known(unsigned long cmd)
 {
-	return cmd == FCT_CREATE || cmd == FCT_LOCK || cmd == FCT_GO || cmd == FCT_STATE ||
-	       cmd == FCT_SET_BOUND || cmd == FCT_PAIRS || cmd == FCT_LOOP || cmd == FCT_MISUSE;
+	return cmd == LOCK_TEST_CREATE || cmd == LOCK_TEST_LOCK || cmd == LOCK_TEST_GO ||
+	       cmd == LOCK_TEST_STATE || cmd == LOCK_TEST_SET_BOUND || cmd == LOCK_TEST_PAIRS ||
+	       cmd == LOCK_TEST_LOOP || cmd == LOCK_TEST_MISUSE;
 }
 
-/* A number that there is not, also one that is nearly known. */
+/* An unknown ioctl number, sometimes one that differs little from a known number. */
 static void ask_nonsense(int fd)
 {
 	__u32 junk[256], i;
@@ -169,7 +171,7 @@ static void ask_nonsense(int fd)
 
 static void do_something(int fd)
 {
-	struct fct_state s;
+	struct lock_test_state s;
 	__u32 v;
 
 	switch (below(20)) {
@@ -183,25 +185,25 @@ static void do_something(int fd)
 		misuse_nothing(fd);
 		break;
 	case 3:
-		v = field(FCT_NR_TYPES, FCT_NR_TYPES);
-		do_ioctl(fd, FCT_CREATE, &v, sizeof(v));
+		v = field(LOCK_TEST_NR_TYPES, LOCK_TEST_NR_TYPES);
+		do_ioctl(fd, LOCK_TEST_CREATE, &v, sizeof(v));
 		break;
 	case 4:
 		v = one_in(4) ? roll() : one_in(4) ? 0 : below(2000);
-		do_ioctl(fd, FCT_SET_BOUND, &v, sizeof(v));
+		do_ioctl(fd, LOCK_TEST_SET_BOUND, &v, sizeof(v));
 		break;
 	case 5:
-		v = field(FCT_MAX_IDS, FCT_MAX_IDS);
-		do_ioctl(fd, FCT_GO, &v, sizeof(v));
+		v = field(LOCK_TEST_MAX_IDS, LOCK_TEST_MAX_IDS);
+		do_ioctl(fd, LOCK_TEST_GO, &v, sizeof(v));
 		break;
 	case 6:
-		do_ioctl(fd, FCT_STATE, &s, sizeof(s));
+		do_ioctl(fd, LOCK_TEST_STATE, &s, sizeof(s));
 		break;
 	case 7:
 		ask_nonsense(fd);
 		break;
 	case 8:
-		/* what this device does not have at all */
+		/* operations that the device does not have */
 		if (one_in(2))
 			v = read(fd, &s, sizeof(s)) + write(fd, &s, sizeof(s));
 		else
@@ -215,7 +217,7 @@ static void do_something(int fd)
 /* --- tasks and threads --------------------------------------------------- */
 
 static int shared[SHARED];
-/* a file of the task's own, that any of its threads may close at any time */
+/* a file of the task's own; each of its threads may close it at any time */
 static atomic_int own = -1;
 
 static int some_file(void)
@@ -225,7 +227,8 @@ static int some_file(void)
 
 static void renew_own(void)
 {
-	int fd = one_in(8) ? open("/dev/fscommit_test", O_RDWR) : lock_open(below(FCT_NR_TYPES));
+	int fd = one_in(8) ? open("/dev/fscommit_test", O_RDWR) :
+			     lock_open(below(LOCK_TEST_NR_TYPES));
 
 	fd = atomic_exchange(&own, fd);
 	if (fd >= 0)
@@ -244,7 +247,7 @@ static void *thread(void *arg)
 	return NULL;
 }
 
-/* After exec: the files are still open, and that is all. */
+/* After exec, the files are still open. The task does nothing more. */
 __attribute__((constructor)) static void end_after_exec(void)
 {
 	if (getenv("FUZZ_EXECUTED"))
@@ -277,12 +280,12 @@ static void task(unsigned long long seed)
 	for (;;) {
 		do_something(some_file());
 		if (one_in(400)) {
-			/* the threads are where they happen to be */
+			/* in whatever state the threads are */
 			setenv("FUZZ_EXECUTED", "1", 1);
 			execl("/proc/self/exe", "fuzz_device", NULL);
 		}
 		if (one_in(100)) {
-			/* shares the files, uses one, and is gone */
+			/* a short-lived child that shares the files */
 			if (!fork()) {
 				prctl(PR_SET_PDEATHSIG, SIGKILL);
 				do_something(some_file());
@@ -303,7 +306,7 @@ static pid_t start_task(void)
 	fflush(NULL);
 	pid = fork();
 	if (!pid) {
-		/* its children are killed with it: they may hold a lock that it waits for */
+		/* kill its children with it: they may hold a lock that it waits for */
 		setpgid(0, 0);
 		task(seed);
 	}
@@ -317,16 +320,13 @@ static void go_all(void)
 	int i;
 
 	for (i = 0; i < SHARED; i++)
-		for (id = 0; id < FCT_MAX_IDS; id++)
+		for (id = 0; id < LOCK_TEST_MAX_IDS; id++)
 			go(shared[i], id);
 }
 
 /* --- the test ------------------------------------------------------------ */
 
-/*
- * Who is killed may wait, unkillably, behind a holder that waits for its go: so go on
- * giving it.
- */
+/* A killed task may wait, unkillably, for a holder that waits for its go. Repeat all of them. */
 static void reap(pid_t pid)
 {
 	while (!waitpid(pid, NULL, WNOHANG)) {
@@ -335,7 +335,7 @@ static void reap(pid_t pid)
 	}
 }
 
-/* The tasks end by a kill, or by an exec. Returns how often one was killed. */
+/* The tasks end by a kill or by an exec. Returns the number of kills. */
 static int fuzz(double duration)
 {
 	pid_t pid[TASKS];
@@ -346,7 +346,7 @@ static int fuzz(double duration)
 		pid[i] = start_task();
 	while (seconds() < end) {
 		sleep_ms(below(10));
-		/* nobody holds for ever: not even who is not killed */
+		/* release the holders that are not killed, too */
 		go_all();
 		i = below(TASKS);
 		if (one_in(2)) {
@@ -357,7 +357,7 @@ static int fuzz(double duration)
 			pid[i] = start_task();
 			kills++;
 		}
-		/* or it has executed something, and is at its end */
+		/* restart the tasks that ended by an exec */
 		for (i = 0; i < TASKS; i++)
 			if (waitpid(pid[i], NULL, WNOHANG) > 0)
 				pid[i] = start_task();
@@ -371,7 +371,7 @@ static int fuzz(double duration)
 
 static bool is_quiet(int fd)
 {
-	struct fct_state s = state(fd);
+	struct lock_test_state s = state(fd);
 
 	return !(s.readers | s.writers | s.acquiring_readers | s.acquiring_writers |
 		 s.queued_readers | s.queued_writers | s.is_locked | s.is_contended);
@@ -395,21 +395,17 @@ TEST_F_TIMEOUT(fuzz_device, survives, 3600)
 	__u64 taken = 0;
 	int i, fd;
 
-	if (access("/dev/fscommit_test", F_OK))
-		SKIP(return, "no /dev/fscommit_test: insmod fscommit_test.ko");
-	if (geteuid())
-		SKIP(return, "needs root");
+	SKIP_WITHOUT_TEST_DEVICE();
 	dice = seed ? strtoull(seed, NULL, 0) : (unsigned long long)time(NULL) << 20 ^ getpid();
 	TH_LOG("FUZZ_SEED=%llu FUZZ_SECONDS=%g", dice, duration());
 	make_bad_pages();
-	/* real-time tasks go on until they are killed: by us, and with a rest for the kernel */
+	/* real-time tasks run until this task kills them; throttling leaves time for the kernel */
 	put("/proc/sys/kernel/sched_rt_runtime_us", "950000");
 	sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &above_all);
 	for (i = 0; i < SHARED; i++) {
-		shared[i] = lock_open(i % FCT_NR_TYPES);
+		shared[i] = lock_open(i % LOCK_TEST_NR_TYPES);
 		ASSERT_GE(shared[i], 0);
 	}
-	/* what a task forked may live on until its own ioctl ends: it is killed with it */
 	i = fuzz(duration());
 	for (fd = 0; fd < SHARED; fd++)
 		taken += state(shared[fd]).taken;
@@ -417,31 +413,31 @@ TEST_F_TIMEOUT(fuzz_device, survives, 3600)
 	EXPECT_NE(0, taken);
 
 	for (i = 0; i < SHARED; i++) {
-		__u32 type = i % FCT_NR_TYPES;
+		__u32 type = i % LOCK_TEST_NR_TYPES;
 
 		fd = shared[i];
 		ASSERT_TRUE(reached((go_all(), is_quiet(fd)))) {
-			struct fct_state s = state(fd);
+			struct lock_test_state s = state(fd);
 
 			TH_LOG("type %u: held by %u + %u, asked by %u + %u, queued %u + %u, locked %u, contended %u",
 			       type, s.readers, s.writers, s.acquiring_readers,
 			       s.acquiring_writers, s.queued_readers, s.queued_writers,
 			       s.is_locked, s.is_contended);
 		}
-		if (type != FCT_BUSTED)
+		if (type != LOCK_TEST_BUSTED)
 			EXPECT_EQ(0, state(fd).violations) TH_LOG("type %u", type);
-		if (type == FCT_UNFAIR) {
-			EXPECT_EQ(0, lock(fd, FCT_WRITE, FCT_TRYLOCK));
-			EXPECT_EQ(0, lock(fd, FCT_READ, FCT_TRYLOCK));
+		if (type == LOCK_TEST_UNFAIR) {
+			EXPECT_EQ(0, lock(fd, LOCK_TEST_WRITE, LOCK_TEST_TRYLOCK));
+			EXPECT_EQ(0, lock(fd, LOCK_TEST_READ, LOCK_TEST_TRYLOCK));
 		}
 	}
 	for (i = 0; i < SHARED; i++)
 		EXPECT_EQ(0, close(shared[i]));
-	for (i = 0; i < FCT_NR_TYPES; i++) {
+	for (i = 0; i < LOCK_TEST_NR_TYPES; i++) {
 		fd = lock_open(i);
 		ASSERT_GE(fd, 0);
-		EXPECT_EQ(0, lock(fd, FCT_READ, FCT_PLAIN));
-		EXPECT_EQ(0, lock(fd, FCT_WRITE, FCT_PLAIN));
+		EXPECT_EQ(0, lock(fd, LOCK_TEST_READ, LOCK_TEST_PLAIN));
+		EXPECT_EQ(0, lock(fd, LOCK_TEST_WRITE, LOCK_TEST_PLAIN));
 		EXPECT_EQ(2, state(fd).taken);
 		close(fd);
 	}

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Every parameter and every file of debugfs, while tasks fight over locks: random texts,
- * the ends of each range, reads and writes of any size at any place. A refused value changes
- * nothing, and the log names it and its range in one line; the range is looked for at the
- * ends that the line names. Nobody's exclusion is violated, and all still take the lock.
+ * Each parameter and each file in debugfs, while tasks contend for locks: random texts,
+ * the ends of each range, reads and writes of any size at any offset. A refused value changes
+ * nothing, and the log names it and its range in one line. The test then tries the ends of that
+ * range. Exclusion is never violated, and all tasks still acquire the lock.
  *
- * FUZZ_SEED repeats a run as far as scheduling allows; FUZZ_SECONDS is its length (4).
+ * FUZZ_SEED repeats a run as far as scheduling allows; FUZZ_SECONDS is the length of each of the
+ * two tests (2).
  *
  * Seen failing, with a line broken: ranged_param_set() with "v >= p->max" (parameters);
  * switch_stats() that takes any other word for "off" (debugfs, and observability).
@@ -30,7 +31,7 @@ static __u32 below(__u32 n)
 	return (__u32)(dice >> 32) % n;
 }
 
-/* Numbers and nearly numbers, or anything; never empty. */
+/* Numbers, texts that are nearly numbers, or arbitrary text; never empty. */
 static void random_text(char *text, size_t size)
 {
 	static const char *const forms[] = { "%u", "-%u", "0x%x", "0%o", "+%u", " %u", "%u\n",
@@ -69,12 +70,12 @@ static void lockers_start(struct lockers *l)
 		if (nice(i % 2 ? 10 : 0) < 0)
 			_exit(1);
 		for (;;) {
-			struct fct_loop loop = {
-				.mode = i % 2 ? FCT_READ : FCT_WRITE, .hold_ns = 20000,
+			struct lock_test_loop loop = {
+				.mode = i % 2 ? LOCK_TEST_READ : LOCK_TEST_WRITE, .hold_ns = 20000,
 				.pause_us = 100, .duration_ms = 20,
 			};
 
-			ioctl(l->fd, FCT_LOOP, &loop);
+			ioctl(l->fd, LOCK_TEST_LOOP, &loop);
 		}
 	}
 }
@@ -105,20 +106,7 @@ static int list(const char *folder, char path[MAX_FILES][96])
 	return nr;
 }
 
-/* 0, or the error of the write. */
-static int write_error(const char *path, const char *text)
-{
-	int fd = open(path, O_WRONLY), error = 0;
-
-	if (fd < 0)
-		return errno;
-	if (write(fd, text, strlen(text)) < 0)
-		error = errno;
-	close(fd);
-	return error;
-}
-
-/* The line of the log after @kmsg that names the parameter and a range. */
+/* Finds the range of parameter @name in the part of the log that @kmsg has not read. */
 static bool range_in_log(int kmsg, const char *name, unsigned int *min, unsigned int *max)
 {
 	char line[8192], start[80], *p;
@@ -131,7 +119,7 @@ static bool range_in_log(int kmsg, const char *name, unsigned int *min, unsigned
 			continue;
 		line[len] = 0;
 		p = strstr(line, start);
-		/* the value may be one that looks like that, too: the last one counts */
+		/* the value itself may contain such a text: the last match counts */
 		for (; p && (p = strstr(p, ": must be a number from ")); p++)
 			found = sscanf(p, ": must be a number from %u to %u", min, max) == 2;
 	}
@@ -143,12 +131,12 @@ static bool is_bool(const char *value)
 	return *value == 'Y' || *value == 'N';
 }
 
-/* Whether what is read back is what was written. */
+/* True if the value read back is the value written. */
 static bool is_value_of(const char *now, const char *text)
 {
 	char *end;
 
-	/* kstrtobool() looks at the first letter or two */
+	/* kstrtobool() checks only the first one or two letters */
 	if (is_bool(now))
 		return strchr("YyTtEe1OoNnFfDd0", *text);
 	return strtoull(now, NULL, 10) == strtoull(text, &end, 0) && (!*end || *end == '\n');
@@ -169,21 +157,18 @@ FIXTURE_SETUP(fuzz_files)
 {
 	const char *seed = getenv("FUZZ_SEED");
 
-	if (access("/dev/fscommit_test", F_OK))
-		SKIP(return, "no /dev/fscommit_test: insmod fscommit_test.ko");
-	if (geteuid())
-		SKIP(return, "needs root");
+	SKIP_WITHOUT_TEST_DEVICE();
 	dice = seed ? strtoull(seed, NULL, 0) : (unsigned long long)time(NULL) << 20 ^ getpid();
 	TH_LOG("FUZZ_SEED=%llu FUZZ_SECONDS=%g", dice, duration());
-	self->l.fd = lock_open(FCT_UNFAIR);
+	self->l.fd = lock_open(LOCK_TEST_UNFAIR);
 	ASSERT_GE(self->l.fd, 0);
-	/* what they do with a lent SCHED_FIFO, they do without keeping the rest from running */
+	/* the lockers pause, so a loan of SCHED_FIFO does not let them starve other tasks */
 	lockers_start(&self->l);
 }
 
 FIXTURE_TEARDOWN(fuzz_files)
 {
-	struct fct_state s;
+	struct lock_test_state s;
 	__u64 taken = state(self->l.fd).taken;
 
 	ASSERT_REACHED(state(self->l.fd).taken > taken + 10);
@@ -212,7 +197,7 @@ static void fuzz_parameter(struct __test_metadata *_metadata, const char *path, 
 	} else {
 		EXPECT_EQ(EINVAL, error) TH_LOG("%s=%s", name, text);
 		EXPECT_STREQ(before, now) TH_LOG("%s=%s", name, text);
-		/* a bool is the kernel's own */
+		/* the kernel itself parses a bool, without a range */
 		if (!is_bool(before)) {
 			ASSERT_TRUE(range_in_log(kmsg, name, &min, &max))
 				TH_LOG("not in the log: %s=%.80s", name, text);
@@ -245,7 +230,7 @@ TEST_F_TIMEOUT(fuzz_files, parameters, 3600)
 	close(kmsg);
 }
 
-/* Reads of any size, anywhere, also to where nothing can be written. */
+/* Reads any size at any offset, sometimes to a bad address. */
 static void read_somewhere(int fd)
 {
 	static char buffer[1 << 17];
@@ -277,7 +262,7 @@ static bool is_word(const char *text)
 static void write_something(struct __test_metadata *_metadata, const char *path)
 {
 	static const char *const words[] = { "on", "off", "reset", "on\n", "on\n\n", "of", "" };
-	/* the compiler is not to know */
+	/* volatile, or the compiler warns of the null pointer */
 	static void *volatile nowhere;
 	bool stats = strstr(path, "/stats");
 	char text[3000];
@@ -288,7 +273,7 @@ static void write_something(struct __test_metadata *_metadata, const char *path)
 		strcpy(text, words[below(7)]);
 	else
 		random_text(text, sizeof(text));
-	/* all others have nothing to write to */
+	/* stats is the only file that can be written */
 	if (write(fd, text, strlen(text)) < 0) {
 		EXPECT_EQ(EINVAL, errno);
 	} else {

@@ -1,22 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * G12: SCHED_FIFO that is lent is bounded for a task, for a CPU and over time, whatever users
+ * G12: loans of SCHED_FIFO are bounded for each task, for each CPU and over time, whatever users
  * do. Beyond the budget, a loan is a nice value.
  *
  * The attackers are nice 0 tasks of an ordinary user, in a cgroup that may use a tenth of a
- * CPU, or that has the lowest weight beside busy tasks. They loop over what a filesystem does
- * for any user: a commit in an expedited section, or reads that a writer waits for. The CPU
- * time of their cgroup is compared with what such tasks use in the same run with lending off.
- * What they gain must fit into the budget.
+ * CPU, or that has the lowest weight beside busy tasks. They loop over operations that any user
+ * can cause in a filesystem: a commit in an expedited section, or reads that a writer waits for.
+ * The tests measure the CPU time of the cgroup with lending off and with lending on, in the same
+ * run. The difference must not exceed the budget.
  *
  * Seen failing: the mutants g12-*; the module before it had a budget.
  */
 #include "common.h"
+#include "cgroup.h"
 
 #include <linux/sched.h>
 
 #define GROUP		"/sys/fs/cgroup/g12"
-/* Writers that lend to attackers are somebody else's: a checkpoint, say. So is the I/O. */
+/* Tasks that do not belong to the attackers: writers that lend to them, and owners of a mutex. */
 #define LENDERS		"/sys/fs/cgroup/g12_lenders"
 #define NOBODY		65534
 #define MANY		300
@@ -24,11 +25,9 @@
 #define MAX_CPUS	64
 #define WINDOW_US	100000
 
-/* The defaults of the module, which the tests set whatever it was loaded with. */
+/* The module's defaults; the tests set them. */
 #define FIFO_US		10000
 #define CPU_US		20000
-
-enum lend { LEND_OFF = 1, LEND_FULL = 3 };
 
 static bool set_number(const char *param, long value)
 {
@@ -40,25 +39,19 @@ static bool set_number(const char *param, long value)
 
 static long get_number(const char *param)
 {
-	char path[128], line[32];
+	char line[32];
 
-	snprintf(path, sizeof(path), "/sys/module/fscommit/parameters/%s", param);
-	get_line(path, line, sizeof(line));
+	get_param(param, line, sizeof(line));
 	return line[0] ? atol(line) : -1;
 }
 
-static bool has_cpu_budget(void)
-{
-	return get_number("lend_cpu_us") >= 0;
-}
-
-/* Without the parameter the tests measure all the same, and fail. */
+/* Without the parameter, a test still measures, but fails. */
 #define EXPECT_CPU_BUDGET()							\
-	EXPECT_TRUE(has_cpu_budget()) {						\
+	EXPECT_LE(0, get_number("lend_cpu_us")) {				\
 		TH_LOG("no parameter lend_cpu_us: nothing bounds lent SCHED_FIFO on a CPU"); \
 	}
 
-/* The test must run beside attackers that have SCHED_FIFO; the tasks it starts are nice 0. */
+/* The test must be able to preempt attackers with SCHED_FIFO. Tasks that it starts have nice 0. */
 static void raise_tester(bool on)
 {
 	struct sched_param p = { .sched_priority = on ? 50 : 0 };
@@ -73,60 +66,28 @@ static bool limit_group(const char *max, const char *weight)
 
 static bool make_groups(void)
 {
-	put("/sys/fs/cgroup/cgroup.subtree_control", "+cpu");
-	mkdir(GROUP, 0755);
-	mkdir(LENDERS, 0755);
+	make_cgroup(GROUP);
+	make_cgroup(LENDERS);
 	return limit_group("max", "100");
 }
 
-/* CPU seconds that the cgroup has used. */
-static double group_used(void)
-{
-	FILE *f = fopen(GROUP "/cpu.stat", "r");
-	unsigned long long us = 0;
-	char line[128];
-
-	while (f && fgets(line, sizeof(line), f))
-		if (sscanf(line, "usage_usec %llu", &us) == 1)
-			break;
-	if (f)
-		fclose(f);
-	return us / 1e6;
-}
-
-static double task_used(pid_t pid)
-{
-	struct timespec t = { };
-	clockid_t clock;
-
-	if (clock_getcpuclockid(pid, &clock) || clock_gettime(clock, &t))
-		return 0;
-	return t.tv_sec + t.tv_nsec / 1e9;
-}
-
 FIXTURE(g12_budget) {
-	int fd;			/* the lock that is attacked */
-	int inner[2];		/* locks that are taken within, held for writing a mutex each */
-	long fifo_us, cpu_us;	/* as the module had them */
+	int fd;			/* the attacked lock */
+	int inner[2];		/* rw_semaphores used as mutexes: held for writing only */
 };
 
 FIXTURE_SETUP(g12_budget)
 {
 	int i;
 
-	if (access("/dev/fscommit_test", F_OK))
-		SKIP(return, "no /dev/fscommit_test: insmod fscommit_test.ko");
-	if (geteuid())
-		SKIP(return, "needs root");
+	SKIP_WITHOUT_TEST_DEVICE();
 	setup_lending("3");
-	self->fifo_us = get_number("lend_fifo_us");
-	self->cpu_us = get_number("lend_cpu_us");
 	set_number("lend_fifo_us", FIFO_US);
 	set_number("lend_cpu_us", CPU_US);
-	self->fd = lock_open(FCT_UNFAIR);
+	self->fd = lock_open(LOCK_TEST_UNFAIR);
 	ASSERT_GE(self->fd, 0);
 	for (i = 0; i < 2; i++) {
-		self->inner[i] = lock_open(FCT_RWSEM);
+		self->inner[i] = lock_open(LOCK_TEST_RWSEM);
 		ASSERT_GE(self->inner[i], 0);
 	}
 	raise_tester(true);
@@ -134,17 +95,15 @@ FIXTURE_SETUP(g12_budget)
 
 FIXTURE_TEARDOWN(g12_budget)
 {
-	struct fct_state s = state(self->fd);
+	struct lock_test_state s = state(self->fd);
 
 	raise_tester(false);
 	EXPECT_EQ(0, s.violations);
 	EXPECT_EQ(0, s.is_locked);
 	EXPECT_EQ(0, s.is_contended);
-	EXPECT_EQ(0, lock(self->fd, FCT_WRITE, FCT_TRYLOCK));
+	EXPECT_EQ(0, lock(self->fd, LOCK_TEST_WRITE, LOCK_TEST_TRYLOCK));
 	rmdir(GROUP);
 	rmdir(LENDERS);
-	set_number("lend_fifo_us", self->fifo_us);
-	set_number("lend_cpu_us", self->cpu_us);
 	restore_lending();
 	close(self->inner[0]);
 	close(self->inner[1]);
@@ -154,7 +113,7 @@ FIXTURE_TEARDOWN(g12_budget)
 /* --- attackers ----------------------------------------------------------- */
 
 enum role {
-	COMMITTER,	/* an expedited section, with work in it: fsync() in a loop */
+	COMMITTER,	/* works in an expedited section: fsync() in a loop */
 	READER,		/* holds the lock for reading, waits for a mutex, and works */
 	WRITER,		/* waits for the readers, and so lends to them */
 	OWNER,		/* makes the readers wait for their mutex, as I/O does */
@@ -162,46 +121,48 @@ enum role {
 
 /* Shared with the attackers. */
 struct attack {
-	int gate[2];		/* a pipe with a byte for each, when all begin */
+	int gate[2];		/* a pipe; the attackers start when each can read a byte */
+	int fd;			/* the attacked lock */
+	const int *inner;
 	unsigned int work_us;
 	atomic_int ready, stop, failed, nr;
 	atomic_llong ops;
 	pid_t pid[MAX_ATTACKERS];
 };
 
-static void attack_until_stopped(struct attack *a, int fd, const int *inner, enum role role,
-				 int i)
+static void attack_until_stopped(struct attack *a, enum role role, int i)
 {
-	/* about what a small fsync() costs; less than the FIFO budget of a task */
+	/* about the cost of a small fsync(); less than a task's FIFO budget */
 	unsigned int work_us = a->work_us ?: 2000 + 1000 * (i % 4);
-	const struct fct_op ops[] = {
-		[COMMITTER] = { .mode = FCT_READ, .how = FCT_KILLABLE, .hold_us = work_us,
-				.flags = FCT_OUTER_EXPEDITE, .outer = fd },
-		[READER] = { .mode = FCT_WRITE, .how = FCT_KILLABLE, .hold_us = work_us,
-			     .flags = FCT_OUTER_READ, .outer = fd },
-		[WRITER] = { .mode = FCT_WRITE, .how = FCT_KILLABLE },
-		[OWNER] = { .mode = FCT_WRITE, .how = FCT_KILLABLE, .hold = FCT_SLEEP,
-			    .hold_us = 2000 },
+	const struct lock_test_op ops[] = {
+		[COMMITTER] = { .mode = LOCK_TEST_READ, .how = LOCK_TEST_KILLABLE,
+				.hold_us = work_us, .flags = LOCK_TEST_OUTER_EXPEDITE,
+				.outer = a->fd },
+		[READER] = { .mode = LOCK_TEST_WRITE, .how = LOCK_TEST_KILLABLE,
+			     .hold_us = work_us, .flags = LOCK_TEST_OUTER_READ, .outer = a->fd },
+		[WRITER] = { .mode = LOCK_TEST_WRITE, .how = LOCK_TEST_KILLABLE },
+		[OWNER] = { .mode = LOCK_TEST_WRITE, .how = LOCK_TEST_KILLABLE,
+			    .hold = LOCK_TEST_SLEEP, .hold_us = 2000 },
 	};
 
 	while (!atomic_load(&a->stop)) {
-		struct fct_op op = ops[role];
+		struct lock_test_op op = ops[role];
 
-		if (ioctl(role == WRITER ? fd : inner[i % 2], FCT_LOCK, &op))
+		if (ioctl(role == WRITER ? a->fd : a->inner[i % 2], LOCK_TEST_LOCK, &op))
 			atomic_fetch_add(&a->failed, 1);
 		else if (role == COMMITTER || role == READER)
 			atomic_fetch_add(&a->ops, 1);
 		if (role == WRITER)
 			usleep(1000);
 	}
-	/* the last loan has ended with its section, or is about to be taken back */
+	/* the lender may still be about to end the last loan */
 	usleep(10000);
 	if (sched_getscheduler(0) != SCHED_OTHER)
 		atomic_fetch_add(&a->failed, 1);
 }
 
-/* Starts one; it joins the cgroup and then drops its privileges. */
-static void start_attacker(struct attack *a, int fd, const int *inner, enum role role, int cpu)
+/* Starts an attacker, which joins the cgroup and then drops its privileges. */
+static void start_attacker(struct attack *a, enum role role, int cpu)
 {
 	int i = atomic_fetch_add(&a->nr, 1);
 	pid_t pid;
@@ -222,24 +183,23 @@ static void start_attacker(struct attack *a, int fd, const int *inner, enum role
 	atomic_fetch_add(&a->ready, 1);
 	if (read(a->gate[0], &go, 1) != 1)
 		_exit(1);
-	attack_until_stopped(a, fd, inner, role, i);
+	attack_until_stopped(a, role, i);
 	_exit(0);
 }
 
-/* @nr committers, or @nr readers with a writer for eight of them. They wait at the gate. */
-static bool start_attackers(struct attack *a, int fd, const int *inner, enum role role, int nr,
-			    int cpu)
+/* Starts @nr committers, or @nr readers with a writer for eight of them, up to the gate. */
+static bool start_attackers(struct attack *a, enum role role, int nr, int cpu)
 {
 	int i;
 
 	if (pipe(a->gate))
 		return false;
 	for (i = 0; i < nr; i++)
-		start_attacker(a, fd, inner, role, cpu);
+		start_attacker(a, role, cpu);
 	for (i = 0; role == READER && i < (nr + 7) / 8; i++)
-		start_attacker(a, fd, inner, WRITER, cpu);
+		start_attacker(a, WRITER, cpu);
 	for (i = 0; role == READER && i < 2; i++)
-		start_attacker(a, fd, inner, OWNER, cpu);
+		start_attacker(a, OWNER, cpu);
 	return reached(atomic_load(&a->ready) == atomic_load(&a->nr));
 }
 
@@ -256,9 +216,9 @@ static void stop_attack(struct attack *a)
 	int i;
 
 	atomic_store(&a->stop, 1);
-	/* those that have not begun end at once; the others do not read it */
+	/* attackers that still wait at the gate end at once; the others do not read it */
 	begin_attack(a);
-	/* or it takes minutes until the last one has ended */
+	/* with the old limit it would take minutes until the last attacker ends */
 	limit_group("max", "10000");
 	for (i = 0; i < atomic_load(&a->nr); i++)
 		waitpid(a->pid[i], NULL, 0);
@@ -266,20 +226,7 @@ static void stop_attack(struct attack *a)
 	close(a->gate[1]);
 }
 
-static pid_t start_bystander(int cpu)
-{
-	pid_t pid;
-
-	fflush(NULL);
-	pid = fork();
-	if (pid)
-		return pid;
-	prepare(&(struct job){ .cpu = cpu + 1 });
-	for (;;)
-		;
-}
-
-/* --- what they gain ------------------------------------------------------ */
+/* --- gains of the attackers ---------------------------------------------- */
 
 struct scene {
 	const char *max, *weight;	/* of the attackers' cgroup */
@@ -287,13 +234,12 @@ struct scene {
 	int nr;
 	bool bystanders;		/* a busy nice 0 task on each CPU */
 	unsigned int work_us;		/* in a section, or with the lock held */
-	long fifo_us, cpu_us;		/* 0: the defaults */
+	long fifo_us, cpu_us;		/* budgets; 0: the defaults */
 };
 
-/* In percent of one CPU. */
 struct use {
-	double attackers, bystander[MAX_CPUS];
-	double ops;			/* that the attackers have completed */
+	double attackers, bystander[MAX_CPUS];	/* in percent of one CPU */
+	double ops;				/* completed by the attackers */
 	int failed;
 };
 
@@ -306,24 +252,24 @@ static void measure(struct attack *a, const pid_t *bystander, int nr, struct use
 	double used, took, before[MAX_CPUS];
 	int i;
 
-	/* tasks that were throttled in the kernel overdraw a quota first */
+	/* at first, tasks that are throttled in the kernel overdraw a quota */
 	sleep_ms(300);
 	for (i = 0; i < nr; i++)
-		before[i] = task_used(bystander[i]);
+		before[i] = cpu_time(bystander[i]) / 1e9;
 	u->ops = -atomic_load(&a->ops);
-	used = group_used();
+	used = cgroup_used(GROUP);
 	took = seconds();
 	sleep_ms(scaled(6) * 500 + 500);
 	took = seconds() - took;
-	u->attackers = (group_used() - used) / took * 100;
+	u->attackers = (cgroup_used(GROUP) - used) / took * 100;
 	u->ops += atomic_load(&a->ops);
 	for (i = 0; i < nr; i++)
-		u->bystander[i] = (task_used(bystander[i]) - before[i]) / took * 100;
+		u->bystander[i] = (cpu_time(bystander[i]) / 1e9 - before[i]) / took * 100;
 }
 
 /*
- * Attackers that have not run under other rules: those would be throttled for what they used
- * before. Returns 0, or minus the line that failed.
+ * Starts new attackers for each measurement: old ones would be throttled for their use under
+ * other parameters. Returns 0, or minus the line that failed.
  */
 static int measure_use(int fd, const int *inner, struct scene s, enum lend lend, struct use *u)
 {
@@ -333,21 +279,21 @@ static int measure_use(int fd, const int *inner, struct scene s, enum lend lend,
 	bool up;
 
 	CHECK(a && n <= MAX_CPUS);
+	a->fd = fd;
+	a->inner = inner;
 	a->work_us = s.work_us;
 	CHECK(limit_group("max", "100"));
-	up = start_attackers(a, fd, inner, s.role, s.nr, 0) && limit_group(s.max, s.weight);
+	up = start_attackers(a, s.role, s.nr, 0) && limit_group(s.max, s.weight);
 	for (i = 0; i < n; i++)
-		bystander[i] = start_bystander(i);
+		bystander[i] = start_busy(i);
 	set_number("lend_fifo_us", s.fifo_us ?: FIFO_US);
 	set_number("lend_cpu_us", s.cpu_us ?: CPU_US);
 	CHECK(set_number("lend", lend));
 	if (up && begin_attack(a))
 		measure(a, bystander, n, u);
 	set_number("lend", LEND_OFF);
-	for (i = 0; i < n; i++) {
-		kill(bystander[i], SIGKILL);
-		waitpid(bystander[i], NULL, 0);
-	}
+	for (i = 0; i < n; i++)
+		kill_pid(bystander[i]);
 	stop_attack(a);
 	u->failed = atomic_load(&a->failed);
 	set_number("lend", LEND_FULL);
@@ -371,8 +317,8 @@ static double min(double a, double b)
 }
 
 /*
- * The most that attackers may gain, in percent of one CPU: the budget of each CPU and that of
- * each task. The margin is for ticks, and for a watcher that comes late on a busy host.
+ * The largest permitted gain, in percent of one CPU: the budget of all CPUs or that of all tasks,
+ * whichever is less. The margin is for ticks, and for a watcher that runs late on a busy host.
  */
 static double most_gain(struct scene s)
 {
@@ -384,14 +330,11 @@ static double most_gain(struct scene s)
 
 #define SKIP_WITHOUT_GROUPS()							\
 	do {									\
-		if (!make_groups())					\
-			SKIP(return, "needs cgroup v2, and CONFIG_CFS_BANDWIDTH");\
+		if (!make_groups())						\
+			SKIP(return, "needs cgroup v2, and CONFIG_CFS_BANDWIDTH"); \
 	} while (0)
 
-/*
- * A host that takes the guest's CPUs away has that time charged to whoever has them, quota or
- * budget: then again.
- */
+/* If the host takes a CPU from the guest, that time is charged to the running task: try again. */
 #define TRIES	3
 
 static void expect_within_budget(struct __test_metadata *_metadata, int fd, const int *inner,
@@ -414,101 +357,82 @@ static void expect_within_budget(struct __test_metadata *_metadata, int fd, cons
 }
 
 #define EXPECT_WITHIN_BUDGET(...)						\
-	expect_within_budget(_metadata, self->fd, self->inner, (struct scene){ __VA_ARGS__ })
+	do {									\
+		SKIP_WITHOUT_GROUPS();						\
+		EXPECT_CPU_BUDGET();						\
+		expect_within_budget(_metadata, self->fd, self->inner,		\
+				     (struct scene){ __VA_ARGS__ });		\
+	} while (0)
 
 #define TENTH	.max = "10000 100000", .weight = "100"
-/* nearly the FIFO budget of a task: between two sections it waits for its turn */
+/* a section uses nearly a task's FIFO budget; then the task waits until the CPU is free */
 #define LIGHT	.max = "max", .weight = "1", .bystanders = true, .work_us = 9000
 
 TEST_F_TIMEOUT(g12_budget, one_committer_stays_in_its_quota, 60)
 {
-	SKIP_WITHOUT_GROUPS();
-	EXPECT_CPU_BUDGET();
 	EXPECT_WITHIN_BUDGET(TENTH, .role = COMMITTER, .nr = 1);
 }
 
 TEST_F_TIMEOUT(g12_budget, eight_committers_stay_in_their_quota, 60)
 {
-	SKIP_WITHOUT_GROUPS();
-	EXPECT_CPU_BUDGET();
 	EXPECT_WITHIN_BUDGET(TENTH, .role = COMMITTER, .nr = 8);
 }
 
 TEST_F_TIMEOUT(g12_budget, many_committers_stay_in_their_quota, 60)
 {
-	SKIP_WITHOUT_GROUPS();
-	EXPECT_CPU_BUDGET();
 	EXPECT_WITHIN_BUDGET(TENTH, .role = COMMITTER, .nr = MANY);
 }
 
 TEST_F_TIMEOUT(g12_budget, one_committer_stays_in_its_weight, 60)
 {
-	SKIP_WITHOUT_GROUPS();
-	EXPECT_CPU_BUDGET();
 	EXPECT_WITHIN_BUDGET(LIGHT, .role = COMMITTER, .nr = 1);
 }
 
 TEST_F_TIMEOUT(g12_budget, eight_committers_stay_in_their_weight, 60)
 {
-	SKIP_WITHOUT_GROUPS();
-	EXPECT_CPU_BUDGET();
 	EXPECT_WITHIN_BUDGET(LIGHT, .role = COMMITTER, .nr = 8);
 }
 
 TEST_F_TIMEOUT(g12_budget, many_committers_stay_in_their_weight, 60)
 {
-	SKIP_WITHOUT_GROUPS();
-	EXPECT_CPU_BUDGET();
 	EXPECT_WITHIN_BUDGET(LIGHT, .role = COMMITTER, .nr = MANY);
 }
 
 TEST_F_TIMEOUT(g12_budget, eight_readers_stay_in_their_quota, 60)
 {
-	SKIP_WITHOUT_GROUPS();
-	EXPECT_CPU_BUDGET();
 	EXPECT_WITHIN_BUDGET(TENTH, .role = READER, .nr = 8);
 }
 
 TEST_F_TIMEOUT(g12_budget, many_readers_stay_in_their_quota, 60)
 {
-	SKIP_WITHOUT_GROUPS();
-	EXPECT_CPU_BUDGET();
 	EXPECT_WITHIN_BUDGET(TENTH, .role = READER, .nr = MANY);
 }
 
 TEST_F_TIMEOUT(g12_budget, eight_readers_stay_in_their_weight, 60)
 {
-	SKIP_WITHOUT_GROUPS();
-	EXPECT_CPU_BUDGET();
 	EXPECT_WITHIN_BUDGET(LIGHT, .role = READER, .nr = 8);
 }
 
 TEST_F_TIMEOUT(g12_budget, many_readers_stay_in_their_weight, 60)
 {
-	SKIP_WITHOUT_GROUPS();
-	EXPECT_CPU_BUDGET();
 	EXPECT_WITHIN_BUDGET(LIGHT, .role = READER, .nr = MANY);
 }
 
-/* A task may use all of each window as far as it is concerned; the CPUs have the bound. */
+/* The tasks' budgets permit all of each window; only the budget of the CPUs is a bound. */
 TEST_F_TIMEOUT(g12_budget, cpu_has_a_budget_of_its_own, 60)
 {
-	SKIP_WITHOUT_GROUPS();
-	EXPECT_CPU_BUDGET();
 	EXPECT_WITHIN_BUDGET(TENTH, .role = COMMITTER, .nr = 8, .fifo_us = 1000000,
 			     .cpu_us = 10000);
 }
 
-/* The other way round. */
+/* Only the budget of the tasks is a bound. */
 TEST_F_TIMEOUT(g12_budget, task_has_a_budget_of_its_own, 60)
 {
-	SKIP_WITHOUT_GROUPS();
-	EXPECT_CPU_BUDGET();
 	EXPECT_WITHIN_BUDGET(TENTH, .role = COMMITTER, .nr = 2, .fifo_us = 5000,
 			     .cpu_us = 1000000);
 }
 
-/* If the attack gains no more than @least with the bounds off, the tests above prove nothing. */
+/* Without budgets the attack must gain more than @least, or the tests above prove nothing. */
 static void expect_attack(struct __test_metadata *_metadata, int fd, const int *inner,
 			  struct scene s, double least)
 {
@@ -536,7 +460,7 @@ TEST_F_TIMEOUT(g12_budget, attack_of_a_committer_works_without_a_budget, 60)
 	expect_attack(_metadata, self->fd, self->inner, s, most_gain(s));
 }
 
-/* They get the lock in turns, and some of them have the mutex without a wait. */
+/* A lower limit: the readers get the lock in turns, and some get the mutex without waiting. */
 TEST_F_TIMEOUT(g12_budget, attack_of_readers_works_without_a_budget, 60)
 {
 	SKIP_WITHOUT_GROUPS();
@@ -544,7 +468,7 @@ TEST_F_TIMEOUT(g12_budget, attack_of_readers_works_without_a_budget, 60)
 		TENTH, .role = READER, .nr = 8 }, 3);
 }
 
-/* A nice 0 task of somebody else, on each CPU. */
+/* A busy nice 0 task outside the attackers' cgroup on each CPU must keep most of its CPU time. */
 static void expect_bystanders(struct __test_metadata *_metadata, int fd, const int *inner,
 			      struct scene s)
 {
@@ -564,7 +488,7 @@ static void expect_bystanders(struct __test_metadata *_metadata, int fd, const i
 			least = share < least ? share : least;
 		}
 	}
-	/* percent of what it has without lending */
+	/* in percent of its share without lending */
 	EXPECT_GE(least, 60);
 }
 
@@ -595,7 +519,7 @@ struct samples {
 	double worst_ms;		/* of SCHED_FIFO in any window of 100 ms */
 };
 
-/* A task that is asleep uses nothing of its budget. */
+/* A sleeping task does not use its budget. */
 static enum seen seen_as(pid_t pid, int nice)
 {
 	if ((sched_getscheduler(pid) & ~SCHED_RESET_ON_FORK) == SCHED_FIFO)
@@ -603,7 +527,7 @@ static enum seen seen_as(pid_t pid, int nice)
 	return getpriority(PRIO_PROCESS, pid) == nice ? SEEN_NICE : SEEN_OTHER;
 }
 
-/* What @pid has, each millisecond. @nice: that is lent, if no SCHED_FIFO is. */
+/* Samples the priority of @pid each millisecond. @nice: the lent nice value */
 static struct samples sample(pid_t pid, int nice, double duration)
 {
 	static double when[MAX_SAMPLES], length[MAX_SAMPLES];
@@ -639,35 +563,36 @@ static struct samples sample(pid_t pid, int nice, double duration)
 
 #define MOST_FIFO(us)	(1.5 * 100 * (us) / WINDOW_US + 2)
 
-/* One section after the other, each a new loan. It has a CPU to itself. */
+/* One committer on a CPU of its own. Each of its sections is a new loan. */
 TEST_F_TIMEOUT(g12_budget, budget_of_one_task, 60)
 {
 	struct attack *a = share(sizeof(*a));
 	struct samples s;
 
-	if (cpus() < 2)
-		SKIP(return, "needs two CPUs");
+	a->fd = self->fd;
+	a->inner = self->inner;
+
+	SKIP_ON_ONE_CPU();
 	SKIP_WITHOUT_GROUPS();
 	EXPECT_CPU_BUDGET();
-	/* or the CPU would have the bound */
+	/* only the task's budget is a bound */
 	set_number("lend_cpu_us", 1000000);
 	pin(0);
-	ASSERT_TRUE(start_attackers(a, self->fd, self->inner, COMMITTER, 1, 2));
+	ASSERT_TRUE(start_attackers(a, COMMITTER, 1, 2));
 	ASSERT_TRUE(begin_attack(a));
 	s = sample(a->pid[0], 100, scaled(4) + 1);
 	stop_attack(a);
 	unpin();
 	LOG_SAMPLES(s);
-	/* less would be no loan at all */
+	/* less would mean that nothing was lent */
 	EXPECT_LT(1, s.share[SEEN_FIFO]);
-	/* 34 % and more without a budget; a single window says nothing where a CPU is stolen */
+	/* 34 % or more without a budget; worst_ms is unreliable if the host takes CPU time */
 	EXPECT_LE(s.share[SEEN_FIFO], 25);
 }
 
 /*
- * A reader waits for a mutex with the lock held, then works for half of its budget, again and
- * again. A writer waits for it each time, so it is lent to each time, and no loan alone uses up
- * the budget.
+ * In a loop, a reader waits for a mutex with the lock held, then works for half of its budget. A
+ * writer waits for it and lends to it each time. No loan alone uses up the budget.
  */
 #define HOLDER_FIFO_US	2000
 
@@ -676,21 +601,18 @@ static int sample_holder(int fd, int mutex, struct samples *s)
 	struct task *holder, *owner, *w;
 
 	pin(0);
-	owner = start(mutex, (struct job){ .mode = FCT_WRITE, .hold = FCT_SLEEP, .hold_us = 2000,
-					   .cpu = 1, .repeat = 1 << 30 });
-	holder = start(mutex, (struct job){ .mode = FCT_WRITE, .hold = FCT_BUSY,
+	owner = start(mutex, (struct job){ .mode = LOCK_TEST_WRITE, .hold = LOCK_TEST_SLEEP,
+					   .hold_us = 2000, .cpu = 1, .repeat = 1 << 30 });
+	holder = start(mutex, (struct job){ .mode = LOCK_TEST_WRITE, .hold = LOCK_TEST_BUSY,
 					    .hold_us = HOLDER_FIFO_US / 2, .cpu = 2,
-					    .flags = FCT_OUTER_READ, .outer = fd,
+					    .flags = LOCK_TEST_OUTER_READ, .outer = fd,
 					    .repeat = 1 << 30 });
-	w = start(fd, (struct job){ .mode = FCT_WRITE, .nice = -5, .cpu = 1,
+	w = start(fd, (struct job){ .mode = LOCK_TEST_WRITE, .nice = -5, .cpu = 1,
 				    .repeat = 1 << 30 });
 	*s = sample(holder->pid, -5, scaled(4) + 1);
-	kill(owner->pid, SIGKILL);
-	CHECK(finish(owner) == -SIGKILL);
-	kill(holder->pid, SIGKILL);
-	CHECK(finish(holder) == -SIGKILL);
-	kill(w->pid, SIGKILL);
-	CHECK(finish(w) == -SIGKILL);
+	CHECK(kill_task(owner) == -SIGKILL);
+	CHECK(kill_task(holder) == -SIGKILL);
+	CHECK(kill_task(w) == -SIGKILL);
 	unpin();
 	return 0;
 }
@@ -702,27 +624,25 @@ static void expect_nice_beyond(struct __test_metadata *_metadata, int fd, int mu
 	ASSERT_EQ(0, sample_holder(fd, mutex, &s));
 	LOG_SAMPLES(s);
 	EXPECT_LT(0.1, s.share[SEEN_FIFO]);
-	/* each loan may go over it until the watcher charges; without a budget it is 27 to 44 % */
+	/* a loan may exceed the budget until the watcher charges; 27 to 44 % without a budget */
 	EXPECT_LE(s.share[SEEN_FIFO], 2 * MOST_FIFO(HOLDER_FIFO_US));
-	/* without a budget it is 0; how often a loan is made depends on the machine */
+	/* 0 without a budget; the number of loans depends on the machine */
 	EXPECT_LT(0.5, s.share[SEEN_NICE]);
 }
 
 TEST_F_TIMEOUT(g12_budget, what_is_over_gets_nice, 60)
 {
-	if (cpus() < 2)
-		SKIP(return, "needs two CPUs");
+	SKIP_ON_ONE_CPU();
 	EXPECT_CPU_BUDGET();
 	set_number("lend_fifo_us", HOLDER_FIFO_US);
 	set_number("lend_cpu_us", 1000000);
 	expect_nice_beyond(_metadata, self->fd, self->inner[0]);
 }
 
-/* The same where the CPU's budget is the one that is used up. */
+/* The same for the budget of the CPU. */
 TEST_F_TIMEOUT(g12_budget, what_is_over_for_the_cpu_gets_nice, 60)
 {
-	if (cpus() < 2)
-		SKIP(return, "needs two CPUs");
+	SKIP_ON_ONE_CPU();
 	EXPECT_CPU_BUDGET();
 	set_number("lend_fifo_us", 1000000);
 	set_number("lend_cpu_us", HOLDER_FIFO_US);
@@ -731,14 +651,13 @@ TEST_F_TIMEOUT(g12_budget, what_is_over_for_the_cpu_gets_nice, 60)
 
 /* --- parameters ---------------------------------------------------------- */
 
-/* The error of a write to a parameter; 0: it was taken. */
+/* Writes a parameter. Returns 0 or an errno. */
 static int error_of(const char *param, const char *value)
 {
 	char path[128];
 
 	snprintf(path, sizeof(path), "/sys/module/fscommit/parameters/%s", param);
-	errno = 0;
-	return put(path, value) ? 0 : errno;
+	return write_error(path, value);
 }
 
 static void expect_range(struct __test_metadata *_metadata, const char *param)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * G3: while a writer holds or waits, new readers wait. Among writers: by priority,
- * first in first out within one; stealing cannot starve the one that waits. A
- * real-time reader may pass writers of lower priority.
+ * G3: while a writer holds or waits, new readers wait. Writers acquire by priority, and in FIFO
+ * order at equal priority; stealing cannot starve a waiting writer. A real-time reader may pass
+ * writers of lower priority.
  *
  * Seen failing: the mutants g3-reader-ignores-wwait, g3-fifo-only,
  * g3-absent-first-blocks, g3-next-writer-sleeps, g3-rt-reader-waits.
@@ -16,12 +16,12 @@ TEST_F(g3_writer_first, new_reader_waits_behind_waiting_writer)
 	struct task *r1, *w, *r2;
 
 	set_bound(self->fd, 0);
-	r1 = start(self->fd, (struct job){ .mode = FCT_READ, .hold = FCT_UNTIL_GO });
-	ASSERT_REACHED(state(self->fd).readers == 1);
-	w = start(self->fd, (struct job){ .mode = FCT_WRITE });
+	r1 = hold_until_go(self->fd, LOCK_TEST_READ, (struct job){ });
+	ASSERT_NE(NULL, r1);
+	w = start(self->fd, (struct job){ .mode = LOCK_TEST_WRITE });
 	ASSERT_REACHED(state(self->fd).queued_writers == 1);
-	EXPECT_EQ(EAGAIN, lock(self->fd, FCT_READ, FCT_TRYLOCK));
-	r2 = start(self->fd, (struct job){ .mode = FCT_READ });
+	EXPECT_EQ(EAGAIN, lock(self->fd, LOCK_TEST_READ, LOCK_TEST_TRYLOCK));
+	r2 = start(self->fd, (struct job){ .mode = LOCK_TEST_READ });
 	ASSERT_REACHED(state(self->fd).queued_readers == 1 && is_asleep(r2));
 	EXPECT_EQ(1, state(self->fd).taken);
 	go(self->fd, 0);
@@ -37,11 +37,11 @@ TEST_F(g3_writer_first, writer_before_reader_that_came_earlier)
 	struct task *holder, *r, *w;
 
 	set_bound(self->fd, 0);
-	holder = start(self->fd, (struct job){ .mode = FCT_WRITE, .hold = FCT_UNTIL_GO });
-	ASSERT_REACHED(state(self->fd).writers == 1);
-	r = start(self->fd, (struct job){ .mode = FCT_READ });
+	holder = hold_until_go(self->fd, LOCK_TEST_WRITE, (struct job){ });
+	ASSERT_NE(NULL, holder);
+	r = start(self->fd, (struct job){ .mode = LOCK_TEST_READ });
 	ASSERT_REACHED(state(self->fd).queued_readers == 1);
-	w = start(self->fd, (struct job){ .mode = FCT_WRITE });
+	w = start(self->fd, (struct job){ .mode = LOCK_TEST_WRITE });
 	ASSERT_REACHED(state(self->fd).queued_writers == 1);
 	go(self->fd, 0);
 	EXPECT_EQ(0, finish(holder));
@@ -61,16 +61,16 @@ TEST_F(g3_writer_first, writers_by_priority_then_arrival)
 	struct task *holder, *t[7];
 	int i;
 
-	holder = start(self->fd, (struct job){ .mode = FCT_WRITE, .hold = FCT_UNTIL_GO });
-	ASSERT_REACHED(state(self->fd).writers == 1);
+	holder = hold_until_go(self->fd, LOCK_TEST_WRITE, (struct job){ });
+	ASSERT_NE(NULL, holder);
 	for (i = 0; i < 7; i++) {
 		t[i] = start(self->fd, (struct job){
-			.mode = FCT_WRITE, .hold = FCT_UNTIL_GO, .id = i + 1,
+			.mode = LOCK_TEST_WRITE, .hold = LOCK_TEST_UNTIL_GO, .id = i + 1,
 			.policy = who[i].policy, .prio = who[i].prio, .nice = who[i].nice,
 		});
 		ASSERT_REACHED(state(self->fd).queued_writers == (unsigned int)i + 1);
 	}
-	/* each holds until told, so that nobody can pass by being quick */
+	/* in advance: each writer releases as soon as it has acquired */
 	for (i = 0; i < 7; i++)
 		go(self->fd, i + 1);
 	ASSERT_REACHED(is_asleep(t[0]) && is_asleep(t[6]));
@@ -85,8 +85,8 @@ TEST_F(g3_writer_first, writers_by_priority_then_arrival)
 }
 
 /*
- * The first writer is called where it can't run. The others do not wait for it: 100
- * writes pass it, with a window for it now and then; and it gets its turn.
+ * The first writer is woken on a CPU where it cannot run. The others do not wait for it: 100
+ * writes pass it, with a window for it now and then. Then it acquires the lock.
  */
 static int absent_first_writer(int fd, int policy)
 {
@@ -94,15 +94,15 @@ static int absent_first_writer(int fd, int policy)
 	struct hog hog;
 	bool ran;
 
-	holder = start(fd, (struct job){ .mode = FCT_WRITE, .hold = FCT_UNTIL_GO, .cpu = 1 });
-	CHECK(reached(state(fd).writers == 1));
-	first = start(fd, (struct job){ .mode = FCT_WRITE, .cpu = 2 });
+	holder = hold_until_go(fd, LOCK_TEST_WRITE, (struct job){ .cpu = 1 });
+	CHECK(holder);
+	first = start(fd, (struct job){ .mode = LOCK_TEST_WRITE, .cpu = 2 });
 	CHECK(reached(state(fd).queued_writers == 1 && is_asleep(first)));
 	hog = hog_start(1);
 	go(fd, 0);
 	CHECK(!finish(holder));
 	thief = start(fd, (struct job){
-		.mode = FCT_WRITE, .cpu = 1, .repeat = 100, .policy = policy });
+		.mode = LOCK_TEST_WRITE, .cpu = 1, .repeat = 100, .policy = policy });
 	CHECK(reached(atomic_load(&thief->done) == 100));
 	ran = !state(fd).acquiring_writers;
 	hog_stop(&hog);
@@ -113,27 +113,26 @@ static int absent_first_writer(int fd, int policy)
 
 TEST_F_TIMEOUT(g3_writer_first, absent_first_writer_stalls_nobody, 60)
 {
-	if (cpus() < 2)
-		SKIP(return, "needs two CPUs");
+	SKIP_ON_ONE_CPU();
 	EXPECT_EQ(0, CONCLUSIVE(absent_first_writer(self->fd, SCHED_OTHER)));
-	/* not even those of lower priority, which may not pass a present one */
+	/* nor writers of lower priority, which must not pass a first writer that runs */
 	EXPECT_EQ(0, CONCLUSIVE(absent_first_writer(self->fd, SCHED_IDLE)));
 }
 
-/* The next writer sleeps, and no other task uses the lock: the watcher wakes it. */
+/* The next writer sleeps, and no other task uses the lock. The watcher must wake the writer. */
 static int next_writer_sleeps(int fd)
 {
 	struct task *holder, *first, *next;
 	struct hog hog;
 	bool ran;
 
-	/* before they wait: it holds from the next look on */
+	/* before they wait: the watcher uses it from its next look on */
 	watch_every("1000");
-	holder = start(fd, (struct job){ .mode = FCT_WRITE, .hold = FCT_UNTIL_GO, .cpu = 1 });
-	CHECK(reached(state(fd).writers == 1));
-	first = start(fd, (struct job){ .mode = FCT_WRITE, .cpu = 2 });
+	holder = hold_until_go(fd, LOCK_TEST_WRITE, (struct job){ .cpu = 1 });
+	CHECK(holder);
+	first = start(fd, (struct job){ .mode = LOCK_TEST_WRITE, .cpu = 2 });
 	CHECK(reached(state(fd).queued_writers == 1 && is_asleep(first)));
-	next = start(fd, (struct job){ .mode = FCT_WRITE, .cpu = 1, .policy = SCHED_IDLE });
+	next = start(fd, (struct job){ .mode = LOCK_TEST_WRITE, .cpu = 1, .policy = SCHED_IDLE });
 	CHECK(reached(state(fd).queued_writers == 2 && is_asleep(next)));
 	hog = hog_start(1);
 	go(fd, 0);
@@ -149,12 +148,11 @@ static int next_writer_sleeps(int fd)
 
 TEST_F_TIMEOUT(g3_writer_first, absent_first_writer_does_not_keep_the_next_one_asleep, 60)
 {
-	if (cpus() < 2)
-		SKIP(return, "needs two CPUs");
+	SKIP_ON_ONE_CPU();
 	EXPECT_EQ(0, CONCLUSIVE(next_writer_sleeps(self->fd)));
 }
 
-/* A running first writer gets in although others ask again and again. */
+/* A running first writer acquires the lock although other writers retry in a loop. */
 TEST_F_TIMEOUT(g3_writer_first, waiting_writer_is_not_starved, 60)
 {
 	struct task *t[3], *w;
@@ -162,17 +160,16 @@ TEST_F_TIMEOUT(g3_writer_first, waiting_writer_is_not_starved, 60)
 
 	for (i = 0; i < 3; i++)
 		t[i] = start(self->fd, (struct job){
-			.mode = FCT_WRITE, .hold_us = 50, .repeat = 1000000,
+			.mode = LOCK_TEST_WRITE, .hold_us = 50, .repeat = 1000000,
 		});
 	ASSERT_REACHED(state(self->fd).taken > 100);
 	for (i = 0; i < 20; i++) {
-		w = start(self->fd, (struct job){ .mode = FCT_WRITE, .how = FCT_TIMEOUT,
+		w = start(self->fd, (struct job){ .mode = LOCK_TEST_WRITE, .how = LOCK_TEST_TIMEOUT,
 						  .timeout_ms = 9000 });
 		EXPECT_EQ(0, finish(w));
 	}
 	for (i = 0; i < 3; i++) {
-		kill(t[i]->pid, SIGKILL);
-		finish(t[i]);
+		kill_task(t[i]);
 	}
 }
 
@@ -181,16 +178,19 @@ TEST_F(g3_writer_first, real_time_reader_passes_lower_writer)
 	struct task *r1, *w, *rt;
 
 	set_bound(self->fd, 0);
-	r1 = start(self->fd, (struct job){ .mode = FCT_READ, .hold = FCT_UNTIL_GO });
-	ASSERT_REACHED(state(self->fd).readers == 1);
-	w = start(self->fd, (struct job){ .mode = FCT_WRITE, .policy = SCHED_FIFO, .prio = 20 });
+	r1 = hold_until_go(self->fd, LOCK_TEST_READ, (struct job){ });
+	ASSERT_NE(NULL, r1);
+	w = start(self->fd, (struct job){ .mode = LOCK_TEST_WRITE, .policy = SCHED_FIFO,
+					  .prio = 20 });
 	ASSERT_REACHED(state(self->fd).queued_writers == 1);
-	/* higher: in at once */
-	rt = start(self->fd, (struct job){ .mode = FCT_READ, .policy = SCHED_FIFO, .prio = 30 });
+	/* a reader of higher priority does not wait */
+	rt = start(self->fd, (struct job){ .mode = LOCK_TEST_READ, .policy = SCHED_FIFO,
+					   .prio = 30 });
 	EXPECT_EQ(0, finish(rt));
 	EXPECT_EQ(2, rt->order);
-	/* lower: waits */
-	rt = start(self->fd, (struct job){ .mode = FCT_READ, .policy = SCHED_FIFO, .prio = 10 });
+	/* a reader of lower priority waits */
+	rt = start(self->fd, (struct job){ .mode = LOCK_TEST_READ, .policy = SCHED_FIFO,
+					   .prio = 10 });
 	ASSERT_REACHED(state(self->fd).queued_readers == 1 && is_asleep(rt));
 	go(self->fd, 0);
 	EXPECT_EQ(0, finish(r1));
@@ -204,11 +204,11 @@ static int real_time_reader_is_first(int fd)
 {
 	struct task *holder, *w, *rt;
 
-	holder = start(fd, (struct job){ .mode = FCT_WRITE, .hold = FCT_UNTIL_GO });
-	CHECK(reached(state(fd).writers == 1));
-	w = start(fd, (struct job){ .mode = FCT_WRITE });
+	holder = hold_until_go(fd, LOCK_TEST_WRITE, (struct job){ });
+	CHECK(holder);
+	w = start(fd, (struct job){ .mode = LOCK_TEST_WRITE });
 	CHECK(reached(state(fd).queued_writers == 1 && is_asleep(w)));
-	rt = start(fd, (struct job){ .mode = FCT_READ, .policy = SCHED_FIFO, .prio = 10 });
+	rt = start(fd, (struct job){ .mode = LOCK_TEST_READ, .policy = SCHED_FIFO, .prio = 10 });
 	CHECK(reached(state(fd).queued_readers == 1 && is_asleep(rt)));
 	go(fd, 0);
 	finish(holder);
@@ -221,7 +221,7 @@ TEST_F(g3_writer_first, waiting_real_time_reader_before_lower_writer)
 {
 	int i, first = 0;
 
-	/* not each time: it has a window of 10 ms to come */
+	/* not each time: the reader must run within a window of 10 ms */
 	set_window("10000");
 	set_bound(self->fd, 0);
 	for (i = 0; i < 6; i++)

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * G5: a waiter lends its priority to whoever holds the lock and is not running, until
- * the release; only what was lent is given back, and all of it.
+ * G5: a waiter lends its priority to each holder that does not run, until the release. Then the
+ * holder has its own priority again, with the changes that others made meanwhile.
  *
- * A holder is kept off its CPU by a real-time task: what ends that is a higher
- * priority, and nothing else.
+ * A real-time task keeps the holder off its CPU, so the holder runs only if it is lent a higher
+ * priority.
  *
  * Seen failing: the mutants g5-never-lends, g5-keeps-what-was-lent,
  * g5-takes-back-what-others-set, g5-lender-forgets, g5-fifo-for-ever, g5-nice-too-high,
@@ -14,8 +14,6 @@
 #include "common.h"
 
 LENDING_LOCK_FIXTURE(g5_lent_priority, "3")
-
-enum { LEND_DEFAULT, LEND_OFF, LEND_NICE, LEND_FULL };
 
 struct priority {
 	int policy, rt, nice;
@@ -39,14 +37,14 @@ static bool is(pid_t pid, int policy, int rt, int nice)
 	return p.policy == policy && p.rt == rt && p.nice == nice;
 }
 
-/* It has what it is given there, and nothing that is lent. */
+/* True if the task has priority @own and no loan. */
 static bool has_own(pid_t pid, struct priority own)
 {
 	return is(pid, own.policy, own.rt, own.nice) &&
 	       !(sched_getscheduler(pid) & SCHED_RESET_ON_FORK);
 }
 
-static int say_left(pid_t pid)
+static int report_left(pid_t pid)
 {
 	struct priority p = priority_of(pid);
 
@@ -64,20 +62,9 @@ static int say_left(pid_t pid)
 		TH_LOG("policy %d, rt %d, nice %d", _p.policy, _p.rt, _p.nice);	\
 	}
 
-static struct task *hold_until_go(int fd, __u32 mode, struct job j)
-{
-	struct task *t;
-
-	j.mode = mode;
-	j.hold = FCT_UNTIL_GO;
-	t = start(fd, j);
-	return reached(mode == FCT_WRITE ? state(fd).writers == 1 : state(fd).readers == 1) &&
-	       reached(is_asleep(t)) ? t : NULL;
-}
-
 /*
- * A holder that was woken in its section, and a real-time task on its CPU. It gets on
- * only with a higher priority than that has. Returns 0 when it did.
+ * The holder is woken in its section while a real-time task has its CPU. It runs only with a
+ * higher priority than that task. Returns 0 if it released and the waiter acquired the lock.
  */
 static int preempted_holder(int fd, __u32 mode, struct job holder_job, struct job waiter_job)
 {
@@ -90,8 +77,8 @@ static int preempted_holder(int fd, __u32 mode, struct job holder_job, struct jo
 	CHECK(holder);
 	hog = hog_start(1);
 	go(fd, holder_job.id);
-	waiter_job.how = FCT_TIMEOUT;
-	/* less than after which the fair server lets it run in any case, since 6.8 */
+	waiter_job.how = LOCK_TEST_TIMEOUT;
+	/* less than the time after which the fair server runs the holder anyway, since 6.8 */
 	waiter_job.timeout_ms = 400;
 	waiter_job.cpu = 1;
 	w = start(fd, waiter_job);
@@ -101,65 +88,60 @@ static int preempted_holder(int fd, __u32 mode, struct job holder_job, struct jo
 	return ret;
 }
 
-static const struct job rt60_writer = { .mode = FCT_WRITE, .policy = SCHED_FIFO, .prio = 60 };
-/* no fair server for this one */
+static const struct job rt60_writer = { .mode = LOCK_TEST_WRITE, .policy = SCHED_FIFO, .prio = 60 };
+/* the fair server does not serve real-time tasks */
 static const struct job rr5 = { .policy = SCHED_RR, .prio = 5 };
-static const struct job rt60_reader = { .mode = FCT_READ, .policy = SCHED_FIFO, .prio = 60 };
+static const struct job rt60_reader = { .mode = LOCK_TEST_READ, .policy = SCHED_FIFO, .prio = 60 };
 
 TEST_F_TIMEOUT(g5_lent_priority, preempted_reader_gets_on, 60)
 {
-	if (cpus() < 2)
-		SKIP(return, "needs two CPUs");
-	EXPECT_EQ(0, preempted_holder(self->fd, FCT_READ, (struct job){ }, rt60_writer));
-	EXPECT_EQ(0, preempted_holder(self->fd, FCT_READ, (struct job){ .nice = 19 },
+	SKIP_ON_ONE_CPU();
+	EXPECT_EQ(0, preempted_holder(self->fd, LOCK_TEST_READ, (struct job){ }, rt60_writer));
+	EXPECT_EQ(0, preempted_holder(self->fd, LOCK_TEST_READ, (struct job){ .nice = 19 },
 				      rt60_writer));
-	EXPECT_EQ(0, preempted_holder(self->fd, FCT_READ, (struct job){ .policy = SCHED_IDLE },
-				      rt60_writer));
-	EXPECT_EQ(0, preempted_holder(self->fd, FCT_READ, rr5, rt60_writer));
+	EXPECT_EQ(0, preempted_holder(self->fd, LOCK_TEST_READ,
+				      (struct job){ .policy = SCHED_IDLE }, rt60_writer));
+	EXPECT_EQ(0, preempted_holder(self->fd, LOCK_TEST_READ, rr5, rt60_writer));
 }
 
 TEST_F_TIMEOUT(g5_lent_priority, preempted_owner_gets_on, 60)
 {
-	if (cpus() < 2)
-		SKIP(return, "needs two CPUs");
-	EXPECT_EQ(0, preempted_holder(self->fd, FCT_WRITE, (struct job){ .nice = 19 },
+	SKIP_ON_ONE_CPU();
+	EXPECT_EQ(0, preempted_holder(self->fd, LOCK_TEST_WRITE, (struct job){ .nice = 19 },
 				      rt60_writer));
-	EXPECT_EQ(0, preempted_holder(self->fd, FCT_WRITE, (struct job){ .policy = SCHED_IDLE },
-				      rt60_reader));
-	EXPECT_EQ(0, preempted_holder(self->fd, FCT_WRITE, rr5, rt60_writer));
-	EXPECT_EQ(0, preempted_holder(self->fd, FCT_WRITE, rr5, rt60_reader));
+	EXPECT_EQ(0, preempted_holder(self->fd, LOCK_TEST_WRITE,
+				      (struct job){ .policy = SCHED_IDLE }, rt60_reader));
+	EXPECT_EQ(0, preempted_holder(self->fd, LOCK_TEST_WRITE, rr5, rt60_writer));
+	EXPECT_EQ(0, preempted_holder(self->fd, LOCK_TEST_WRITE, rr5, rt60_reader));
 }
 
-/* The holder under the real-time task has the lock for as long as that runs. */
+/* Without lending, the holder keeps the lock for as long as the real-time task runs. */
 TEST_F_TIMEOUT(g5_lent_priority, off_means_off, 60)
 {
-	if (cpus() < 2)
-		SKIP(return, "needs two CPUs");
+	SKIP_ON_ONE_CPU();
 	set_lend(self->fd, LEND_OFF);
-	EXPECT_EQ(ETIME, preempted_holder(self->fd, FCT_READ, rr5, rt60_writer));
+	EXPECT_EQ(ETIME, preempted_holder(self->fd, LOCK_TEST_READ, rr5, rt60_writer));
 	set_lend(self->fd, LEND_DEFAULT);
 	ASSERT_TRUE(set_param("lend", "1"));
-	EXPECT_EQ(ETIME, preempted_holder(self->fd, FCT_READ, rr5, rt60_writer));
+	EXPECT_EQ(ETIME, preempted_holder(self->fd, LOCK_TEST_READ, rr5, rt60_writer));
 	ASSERT_TRUE(set_param("lend", "3"));
 }
 
-/* Not more than the lender has: not even so much that the real-time task gives way. */
+/* No loan exceeds the lender's own priority, even if that is too low to preempt the hog. */
 TEST_F_TIMEOUT(g5_lent_priority, not_more_than_the_lender_has, 60)
 {
-	if (cpus() < 2)
-		SKIP(return, "needs two CPUs");
-	EXPECT_EQ(ETIME, preempted_holder(self->fd, FCT_READ, rr5,
-					  (struct job){ .mode = FCT_WRITE, .policy = SCHED_FIFO,
-							.prio = 40 }));
-	EXPECT_EQ(ETIME, preempted_holder(self->fd, FCT_READ, rr5,
-					  (struct job){ .mode = FCT_WRITE, .nice = -20 }));
+	SKIP_ON_ONE_CPU();
+	EXPECT_EQ(ETIME, preempted_holder(self->fd, LOCK_TEST_READ, rr5, (struct job){
+		.mode = LOCK_TEST_WRITE, .policy = SCHED_FIFO, .prio = 40 }));
+	EXPECT_EQ(ETIME, preempted_holder(self->fd, LOCK_TEST_READ, rr5, (struct job){
+		.mode = LOCK_TEST_WRITE, .nice = -20 }));
 }
 
 /*
- * A holder releases, and takes it once more: after the writer, however late that is, or it
- * would be lent to again.
+ * A holder releases and acquires the lock again. With no reader bound it comes after the writer,
+ * which otherwise would lend to it again.
  */
-static bool has_it_again(int fd, struct task *holder)
+static bool holds_again(int fd, struct task *holder)
 {
 	set_bound(fd, 0);
 	go(fd, 0);
@@ -167,18 +149,18 @@ static bool has_it_again(int fd, struct task *holder)
 		       is_asleep(holder));
 }
 
-/* One that was lent to has what it had before. */
+/* After its release, a lent task must have priority @own. */
 static int left_with(int fd, struct task *holder, struct priority own)
 {
-	CHECK(has_it_again(fd, holder));
+	CHECK(holds_again(fd, holder));
 	if (!has_own(holder->pid, own))
-		return say_left(holder->pid);
+		return report_left(holder->pid);
 	go(fd, 0);
 	CHECK(!finish(holder));
 	return 0;
 }
 
-/* What it has while it is lent, then its own again; with the lock in between. */
+/* The holder has priority @lent while a writer waits, and @own before and afterwards. */
 static int lent_to(int fd, struct job holder_job, struct job writer_job, __u32 mode,
 		   struct priority lent, struct priority own)
 {
@@ -187,10 +169,10 @@ static int lent_to(int fd, struct job holder_job, struct job writer_job, __u32 m
 
 	set_lend(fd, mode);
 	holder_job.repeat = 2;
-	holder = hold_until_go(fd, FCT_READ, holder_job);
+	holder = hold_until_go(fd, LOCK_TEST_READ, holder_job);
 	CHECK(holder);
 	CHECK(is(holder->pid, own.policy, own.rt, own.nice));
-	writer_job.mode = FCT_WRITE;
+	writer_job.mode = LOCK_TEST_WRITE;
 	w = start(fd, writer_job);
 	CHECK(reached(state(fd).queued_writers == 1 && is_asleep(w)));
 	CHECK(reached(is(holder->pid, lent.policy, lent.rt, lent.nice)));
@@ -209,7 +191,7 @@ TEST_F_TIMEOUT(g5_lent_priority, lent_and_given_back, 60)
 	const struct job nice10 = { .nice = 10 };
 	int fd = self->fd;
 
-	/* so long that it does not end meanwhile */
+	/* long enough that no loan ends early */
 	ASSERT_TRUE(set_param("lend_fifo_us", "1000000"));
 	EXPECT_EQ(0, lent_to(fd, nice19, nice_20, LEND_FULL, P(SCHED_FIFO, 1, 19), P(0, 0, 19)));
 	EXPECT_EQ(0, lent_to(fd, nice19, fifo60, LEND_FULL, P(SCHED_FIFO, 60, 19), P(0, 0, 19)));
@@ -218,27 +200,26 @@ TEST_F_TIMEOUT(g5_lent_priority, lent_and_given_back, 60)
 	EXPECT_EQ(0, lent_to(fd, batch, nice_20, LEND_FULL, P(SCHED_FIFO, 1, 3),
 			     P(SCHED_BATCH, 0, 3)));
 	EXPECT_EQ(0, lent_to(fd, rr, fifo60, LEND_FULL, P(SCHED_FIFO, 60, 0), P(SCHED_RR, 7, 0)));
-	/* this one comes in again past the writer, which it outranks */
+	/* the holder acquires again before the writer, which it outranks */
 	EXPECT_EQ(0, lent_to(fd, rr, nice_20, LEND_FULL, P(SCHED_RR, 7, 0), P(SCHED_RR, 7, 0)));
 	EXPECT_EQ(0, lent_to(fd, nice19, nice10, LEND_FULL, P(0, 0, 10), P(0, 0, 19)));
 	EXPECT_EQ(0, lent_to(fd, nice19, nice_20, LEND_NICE, P(0, 0, -20), P(0, 0, 19)));
 	EXPECT_EQ(0, lent_to(fd, nice19, nice10, LEND_NICE, P(0, 0, 10), P(0, 0, 19)));
-	/* a real-time writer's nice value is 0 here */
+	/* this real-time writer has nice value 0 */
 	EXPECT_EQ(0, lent_to(fd, nice19, fifo60, LEND_NICE, P(0, 0, 0), P(0, 0, 19)));
 	EXPECT_EQ(0, lent_to(fd, idle, nice_20, LEND_NICE, P(0, 0, -20), P(SCHED_IDLE, 0, 5)));
 	EXPECT_EQ(0, lent_to(fd, batch, nice_20, LEND_NICE, P(SCHED_BATCH, 0, -20),
 			     P(SCHED_BATCH, 0, 3)));
 	EXPECT_EQ(0, lent_to(fd, nice19, nice_20, LEND_OFF, P(0, 0, 19), P(0, 0, 19)));
-	/* one that has as much as the writer keeps it */
+	/* a holder of the writer's own priority */
 	EXPECT_EQ(0, lent_to(fd, nice10, nice10, LEND_NICE, P(0, 0, 10), P(0, 0, 10)));
-	set_param("lend_fifo_us", "10000");
 }
 
 /* Neither a policy nor a nice value. */
 #define KEEP	100
 #define NOBODY	65534
 
-/* What somebody sets: root or, as the kernel lets it, the task's own user. */
+/* A change of priority, by root or, as far as the kernel permits, by the task's own user. */
 struct change {
 	uid_t by;
 	int policy, rt, nice;
@@ -259,7 +240,7 @@ static int change(pid_t pid, struct change c)
 		prepare(&(struct job){ .uid = c.by });
 		if (c.nice != KEEP && setpriority(PRIO_PROCESS, pid, c.nice))
 			_exit(errno);
-		/* no user takes the flag off */
+		/* an unprivileged user cannot clear the flag */
 		if (c.policy != KEEP &&
 		    sched_setscheduler(pid, c.policy | (c.by ? SCHED_RESET_ON_FORK : 0), &param))
 			_exit(errno);
@@ -271,7 +252,7 @@ static int change(pid_t pid, struct change c)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-/* While it is lent. */
+/* Changes the holder's priority while a writer lends to it. Afterwards it must have @own. */
 static int changed_meanwhile(int fd, __u32 mode, struct job holder_job, struct job waiter_job,
 			     struct change c, struct priority own)
 {
@@ -281,9 +262,9 @@ static int changed_meanwhile(int fd, __u32 mode, struct job holder_job, struct j
 	set_lend(fd, mode);
 	holder_job.repeat = 2;
 	holder_job.uid = c.by;
-	holder = hold_until_go(fd, FCT_READ, holder_job);
+	holder = hold_until_go(fd, LOCK_TEST_READ, holder_job);
 	CHECK(holder);
-	waiter_job.mode = FCT_WRITE;
+	waiter_job.mode = LOCK_TEST_WRITE;
 	w = start(fd, waiter_job);
 	CHECK(reached(mode == LEND_FULL ?
 		      is(holder->pid, SCHED_FIFO, waiter_job.prio ?: 1, holder_job.nice) :
@@ -295,7 +276,7 @@ static int changed_meanwhile(int fd, __u32 mode, struct job holder_job, struct j
 	return ret;
 }
 
-/* It stays, and the rest is as before. */
+/* What others set stays, and the rest is restored. */
 TEST_F_TIMEOUT(g5_lent_priority, what_others_set_wins, 60)
 {
 	const struct job nice19 = { .nice = 19 }, idle = { .policy = SCHED_IDLE, .nice = 5 };
@@ -323,10 +304,9 @@ TEST_F_TIMEOUT(g5_lent_priority, what_others_set_wins, 60)
 				       BY_ROOT(SCHED_BATCH, 0, KEEP), P(SCHED_BATCH, 0, 19)));
 	EXPECT_EQ(0, changed_meanwhile(fd, LEND_NICE, nice19, nice_20, BY_ROOT(SCHED_RR, 3, KEEP),
 				       P(SCHED_RR, 3, 19)));
-	set_param("lend_fifo_us", "10000");
 }
 
-/* What is less than lent, but more than its own, is not for its user to keep. */
+/* A user must not keep more than the task's own priority by lowering what was lent. */
 TEST_F_TIMEOUT(g5_lent_priority, no_user_keeps_what_was_lent, 60)
 {
 	const struct job nice19 = { .nice = 19 }, idle = { .policy = SCHED_IDLE, .nice = 5 };
@@ -339,20 +319,19 @@ TEST_F_TIMEOUT(g5_lent_priority, no_user_keeps_what_was_lent, 60)
 				       P(SCHED_OTHER, 0, 19)));
 	EXPECT_EQ(0, changed_meanwhile(fd, LEND_NICE, nice19, nice_20, BY_USER(KEEP, 0, -19),
 				       P(SCHED_OTHER, 0, 19)));
-	/* less than its own is */
+	/* less than the task's own priority stays */
 	EXPECT_EQ(0, changed_meanwhile(fd, LEND_NICE, nice5, nice_20, BY_USER(KEEP, 0, 7),
 				       P(SCHED_OTHER, 0, 7)));
 	EXPECT_EQ(0, changed_meanwhile(fd, LEND_FULL, nice5, nice_20, BY_USER(KEEP, 0, 7),
 				       P(SCHED_OTHER, 0, 7)));
-	/* out of SCHED_IDLE; as a nice value, too */
+	/* the loan of a nice value took the task out of SCHED_IDLE; it must return there */
 	EXPECT_EQ(0, changed_meanwhile(fd, LEND_NICE, idle, nice_20,
 				       BY_USER(SCHED_BATCH, 0, KEEP), P(SCHED_IDLE, 0, 5)));
-	set_param("lend_fifo_us", "10000");
 }
 
 /*
- * SCHED_FIFO leaves the nice value where it is, also one that was lent before; and it is lent
- * still when the one that lends more gives up.
+ * A loan of SCHED_FIFO does not change the nice value, not even a lent one. The nice value is
+ * still lent after the lender of SCHED_FIFO gives up.
  */
 TEST_F_TIMEOUT(g5_lent_priority, nice_value_then_fifo, 60)
 {
@@ -361,12 +340,13 @@ TEST_F_TIMEOUT(g5_lent_priority, nice_value_then_fifo, 60)
 
 	ASSERT_TRUE(set_param("lend_fifo_us", "1000000"));
 	for (gives_up = 0; gives_up <= 1; gives_up++) {
-		holder = hold_until_go(self->fd, FCT_READ,
+		holder = hold_until_go(self->fd, LOCK_TEST_READ,
 				       (struct job){ .nice = 19, .repeat = 2 });
 		ASSERT_NE(NULL, holder);
-		w1 = start(self->fd, (struct job){ .mode = FCT_WRITE, .nice = 5 });
+		w1 = start(self->fd, (struct job){ .mode = LOCK_TEST_WRITE, .nice = 5 });
 		ASSERT_REACHED(is(holder->pid, SCHED_OTHER, 0, 5));
-		w2 = start(self->fd, (struct job){ .mode = FCT_WRITE, .how = FCT_KILLABLE });
+		w2 = start(self->fd, (struct job){ .mode = LOCK_TEST_WRITE,
+						   .how = LOCK_TEST_KILLABLE });
 		ASSERT_REACHED(is(holder->pid, SCHED_FIFO, 1, 5));
 		if (gives_up) {
 			kill(w2->pid, SIGKILL);
@@ -376,63 +356,62 @@ TEST_F_TIMEOUT(g5_lent_priority, nice_value_then_fifo, 60)
 		EXPECT_EQ(0, finish(w1));
 		EXPECT_EQ(gives_up ? -SIGKILL : 0, finish(w2));
 	}
-	set_param("lend_fifo_us", "10000");
 }
 
-/* A real-time policy takes it away, since 6.12. */
+/* Since 6.12, a real-time policy clears the timer slack. */
 TEST_F(g5_lent_priority, timer_slack_is_given_back)
 {
 	struct task *holder, *w;
 	char path[64], slack[32];
 
 	ASSERT_TRUE(set_param("lend_fifo_us", "1000000"));
-	holder = hold_until_go(self->fd, FCT_READ, (struct job){ .nice = 19, .repeat = 2 });
+	holder = hold_until_go(self->fd, LOCK_TEST_READ, (struct job){ .nice = 19, .repeat = 2 });
 	ASSERT_NE(NULL, holder);
 	snprintf(path, sizeof(path), "/proc/%d/timerslack_ns", holder->pid);
 	ASSERT_TRUE(put(path, "1234567"));
-	w = start(self->fd, (struct job){ .mode = FCT_WRITE, .policy = SCHED_FIFO, .prio = 20 });
+	w = start(self->fd, (struct job){ .mode = LOCK_TEST_WRITE, .policy = SCHED_FIFO,
+					  .prio = 20 });
 	ASSERT_REACHED(is(holder->pid, SCHED_FIFO, 20, 19));
-	ASSERT_TRUE(has_it_again(self->fd, holder));
+	ASSERT_TRUE(holds_again(self->fd, holder));
 	get_line(path, slack, sizeof(slack));
 	EXPECT_STREQ("1234567\n", slack);
 	go(self->fd, 0);
 	EXPECT_EQ(0, finish(holder));
 	EXPECT_EQ(0, finish(w));
-	set_param("lend_fifo_us", "10000");
 }
 
-/* A waiter that had nothing to lend, or nobody to lend to, when it came. */
+/* Waiters that had nothing to lend, or no holder to lend to, when they queued. */
 TEST_F_TIMEOUT(g5_lent_priority, waiter_looks_again, 60)
 {
 	struct task *holder, *w1, *w2;
 	__u32 mode;
 
 	ASSERT_TRUE(set_param("lend_fifo_us", "1000000"));
-	/* one that lends more was before it, and gives up */
-	for (mode = FCT_READ; mode <= FCT_WRITE; mode++) {
+	/* another waiter lends more, and gives up */
+	for (mode = LOCK_TEST_READ; mode <= LOCK_TEST_WRITE; mode++) {
 		holder = hold_until_go(self->fd, mode, (struct job){ .nice = 19 });
 		ASSERT_NE(NULL, holder);
-		w2 = start(self->fd, (struct job){ .mode = FCT_WRITE, .how = FCT_KILLABLE,
-						   .policy = SCHED_FIFO, .prio = 30 });
+		w2 = start(self->fd, (struct job){
+			.mode = LOCK_TEST_WRITE, .how = LOCK_TEST_KILLABLE, .policy = SCHED_FIFO,
+			.prio = 30 });
 		ASSERT_REACHED(is(holder->pid, SCHED_FIFO, 30, 19));
-		w1 = start(self->fd, (struct job){ .mode = FCT_WRITE, .policy = SCHED_FIFO,
+		w1 = start(self->fd, (struct job){ .mode = LOCK_TEST_WRITE, .policy = SCHED_FIFO,
 						   .prio = 20 });
 		ASSERT_REACHED(state(self->fd).queued_writers == 2 && is_asleep(w1));
-		kill(w2->pid, SIGKILL);
-		EXPECT_EQ(-SIGKILL, finish(w2));
+		EXPECT_EQ(-SIGKILL, kill_task(w2));
 		EXPECT_TRUE(reached(is(holder->pid, SCHED_FIFO, 20, 19)))
-			TH_LOG("held for %s", mode == FCT_READ ? "reading" : "writing");
+			TH_LOG("held for %s", mode == LOCK_TEST_READ ? "reading" : "writing");
 		go(self->fd, 0);
 		EXPECT_EQ(0, finish(w1));
 		EXPECT_EQ(0, finish(holder));
 	}
-	/* a writer of low priority comes to own the lock that it waits for */
-	holder = hold_until_go(self->fd, FCT_READ, (struct job){ });
+	/* a waiting writer of low priority becomes the owner */
+	holder = hold_until_go(self->fd, LOCK_TEST_READ, (struct job){ });
 	ASSERT_NE(NULL, holder);
-	w1 = start(self->fd, (struct job){ .mode = FCT_WRITE, .nice = 19, .id = 1,
-					   .hold = FCT_UNTIL_GO });
+	w1 = start(self->fd, (struct job){ .mode = LOCK_TEST_WRITE, .nice = 19, .id = 1,
+					   .hold = LOCK_TEST_UNTIL_GO });
 	ASSERT_REACHED(state(self->fd).queued_writers == 1);
-	w2 = start(self->fd, (struct job){ .mode = FCT_READ });
+	w2 = start(self->fd, (struct job){ .mode = LOCK_TEST_READ });
 	ASSERT_REACHED(state(self->fd).queued_readers == 1 && is_asleep(w2));
 	set_bound(self->fd, 0);
 	go(self->fd, 0);
@@ -442,61 +421,45 @@ TEST_F_TIMEOUT(g5_lent_priority, waiter_looks_again, 60)
 	go(self->fd, 1);
 	EXPECT_EQ(0, finish(w1));
 	EXPECT_EQ(0, finish(w2));
-	set_param("lend_fifo_us", "10000");
 }
 
-/* A lender that gives up takes back what it has lent; another one's stays. */
+/* A loan ends when its lender gives up. The loan of another waiter stays. */
 TEST_F_TIMEOUT(g5_lent_priority, lender_gives_up, 60)
 {
 	struct task *holder, *w1, *w2;
 
 	ASSERT_TRUE(set_param("lend_fifo_us", "1000000"));
-	holder = hold_until_go(self->fd, FCT_READ, (struct job){ .nice = 19 });
+	holder = hold_until_go(self->fd, LOCK_TEST_READ, (struct job){ .nice = 19 });
 	ASSERT_NE(NULL, holder);
-	w1 = start(self->fd, (struct job){ .mode = FCT_WRITE, .policy = SCHED_FIFO, .prio = 20 });
+	w1 = start(self->fd, (struct job){ .mode = LOCK_TEST_WRITE, .policy = SCHED_FIFO,
+					   .prio = 20 });
 	ASSERT_REACHED(is(holder->pid, SCHED_FIFO, 20, 19));
 	w2 = start(self->fd, (struct job){
-		.mode = FCT_WRITE, .how = FCT_KILLABLE, .policy = SCHED_FIFO, .prio = 30 });
+		.mode = LOCK_TEST_WRITE, .how = LOCK_TEST_KILLABLE, .policy = SCHED_FIFO,
+		.prio = 30 });
 	ASSERT_REACHED(is(holder->pid, SCHED_FIFO, 30, 19));
-	kill(w2->pid, SIGKILL);
-	EXPECT_EQ(-SIGKILL, finish(w2));
+	EXPECT_EQ(-SIGKILL, kill_task(w2));
 	ASSERT_REACHED(is(holder->pid, SCHED_FIFO, 20, 19));
 	go(self->fd, 0);
 	EXPECT_EQ(0, finish(w1));
 	EXPECT_EQ(0, finish(holder));
 
-	holder = hold_until_go(self->fd, FCT_READ, (struct job){ .nice = 19 });
+	holder = hold_until_go(self->fd, LOCK_TEST_READ, (struct job){ .nice = 19 });
 	ASSERT_NE(NULL, holder);
-	w1 = start(self->fd, (struct job){ .mode = FCT_WRITE, .how = FCT_TIMEOUT,
+	w1 = start(self->fd, (struct job){ .mode = LOCK_TEST_WRITE, .how = LOCK_TEST_TIMEOUT,
 					   .timeout_ms = 300, .nice = -20 });
 	ASSERT_REACHED(is(holder->pid, SCHED_FIFO, 1, 19));
 	EXPECT_EQ(ETIME, finish(w1));
 	ASSERT_PRIORITY(holder->pid, SCHED_OTHER, 0, 19);
 	go(self->fd, 0);
 	EXPECT_EQ(0, finish(holder));
-	set_param("lend_fifo_us", "10000");
 }
 
-/* Something that is always there to run. */
-static pid_t keep_busy(int cpu)
-{
-	pid_t pid;
-
-	fflush(NULL);
-	pid = fork();
-	if (!pid) {
-		prepare(&(struct job){ .cpu = cpu + 1 });
-		for (;;)
-			;
-	}
-	return pid;
-}
-
-/* --- waiters that cannot look by themselves ------------------------------ */
+/* --- waiters that do not run --------------------------------------------- */
 
 /*
- * The test itself, above whatever it watches, but not its children. Where it is pinned its
- * timers expire, so it may sleep although a hog has the other CPU.
+ * Gives the test itself, but not its children, a higher priority than the tasks that it watches.
+ * Its timers expire on the CPU to which it is pinned, so it may sleep while a hog has the other.
  */
 static void outrank_all(bool on)
 {
@@ -517,13 +480,20 @@ static void outrank_all(bool on)
 
 #define BUSY_TASKS	4
 
-/* Kill a task that may hold the lock or wait for it. */
-static void end(struct task *t)
+static void start_busy_tasks(pid_t *busy)
 {
-	if (!t)
-		return;
-	kill(t->pid, SIGKILL);
-	waitpid(t->pid, NULL, 0);
+	int i;
+
+	for (i = 0; i < BUSY_TASKS; i++)
+		busy[i] = start_busy(0);
+}
+
+static void kill_busy_tasks(const pid_t *busy)
+{
+	int i;
+
+	for (i = 0; i < BUSY_TASKS; i++)
+		kill_pid(busy[i]);
 }
 
 /* Sets @lent if the reader has that level. Also true once the reader has released the lock. */
@@ -547,25 +517,25 @@ static int absent_first_waiter(int fd, struct job first_job, struct job second_j
 	struct task *reader, *first, *second = NULL;
 	pid_t busy[BUSY_TASKS] = { };
 	struct hog hog;
-	struct fct_op op = { .mode = FCT_READ, .hold = FCT_UNTIL_GO };
+	struct lock_test_op op = { .mode = LOCK_TEST_READ, .hold = LOCK_TEST_UNTIL_GO };
 	bool lent = false;
 	double began;
-	int i, ret = 0;
+	int ret = 0;
 	__u64 ran;
 
 	set_param("lend", "1");
 	/* consumes a go that the killed reader of the last round left unused */
 	go(fd, 0);
-	CHECK(!ioctl(fd, FCT_LOCK, &op));
+	CHECK(!ioctl(fd, LOCK_TEST_LOCK, &op));
 	pin(1);
 	outrank_all(true);
 	hog = hog_ready(1);
-	reader = start(fd, (struct job){ .mode = FCT_READ, .hold = FCT_BUSY_GO,
+	reader = start(fd, (struct job){ .mode = LOCK_TEST_READ, .hold = LOCK_TEST_BUSY_GO,
 					 .hold_us = 8000, .nice = 19, .cpu = 1 });
 	if (!reached(state(fd).readers == 1))
 		ret = -__LINE__;
 	first_job.cpu = 2;
-	first_job.how = FCT_KILLABLE;
+	first_job.how = LOCK_TEST_KILLABLE;
 	first = start(fd, first_job);
 	if (!ret && !reached(state(fd).queued_writers == 1))
 		ret = -__LINE__;
@@ -573,11 +543,10 @@ static int absent_first_waiter(int fd, struct job first_job, struct job second_j
 	hog_go(&hog);
 	pin(0);
 	ran = cpu_time(first->pid);
-	for (i = 0; i < BUSY_TASKS; i++)
-		busy[i] = keep_busy(0);
+	start_busy_tasks(busy);
 	if (!ret) {
 		second_job.cpu = 1;
-		second_job.how = FCT_KILLABLE;
+		second_job.how = LOCK_TEST_KILLABLE;
 		second = start(fd, second_job);
 		if (!seen_within(0.2, state(fd).queued_writers + state(fd).queued_readers == 2))
 			ret = AGAIN;
@@ -600,14 +569,12 @@ static int absent_first_waiter(int fd, struct job first_job, struct job second_j
 	if (cpu_time(first->pid) != ran)
 		ret = AGAIN;
 	hog_stop(&hog);
-	for (i = 0; i < BUSY_TASKS; i++) {
-		kill(busy[i], SIGKILL);
-		waitpid(busy[i], NULL, 0);
-	}
+	kill_busy_tasks(busy);
 	outrank_all(false);
-	end(reader);
-	end(first);
-	end(second);
+	kill_task(reader);
+	kill_task(first);
+	if (second)
+		kill_task(second);
 	return ret;
 }
 
@@ -620,41 +587,39 @@ TEST_F_TIMEOUT(g5_lent_priority, absent_first_waiter_lends_all_the_same, 100)
 		struct job first, second;
 		int rt;
 	} pairs[] = {
-		{ "nice 0, nice 0", { .mode = FCT_WRITE }, { .mode = FCT_WRITE }, 1 },
-		/* this one comes second and goes to the head of the queue */
-		{ "nice 0, nice -20", { .mode = FCT_WRITE },
-		  { .mode = FCT_WRITE, .nice = -20 }, 1 },
-		{ "nice -20, nice -20", { .mode = FCT_WRITE, .nice = -20 },
-		  { .mode = FCT_WRITE, .nice = -20 }, 1 },
+		{ "nice 0, nice 0", { .mode = LOCK_TEST_WRITE }, { .mode = LOCK_TEST_WRITE }, 1 },
+		/* the second waiter goes to the head of the queue */
+		{ "nice 0, nice -20", { .mode = LOCK_TEST_WRITE },
+		  { .mode = LOCK_TEST_WRITE, .nice = -20 }, 1 },
+		{ "nice -20, nice -20", { .mode = LOCK_TEST_WRITE, .nice = -20 },
+		  { .mode = LOCK_TEST_WRITE, .nice = -20 }, 1 },
 		/* the first waiter's level counts, too */
-		{ "FIFO 45, nice 0", { .mode = FCT_WRITE, .policy = SCHED_FIFO, .prio = 45 },
-		  { .mode = FCT_WRITE }, 45 },
-		{ "FIFO 45, FIFO 40", { .mode = FCT_WRITE, .policy = SCHED_FIFO, .prio = 45 },
-		  { .mode = FCT_WRITE, .policy = SCHED_FIFO, .prio = 40 }, 40 },
+		{ "FIFO 45, nice 0", { .mode = LOCK_TEST_WRITE, .policy = SCHED_FIFO, .prio = 45 },
+		  { .mode = LOCK_TEST_WRITE }, 45 },
+		{ "FIFO 45, FIFO 40", { .mode = LOCK_TEST_WRITE, .policy = SCHED_FIFO, .prio = 45 },
+		  { .mode = LOCK_TEST_WRITE, .policy = SCHED_FIFO, .prio = 40 }, 40 },
 		/* a reader lends, too; it may not pass the first writer */
 		{ "FIFO 45, reader of FIFO 40",
-		  { .mode = FCT_WRITE, .policy = SCHED_FIFO, .prio = 45 },
-		  { .mode = FCT_READ, .policy = SCHED_FIFO, .prio = 40 }, 40 },
+		  { .mode = LOCK_TEST_WRITE, .policy = SCHED_FIFO, .prio = 45 },
+		  { .mode = LOCK_TEST_READ, .policy = SCHED_FIFO, .prio = 40 }, 40 },
 	};
 	double ms, worst, end = seconds() + 60;
 	int i, j, ret, unclear = 0;
 
-	if (cpus() < 2)
-		SKIP(return, "needs two CPUs");
+	SKIP_ON_ONE_CPU();
 	ASSERT_TRUE(set_param("lend_fifo_us", "1000000"));
 	for (i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
 		worst = 0;
 		ret = 0;
 		for (j = 0; j < scaled(ROUNDS) && !ret && seconds() < end; j++) {
 			ms = 0;
-			/* on a busy host a CPU of the guest may be late for most of these */
 			ret = CONCLUSIVE_OF(4, absent_first_waiter(self->fd, pairs[i].first,
 								    pairs[i].second,
 								    pairs[i].rt, &ms));
 			worst = ms > worst ? ms : worst;
 		}
 		if (ret == AGAIN || !j) {
-			/* a host that is busy keeps one of the two CPUs for too long */
+			/* a busy host may take one of the guest's two CPUs for too long */
 			TH_LOG("%s: not conclusive in four tries", pairs[i].name);
 			unclear++;
 			continue;
@@ -662,30 +627,29 @@ TEST_F_TIMEOUT(g5_lent_priority, absent_first_waiter_lends_all_the_same, 100)
 		EXPECT_EQ(0, ret);
 		TH_LOG("%s: the reader released after %.1f ms at most", pairs[i].name, worst);
 	}
-	set_param("lend_fifo_us", "10000");
 	if (unclear == i)
 		SKIP(return, "the machine is too busy to keep one waiter off its CPU");
 }
 
 #define OWNER_GROUP	"/sys/fs/cgroup/g5_owner"
 
-/* Its nice value says little where its cgroup gives it no time. */
+/* The owner has a better nice value than the waiter, but its cgroup may get little CPU time. */
 static int owner_is_lent_to(int fd, const char *group, __u32 mode)
 {
 	struct task *owner, *w;
 	siginfo_t info;
 	int ret = 0;
 
-	owner = hold_until_go(fd, FCT_WRITE, (struct job){ .nice = -5, .cgroup = group });
+	owner = hold_until_go(fd, LOCK_TEST_WRITE, (struct job){ .nice = -5, .cgroup = group });
 	CHECK(owner);
 	w = start(fd, (struct job){ .mode = mode });
 	if (!reached(is(owner->pid, SCHED_FIFO, 1, -5)))
-		ret = say_left(owner->pid);
+		ret = report_left(owner->pid);
 	go(fd, 0);
-	/* it has ended, and can still be asked for its priority */
+	/* an exited task that is not reaped still has its priority */
 	CHECK(!waitid(P_PID, owner->pid, &info, WEXITED | WNOWAIT));
 	if (!has_own(owner->pid, P(SCHED_OTHER, 0, -5)))
-		ret = say_left(owner->pid);
+		ret = report_left(owner->pid);
 	CHECK(!finish(owner));
 	CHECK(!finish(w));
 	return ret;
@@ -693,27 +657,24 @@ static int owner_is_lent_to(int fd, const char *group, __u32 mode)
 
 TEST_F_TIMEOUT(g5_lent_priority, owner_of_better_nice_is_lent_to, 60)
 {
+	const char *group = NULL;
+
 	ASSERT_TRUE(set_param("lend_fifo_us", "1000000"));
-	put("/sys/fs/cgroup/cgroup.subtree_control", "+cpu");
-	if (!mkdir(OWNER_GROUP, 0755) && put(OWNER_GROUP "/cpu.weight", "1")) {
-		EXPECT_EQ(0, owner_is_lent_to(self->fd, OWNER_GROUP "/cgroup.procs", FCT_WRITE));
-		EXPECT_EQ(0, owner_is_lent_to(self->fd, OWNER_GROUP "/cgroup.procs", FCT_READ));
-	} else {
-		/* without a cgroup it says as much: SCHED_FIFO is more than any nice value */
-		EXPECT_EQ(0, owner_is_lent_to(self->fd, NULL, FCT_WRITE));
-		EXPECT_EQ(0, owner_is_lent_to(self->fd, NULL, FCT_READ));
-	}
+	/* without a cgroup the test is as strict: SCHED_FIFO is more than any nice value */
+	if (make_cgroup(OWNER_GROUP) && put(OWNER_GROUP "/cpu.weight", "1"))
+		group = OWNER_GROUP "/cgroup.procs";
+	EXPECT_EQ(0, owner_is_lent_to(self->fd, group, LOCK_TEST_WRITE));
+	EXPECT_EQ(0, owner_is_lent_to(self->fd, group, LOCK_TEST_READ));
 	rmdir(OWNER_GROUP);
-	set_param("lend_fifo_us", "10000");
 }
 
-/* A task of SCHED_FIFO 99 is out of reach for all that could take its loan away. */
+/* No task could preempt a task of SCHED_FIFO 99 to end its loan. */
 TEST_F_TIMEOUT(g5_lent_priority, never_lends_99, 60)
 {
 	static const struct job waiters[] = {
-		{ .mode = FCT_WRITE, .policy = SCHED_FIFO, .prio = 99 },
-		{ .mode = FCT_WRITE, .policy = SCHED_RR, .prio = 99 },
-		{ .mode = FCT_WRITE, .policy = SCHED_DEADLINE },
+		{ .mode = LOCK_TEST_WRITE, .policy = SCHED_FIFO, .prio = 99 },
+		{ .mode = LOCK_TEST_WRITE, .policy = SCHED_RR, .prio = 99 },
+		{ .mode = LOCK_TEST_WRITE, .policy = SCHED_DEADLINE },
 	};
 	struct task *holder, *w;
 	__u32 mode;
@@ -721,7 +682,7 @@ TEST_F_TIMEOUT(g5_lent_priority, never_lends_99, 60)
 
 	ASSERT_TRUE(set_param("lend_fifo_us", "1000000"));
 	for (i = 0; i < 3; i++) {
-		for (mode = FCT_READ; mode <= FCT_WRITE; mode++) {
+		for (mode = LOCK_TEST_READ; mode <= LOCK_TEST_WRITE; mode++) {
 			holder = hold_until_go(self->fd, mode, (struct job){ .nice = 19 });
 			ASSERT_NE(NULL, holder);
 			w = start(self->fd, waiters[i]);
@@ -732,12 +693,12 @@ TEST_F_TIMEOUT(g5_lent_priority, never_lends_99, 60)
 			EXPECT_EQ(0, finish(holder));
 		}
 	}
-	set_param("lend_fifo_us", "10000");
 }
 
-/* How many times it came back with what was lent, and how many times that stayed. */
 struct returns {
-	atomic_int stop, sections, with_it, kept;
+	atomic_int stop, sections;
+	atomic_int with_loan;		/* returns from a section with a loan */
+	atomic_int kept;		/* of these: the loan stayed */
 };
 
 static bool has_loan(void)
@@ -756,17 +717,18 @@ static pid_t start_returning_reader(int fd, int cpu, struct returns *r)
 	prepare(&(struct job){ .nice = 5, .cpu = cpu + 1 });
 	while (!atomic_load(&r->stop)) {
 		/* long enough that the writer preempts it now and then */
-		struct fct_op op = { .mode = FCT_READ, .hold = FCT_BUSY, .hold_us = 2000 };
+		struct lock_test_op op = { .mode = LOCK_TEST_READ, .hold = LOCK_TEST_BUSY,
+					   .hold_us = 2000 };
 		__u64 from;
 
-		ioctl(fd, FCT_LOCK, &op);
+		ioctl(fd, LOCK_TEST_LOCK, &op);
 		atomic_fetch_add(&r->sections, 1);
 		if (!has_loan())
 			continue;
-		atomic_fetch_add(&r->with_it, 1);
+		atomic_fetch_add(&r->with_loan, 1);
 		/*
-		 * A task on another CPU may be about to take it back. One that this task keeps
-		 * from its CPU by what it was lent does not.
+		 * A lender on another CPU may be about to end the loan. A lender that this task
+		 * preempts, thanks to the loan, cannot.
 		 */
 		from = cpu_time(0);
 		while (has_loan() && cpu_time(0) - from < 20000000)
@@ -779,7 +741,7 @@ static pid_t start_returning_reader(int fd, int cpu, struct returns *r)
 	_exit(0);
 }
 
-/* The lender is preempted by the task that it lends to: that must not keep the loan for that. */
+/* The lent task preempts its lender. It must not keep the loan because of that. */
 TEST_F_TIMEOUT(g5_lent_priority, no_section_ends_with_a_loan, 60)
 {
 	struct returns *r = share(sizeof(*r));
@@ -790,24 +752,23 @@ TEST_F_TIMEOUT(g5_lent_priority, no_section_ends_with_a_loan, 60)
 	ASSERT_TRUE(set_param("lend_fifo_us", "1000000"));
 	for (i = 0; i < 2; i++)
 		reader[i] = start_returning_reader(self->fd, 0, r);
-	w = start(self->fd, (struct job){ .mode = FCT_WRITE, .how = FCT_KILLABLE, .cpu = 1,
-					  .hold = FCT_SLEEP, .hold_us = 500, .repeat = 1 << 30 });
+	w = start(self->fd, (struct job){ .mode = LOCK_TEST_WRITE, .how = LOCK_TEST_KILLABLE,
+					  .cpu = 1, .hold = LOCK_TEST_SLEEP, .hold_us = 500,
+					  .repeat = 1 << 30 });
 	sleep_ms(scaled(8000));
 	atomic_store(&r->stop, 1);
 	for (i = 0; i < 2; i++)
 		waitpid(reader[i], NULL, 0);
-	kill(w->pid, SIGKILL);
-	EXPECT_EQ(-SIGKILL, finish(w));
+	EXPECT_EQ(-SIGKILL, kill_task(w));
 	TH_LOG("%d sections, %d writes, %d returns with a loan, %d of them kept it",
-	       atomic_load(&r->sections), atomic_load(&w->done), atomic_load(&r->with_it),
+	       atomic_load(&r->sections), atomic_load(&w->done), atomic_load(&r->with_loan),
 	       atomic_load(&r->kept));
 	EXPECT_EQ(0, atomic_load(&r->kept));
-	set_param("lend_fifo_us", "10000");
 }
 
 /*
- * RLIMIT_RTTIME counts the time as SCHED_FIFO until the task sleeps as such: from one loan to
- * the next that would be, and SIGXCPU in the end.
+ * RLIMIT_RTTIME counts the time as SCHED_FIFO until the task sleeps with that policy. A lent task
+ * may never do so. Unless the module resets it, the time of all loans adds up, until SIGXCPU.
  */
 TEST_F_TIMEOUT(g5_lent_priority, rttime_is_given_back, 60)
 {
@@ -817,21 +778,20 @@ TEST_F_TIMEOUT(g5_lent_priority, rttime_is_given_back, 60)
 	pid_t busy;
 	int ret;
 
-	if (cpus() < 2)
-		SKIP(return, "needs two CPUs");
-	/* to see it while it runs */
+	SKIP_ON_ONE_CPU();
+	/* the holder runs on the other CPU */
 	pin(1);
 	ASSERT_TRUE(set_param("lend_fifo_us", "1000000"));
-	busy = keep_busy(0);
+	busy = start_busy(0);
 	ASSERT_EQ(0, getrlimit(RLIMIT_RTTIME, &before));
 	limit = (struct rlimit){ .rlim_cur = 300000, .rlim_max = before.rlim_max };
 	ASSERT_EQ(0, setrlimit(RLIMIT_RTTIME, &limit));
-	holder = start(self->fd, (struct job){ .mode = FCT_READ, .hold_us = 100000, .nice = 10,
-					       .cpu = 1, .repeat = 12 });
+	holder = start(self->fd, (struct job){ .mode = LOCK_TEST_READ, .hold_us = 100000,
+					       .nice = 10, .cpu = 1, .repeat = 12 });
 	setrlimit(RLIMIT_RTTIME, &before);
 	ASSERT_REACHED(state(self->fd).readers == 1);
-	w = start(self->fd, (struct job){ .mode = FCT_WRITE, .how = FCT_KILLABLE, .nice = -7,
-					  .repeat = 1 << 30 });
+	w = start(self->fd, (struct job){ .mode = LOCK_TEST_WRITE, .how = LOCK_TEST_KILLABLE,
+					  .nice = -7, .repeat = 1 << 30 });
 	while (task_state(holder->pid) != 'Z') {
 		bool had = is(holder->pid, SCHED_FIFO, 1, 10);
 
@@ -843,18 +803,15 @@ TEST_F_TIMEOUT(g5_lent_priority, rttime_is_given_back, 60)
 	unpin();
 	ret = finish(holder);
 	EXPECT_EQ(0, ret);
-	kill(w->pid, SIGKILL);
-	EXPECT_EQ(-SIGKILL, finish(w));
-	kill(busy, SIGKILL);
-	waitpid(busy, NULL, 0);
-	set_param("lend_fifo_us", "10000");
-	/* as much as would have been too much, were it all of one loan */
+	EXPECT_EQ(-SIGKILL, kill_task(w));
+	kill_pid(busy);
+	/* the holder must have had more than the limit in all */
 	TH_LOG("SCHED_FIFO for %.1f s", fifo);
 	if (!ret && fifo < 0.6)
 		SKIP(return, "it was lent SCHED_FIFO for %.1f s: not enough to tell", fifo);
 }
 
-/* SCHED_FIFO ends for a holder that goes on running, and a nice value is left. */
+/* A holder that keeps running loses its SCHED_FIFO after the budget, and is lent a nice value. */
 TEST_F_TIMEOUT(g5_lent_priority, fifo_ends, 60)
 {
 	int i, lent = 0, ended = 0;
@@ -862,14 +819,13 @@ TEST_F_TIMEOUT(g5_lent_priority, fifo_ends, 60)
 	pid_t busy;
 
 	ASSERT_TRUE(set_param("lend_fifo_us", "50000"));
-	/* the CPU's own is not what is under test */
-	busy = keep_busy(0);
-	/* preempted again and again: one of these times the writer sees it so */
+	busy = start_busy(0);
+	/* the busy task preempts the holder repeatedly; the writer must see that at least once */
 	for (i = 0; i < 4 && !ended; i++) {
-		holder = start(self->fd, (struct job){ .mode = FCT_READ, .hold_us = 700000,
+		holder = start(self->fd, (struct job){ .mode = LOCK_TEST_READ, .hold_us = 700000,
 						       .nice = 10, .cpu = 1 });
 		ASSERT_REACHED(state(self->fd).readers == 1);
-		w = start(self->fd, (struct job){ .mode = FCT_WRITE, .nice = -7 });
+		w = start(self->fd, (struct job){ .mode = LOCK_TEST_WRITE, .nice = -7 });
 		while (state(self->fd).readers && !ended) {
 			lent |= is(holder->pid, SCHED_FIFO, 1, 10);
 			ended = lent && is(holder->pid, SCHED_OTHER, 0, -7);
@@ -878,32 +834,29 @@ TEST_F_TIMEOUT(g5_lent_priority, fifo_ends, 60)
 		EXPECT_EQ(0, finish(w));
 		EXPECT_EQ(0, finish(holder));
 	}
-	kill(busy, SIGKILL);
-	waitpid(busy, NULL, 0);
-	set_param("lend_fifo_us", "10000");
+	kill_pid(busy);
 	if (!lent)
 		SKIP(return, "a task that runs in the kernel is not preempted here");
 	EXPECT_TRUE(ended);
 }
 
-/* ... but not for one that has not had its time: here a task of higher priority has the CPU. */
+/* The budget is CPU time: it does not pass while a task of higher priority has the CPU. */
 TEST_F_TIMEOUT(g5_lent_priority, fifo_is_of_time_on_a_cpu, 60)
 {
 	struct task *holder, *w;
 	struct hog hog;
 	bool lent;
 
-	if (cpus() < 2)
-		SKIP(return, "needs two CPUs");
+	SKIP_ON_ONE_CPU();
 	ASSERT_TRUE(set_param("lend_fifo_us", "10000"));
-	holder = hold_until_go(self->fd, FCT_READ, (struct job){ .nice = 10, .cpu = 2 });
+	holder = hold_until_go(self->fd, LOCK_TEST_READ, (struct job){ .nice = 10, .cpu = 2 });
 	ASSERT_NE(NULL, holder);
 	hog = hog_start(1);
-	w = start(self->fd, (struct job){ .mode = FCT_WRITE, .policy = SCHED_FIFO, .prio = 20,
+	w = start(self->fd, (struct job){ .mode = LOCK_TEST_WRITE, .policy = SCHED_FIFO, .prio = 20,
 					  .cpu = 1 });
 	lent = reached(is(holder->pid, SCHED_FIFO, 20, 10));
 	go(self->fd, 0);
-	/* woken, and kept off its CPU for many times what it may use of it */
+	/* the holder is woken, and kept off its CPU for many times its budget */
 	usleep(200000);
 	EXPECT_TRUE(is(holder->pid, SCHED_FIFO, 20, 10));
 	hog_stop(&hog);
@@ -916,32 +869,31 @@ TEST_F_TIMEOUT(g5_lent_priority, fifo_is_of_time_on_a_cpu, 60)
 TEST_F_TIMEOUT(g5_lent_priority, two_locks, 60)
 {
 	struct task *holder, *w1, *w2;
-	int inner = lock_open(FCT_UNFAIR);
+	int inner = lock_open(LOCK_TEST_UNFAIR);
 
 	ASSERT_GE(inner, 0);
 	ASSERT_TRUE(set_param("lend_fifo_us", "1000000"));
-	holder = hold_until_go(inner, FCT_READ, (struct job){
-		.nice = 19, .flags = FCT_OUTER_READ, .outer = self->fd });
+	holder = hold_until_go(inner, LOCK_TEST_READ, (struct job){
+		.nice = 19, .flags = LOCK_TEST_OUTER_READ, .outer = self->fd });
 	ASSERT_NE(NULL, holder);
-	w1 = start(self->fd, (struct job){ .mode = FCT_WRITE, .policy = SCHED_FIFO, .prio = 20 });
+	w1 = start(self->fd, (struct job){ .mode = LOCK_TEST_WRITE, .policy = SCHED_FIFO,
+					   .prio = 20 });
 	ASSERT_REACHED(is(holder->pid, SCHED_FIFO, 20, 19));
-	w2 = start(inner, (struct job){ .mode = FCT_WRITE, .how = FCT_KILLABLE,
+	w2 = start(inner, (struct job){ .mode = LOCK_TEST_WRITE, .how = LOCK_TEST_KILLABLE,
 					.policy = SCHED_FIFO, .prio = 30 });
 	ASSERT_REACHED(is(holder->pid, SCHED_FIFO, 30, 19));
-	kill(w2->pid, SIGKILL);
-	EXPECT_EQ(-SIGKILL, finish(w2));
+	EXPECT_EQ(-SIGKILL, kill_task(w2));
 	ASSERT_REACHED(is(holder->pid, SCHED_FIFO, 20, 19));
 	go(inner, 0);
 	EXPECT_EQ(0, finish(w1));
 	EXPECT_EQ(0, finish(holder));
-	set_param("lend_fifo_us", "10000");
 	close(inner);
 }
 
 /*
- * Readers and writers of all priorities, while somebody renices and kills them, moves
- * them to other CPUs and cgroups, and takes a CPU away: in the end each one has what it
- * was given last, and what they fork in between has nothing that was lent.
+ * The test renices and kills readers and writers of all priorities, moves them to other CPUs and
+ * cgroups, and unplugs a CPU. In the end each task has the priority that it was given last, and
+ * no child that it forked has a loan.
  */
 #define CROWD	12
 #define SECONDS	4
@@ -970,7 +922,7 @@ static void move_to_group(pid_t pid, const char *group)
 	put(path, id);
 }
 
-/* stop: that, then how many have inherited something */
+/* @stop: two counters, the second is the number of children that inherited a loan */
 static pid_t start_crowd(int fd, int i, atomic_int *stop)
 {
 	pid_t pid;
@@ -982,16 +934,16 @@ static pid_t start_crowd(int fd, int i, atomic_int *stop)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	srandom(getpid());
 	while (!atomic_load(stop)) {
-		struct fct_op op = {
-			.mode = i < CROWD * 3 / 4 ? FCT_READ : FCT_WRITE,
-			.how = random() % 3 ? FCT_KILLABLE : FCT_TIMEOUT,
+		struct lock_test_op op = {
+			.mode = i < CROWD * 3 / 4 ? LOCK_TEST_READ : LOCK_TEST_WRITE,
+			.how = random() % 3 ? LOCK_TEST_KILLABLE : LOCK_TEST_TIMEOUT,
 			.timeout_ms = random() % 5,
-			.hold = random() % 2 ? FCT_BUSY : FCT_SLEEP,
+			.hold = random() % 2 ? LOCK_TEST_BUSY : LOCK_TEST_SLEEP,
 			.hold_us = random() % 3000,
 		};
 
-		ioctl(fd, FCT_LOCK, &op);
-		if (op.mode == FCT_WRITE)
+		ioctl(fd, LOCK_TEST_LOCK, &op);
+		if (op.mode == LOCK_TEST_WRITE)
 			usleep(random() % 2000);
 		if (!(random() % 16))
 			fork_one(stop + 1);
@@ -1000,91 +952,100 @@ static pid_t start_crowd(int fd, int i, atomic_int *stop)
 		pause();
 }
 
-TEST_F_TIMEOUT(g5_lent_priority, nobody_is_left_with_it, 100)
+struct crowd {
+	struct { pid_t pid; int policy, nice; } member[CROWD];
+	atomic_int *stop;
+	bool groups;
+	int changes, kills, moves, offline;
+};
+
+static void start_member(struct crowd *c, int fd, int i)
+{
+	c->member[i].pid = start_crowd(fd, i, c->stop);
+	c->member[i].policy = SCHED_OTHER;
+	c->member[i].nice = 0;
+}
+
+/* Returns false if a priority could not be set. */
+static bool disturb_member(struct crowd *c, int fd, int i)
 {
 	static const int policies[] = { SCHED_OTHER, SCHED_BATCH, SCHED_IDLE };
-	struct { pid_t pid; int policy, nice; } who[CROWD];
-	atomic_int *stop = share(2 * sizeof(*stop));
+	struct sched_param param = { };
+	pid_t pid = c->member[i].pid;
+	cpu_set_t set;
+
+	switch (random() % 10) {
+	case 8:
+		if (c->groups)
+			move_to_group(pid, c->moves++ % 2 ? "/sys/fs/cgroup" : CROWD_GROUP);
+		return true;
+	case 9:
+		/* rarely: hotplug is slow on an emulator */
+		if (!(random() % 64))
+			c->offline += put(CROWD_CPU, "0") && put(CROWD_CPU, "1");
+		return true;
+	case 0:
+		kill_pid(pid);
+		start_member(c, fd, i);
+		c->kills++;
+		return true;
+	case 1:
+		CPU_ZERO(&set);
+		CPU_SET(random() % cpus(), &set);
+		sched_setaffinity(pid, sizeof(set), &set);
+		return true;
+	case 2:
+	case 3:
+		c->member[i].policy = policies[random() % 3];
+		if (sched_setscheduler(pid, c->member[i].policy, &param))
+			return false;
+		/* this also set the nice value of the moment, which may have been lent */
+		__attribute__((fallthrough));
+	default:
+		c->member[i].nice = random() % 40 - 20;
+		c->changes++;
+		return !setpriority(PRIO_PROCESS, pid, c->member[i].nice);
+	}
+}
+
+TEST_F_TIMEOUT(g5_lent_priority, nobody_is_left_with_it, 100)
+{
+	struct crowd c = { .stop = share(2 * sizeof(*c.stop)) };
 	double end = seconds() + scaled(SECONDS);
-	int i, changes = 0, kills = 0, moves = 0, offline = 0, raced = 0;
-	bool groups;
+	int i, raced = 0;
 
 	ASSERT_TRUE(set_param("lend_fifo_us", "2000"));
-	put("/sys/fs/cgroup/cgroup.subtree_control", "+cpu");
-	groups = !mkdir(CROWD_GROUP, 0755) && put(CROWD_GROUP "/cpu.weight", "1");
-	for (i = 0; i < CROWD; i++) {
-		who[i].pid = start_crowd(self->fd, i, stop);
-		who[i].policy = SCHED_OTHER;
-		who[i].nice = 0;
-	}
+	c.groups = make_cgroup(CROWD_GROUP) && put(CROWD_GROUP "/cpu.weight", "1");
+	for (i = 0; i < CROWD; i++)
+		start_member(&c, self->fd, i);
 	while (seconds() < end) {
-		struct sched_param param = { };
-
-		i = random() % CROWD;
-		switch (random() % 10) {
-		case 8:
-			if (groups)
-				move_to_group(who[i].pid,
-					      moves++ % 2 ? "/sys/fs/cgroup" : CROWD_GROUP);
-			break;
-		case 9:
-			/* slow on an emulator: seldom */
-			if (!(random() % 64))
-				offline += put(CROWD_CPU, "0") && put(CROWD_CPU, "1");
-			break;
-		case 0:
-			kill(who[i].pid, SIGKILL);
-			waitpid(who[i].pid, NULL, 0);
-			who[i].pid = start_crowd(self->fd, i, stop);
-			who[i].policy = SCHED_OTHER;
-			who[i].nice = 0;
-			kills++;
-			break;
-		case 1: {
-			cpu_set_t set;
-
-			CPU_ZERO(&set);
-			CPU_SET(random() % cpus(), &set);
-			sched_setaffinity(who[i].pid, sizeof(set), &set);
-			break;
-		}
-		case 2:
-		case 3:
-			who[i].policy = policies[random() % 3];
-			ASSERT_EQ(0, sched_setscheduler(who[i].pid, who[i].policy, &param));
-			/* it has set the nice value that it found, which may have been lent */
-			__attribute__((fallthrough));
-		default:
-			who[i].nice = random() % 40 - 20;
-			ASSERT_EQ(0, setpriority(PRIO_PROCESS, who[i].pid, who[i].nice));
-			changes++;
-		}
+		ASSERT_TRUE(disturb_member(&c, self->fd, random() % CROWD));
 		usleep(random() % 2000);
 	}
-	atomic_store(stop, 1);
+	atomic_store(c.stop, 1);
 	for (i = 0; i < CROWD; i++)
-		ASSERT_REACHED(task_state(who[i].pid) == 'S');
+		ASSERT_REACHED(task_state(c.member[i].pid) == 'S');
 	ASSERT_REACHED(!state(self->fd).is_locked);
 	for (i = 0; i < CROWD; i++) {
-		/* what is lent has the flag, and comes off with it */
-		EXPECT_EQ(0, sched_getscheduler(who[i].pid) & SCHED_RESET_ON_FORK);
-		EXPECT_EQ(0, priority_of(who[i].pid).rt);
-		if (!is(who[i].pid, who[i].policy, 0, who[i].nice)) {
-			TH_LOG("set to policy %d, nice %d:", who[i].policy, who[i].nice);
-			say_left(who[i].pid);
+		pid_t pid = c.member[i].pid;
+
+		/* each loan sets the flag, and its end clears it */
+		EXPECT_EQ(0, sched_getscheduler(pid) & SCHED_RESET_ON_FORK);
+		EXPECT_EQ(0, priority_of(pid).rt);
+		if (!is(pid, c.member[i].policy, 0, c.member[i].nice)) {
+			TH_LOG("set to policy %d, nice %d:", c.member[i].policy, c.member[i].nice);
+			report_left(pid);
 			raced++;
 		}
-		kill(who[i].pid, SIGKILL);
-		waitpid(who[i].pid, NULL, 0);
+		kill_pid(pid);
 	}
-	EXPECT_EQ(0, atomic_load(stop + 1));
-	if (groups)
+	EXPECT_EQ(0, atomic_load(c.stop + 1));
+	if (c.groups)
 		rmdir(CROWD_GROUP);
-	TH_LOG("%d changes, %d kills, %d moves, %d times offline, %d overwritten", changes, kills,
-	       moves, offline, raced);
-	/* a change between the look and the setting is lost: see lent_priority.rst */
+	TH_LOG("%d changes, %d kills, %d moves, %d times offline, %d overwritten", c.changes,
+	       c.kills, c.moves, c.offline, raced);
+	/* the module loses a change between its check and its setting: see lent_priority.rst */
 	EXPECT_LE(raced, CROWD / 4);
-	set_param("lend_fifo_us", "10000");
 }
 
 TEST_HARNESS_MAIN

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * G7: killable, interruptible and timed waits leave nothing behind: no count, no
- * stale waiter, no lost wakeup. The fixture looks for what is left after each.
+ * stale waiter, no lost wakeup. The fixture checks that after each test.
  *
  * Seen failing: the mutants g7-killed-writer-leaves-wwait,
  * g7-killed-writer-wakes-nobody, g7-herd, lost-wakeup-by-last-reader.
@@ -11,10 +11,10 @@
 LOCK_FIXTURE(g7_clean_retreat)
 
 static const struct way { __u32 how; int signal, error; } ways[] = {
-	{ FCT_KILLABLE, SIGKILL, -SIGKILL },
-	{ FCT_INTERRUPTIBLE, SIGKILL, -SIGKILL },
-	{ FCT_INTERRUPTIBLE, SIGUSR1, EINTR },
-	{ FCT_TIMEOUT, 0, ETIME },
+	{ LOCK_TEST_KILLABLE, SIGKILL, -SIGKILL },
+	{ LOCK_TEST_INTERRUPTIBLE, SIGKILL, -SIGKILL },
+	{ LOCK_TEST_INTERRUPTIBLE, SIGUSR1, EINTR },
+	{ LOCK_TEST_TIMEOUT, 0, ETIME },
 };
 
 #define NR_WAYS ((int)(sizeof(ways) / sizeof(ways[0])))
@@ -35,10 +35,10 @@ TEST_F(g7_clean_retreat, from_behind_a_writer)
 {
 	int i, mode;
 
-	for (mode = FCT_READ; mode <= FCT_WRITE; mode++) {
+	for (mode = LOCK_TEST_READ; mode <= LOCK_TEST_WRITE; mode++) {
 		for (i = 0; i < NR_WAYS; i++) {
 			struct task *holder = start(self->fd, (struct job){
-				.mode = FCT_WRITE, .hold = FCT_UNTIL_GO });
+				.mode = LOCK_TEST_WRITE, .hold = LOCK_TEST_UNTIL_GO });
 			struct task *t;
 
 			ASSERT_REACHED(state(self->fd).writers == 1);
@@ -53,10 +53,10 @@ TEST_F(g7_clean_retreat, from_behind_a_writer)
 	}
 }
 
-/* Readers wait for a writer that waits. It leaves: they must come in at once. */
+/* Readers wait because a writer waits. When the writer gives up, they must acquire at once. */
 TEST_F(g7_clean_retreat, last_waiting_writer_lets_the_readers_in)
 {
-	struct job until = { .mode = FCT_READ, .hold = FCT_UNTIL_GO };
+	struct job until = { .mode = LOCK_TEST_READ, .hold = LOCK_TEST_UNTIL_GO };
 	int i, k;
 
 	set_bound(self->fd, 0);
@@ -66,7 +66,7 @@ TEST_F(g7_clean_retreat, last_waiting_writer_lets_the_readers_in)
 		until.id = 0;
 		holder = start(self->fd, until);
 		ASSERT_REACHED(state(self->fd).readers == 1);
-		w = start_way(self->fd, FCT_WRITE, &ways[i]);
+		w = start_way(self->fd, LOCK_TEST_WRITE, &ways[i]);
 		ASSERT_REACHED(state(self->fd).queued_writers == 1);
 		for (k = 0; k < 5; k++) {
 			until.id = k + 1;
@@ -84,7 +84,7 @@ TEST_F(g7_clean_retreat, last_waiting_writer_lets_the_readers_in)
 	}
 }
 
-/* The first writer leaves: the second one is the first now (rwsem's 6eebd5fb2083). */
+/* The first writer gives up, so the second writer becomes the first (rwsem's 6eebd5fb2083). */
 TEST_F(g7_clean_retreat, first_writer_leaves_the_second_goes)
 {
 	int i;
@@ -92,11 +92,11 @@ TEST_F(g7_clean_retreat, first_writer_leaves_the_second_goes)
 	for (i = 0; i < NR_WAYS; i++) {
 		struct task *holder, *first, *second;
 
-		holder = start(self->fd, (struct job){ .mode = FCT_READ, .hold = FCT_UNTIL_GO });
-		ASSERT_REACHED(state(self->fd).readers == 1);
-		first = start_way(self->fd, FCT_WRITE, &ways[i]);
+		holder = hold_until_go(self->fd, LOCK_TEST_READ, (struct job){ });
+		ASSERT_NE(NULL, holder);
+		first = start_way(self->fd, LOCK_TEST_WRITE, &ways[i]);
 		ASSERT_REACHED(state(self->fd).queued_writers >= 1);
-		second = start(self->fd, (struct job){ .mode = FCT_WRITE, .nice = 19 });
+		second = start(self->fd, (struct job){ .mode = LOCK_TEST_WRITE, .nice = 19 });
 		ASSERT_REACHED(state(self->fd).acquiring_writers >= 1 && is_asleep(second));
 		EXPECT_EQ(ways[i].error, retreat(first, &ways[i]));
 		EXPECT_EQ(1, state(self->fd).queued_writers);
@@ -106,20 +106,17 @@ TEST_F(g7_clean_retreat, first_writer_leaves_the_second_goes)
 	}
 }
 
-/*
- * The woken first one is killed before it has run: what it was woken for is the next
- * one's.
- */
+/* The first waiter is woken, and killed before it runs. The next waiter must be woken instead. */
 static int killed_when_woken(int fd, __u32 mode)
 {
 	struct task *holder, *first, *second;
 	struct hog hog;
 	int ret;
 
-	holder = start(fd, (struct job){ .mode = FCT_WRITE, .hold = FCT_UNTIL_GO, .cpu = 1 });
-	CHECK(reached(state(fd).writers == 1));
+	holder = hold_until_go(fd, LOCK_TEST_WRITE, (struct job){ .cpu = 1 });
+	CHECK(holder);
 	first = start(fd, (struct job){
-		.mode = mode, .how = FCT_KILLABLE, .cpu = 2, .nice = -10 });
+		.mode = mode, .how = LOCK_TEST_KILLABLE, .cpu = 2, .nice = -10 });
 	CHECK(reached(state(fd).is_contended && is_asleep(first)));
 	second = start(fd, (struct job){ .mode = mode, .cpu = 1 });
 	CHECK(reached(state(fd).queued_readers + state(fd).queued_writers == 2 &&
@@ -141,17 +138,16 @@ TEST_F_TIMEOUT(g7_clean_retreat, killed_between_wakeup_and_lock, 60)
 {
 	int i;
 
-	if (cpus() < 2)
-		SKIP(return, "needs two CPUs");
+	SKIP_ON_ONE_CPU();
 	for (i = 0; i < 5; i++) {
-		EXPECT_EQ(0, CONCLUSIVE(killed_when_woken(self->fd, FCT_READ)));
-		EXPECT_EQ(0, CONCLUSIVE(killed_when_woken(self->fd, FCT_WRITE)));
+		EXPECT_EQ(0, CONCLUSIVE(killed_when_woken(self->fd, LOCK_TEST_READ)));
+		EXPECT_EQ(0, CONCLUSIVE(killed_when_woken(self->fd, LOCK_TEST_WRITE)));
 	}
 }
 
 /*
- * More readers than are woken at once, and those woken first are killed before they
- * have run: the chain must go on.
+ * More readers wait than a release wakes. The woken readers are killed before they run, so they
+ * must still wake the next ones.
  */
 static int killed_chain(int fd)
 {
@@ -159,10 +155,11 @@ static int killed_chain(int fd)
 	int i, queued, killed = 0;
 	struct hog hog;
 
-	holder = start(fd, (struct job){ .mode = FCT_WRITE, .hold = FCT_UNTIL_GO, .cpu = 1 });
-	CHECK(reached(state(fd).writers == 1));
+	holder = hold_until_go(fd, LOCK_TEST_WRITE, (struct job){ .cpu = 1 });
+	CHECK(holder);
 	for (i = 0; i < 24; i++) {
-		r[i] = start(fd, (struct job){ .mode = FCT_READ, .how = FCT_KILLABLE, .cpu = 2 });
+		r[i] = start(fd, (struct job){ .mode = LOCK_TEST_READ, .how = LOCK_TEST_KILLABLE,
+					       .cpu = 2 });
 		CHECK(reached(state(fd).queued_readers == (unsigned int)i + 1 &&
 			      is_asleep(r[i])));
 	}
@@ -177,37 +174,36 @@ static int killed_chain(int fd)
 		killed += finish(r[i]) == -SIGKILL && !r[i]->order;
 	if (killed != cpus())
 		return AGAIN;
-	/* no herd: as many as there are CPUs were woken */
+	/* no thundering herd: one reader per CPU was woken */
 	CHECK(queued == 24 - cpus());
 	return 0;
 }
 
 TEST_F_TIMEOUT(g7_clean_retreat, killed_readers_do_not_break_the_chain, 60)
 {
-	if (cpus() < 2)
-		SKIP(return, "needs two CPUs");
+	SKIP_ON_ONE_CPU();
 	EXPECT_EQ(0, CONCLUSIVE(killed_chain(self->fd)));
 }
 
 TEST_F(g7_clean_retreat, timeout_of_zero_looks_once)
 {
-	struct job zero = { .mode = FCT_READ, .how = FCT_TIMEOUT };
+	struct job zero = { .mode = LOCK_TEST_READ, .how = LOCK_TEST_TIMEOUT };
 	struct task *holder, *t;
 
 	t = start(self->fd, zero);
 	EXPECT_EQ(0, finish(t));
-	holder = start(self->fd, (struct job){ .mode = FCT_WRITE, .hold = FCT_UNTIL_GO });
-	ASSERT_REACHED(state(self->fd).writers == 1);
+	holder = hold_until_go(self->fd, LOCK_TEST_WRITE, (struct job){ });
+	ASSERT_NE(NULL, holder);
 	t = start(self->fd, zero);
 	EXPECT_EQ(ETIME, finish(t));
-	zero.mode = FCT_WRITE;
+	zero.mode = LOCK_TEST_WRITE;
 	t = start(self->fd, zero);
 	EXPECT_EQ(ETIME, finish(t));
 	go(self->fd, 0);
 	EXPECT_EQ(0, finish(holder));
 }
 
-/* At every moment that a dice finds. */
+/* Kills and signals at random moments. */
 TEST_F_TIMEOUT(g7_clean_retreat, at_random, 120)
 {
 	double end = seconds() + scaled(20);
@@ -215,16 +211,15 @@ TEST_F_TIMEOUT(g7_clean_retreat, at_random, 120)
 	int i, round;
 
 	srand(1);
-	/* a kernel that checks everything does fewer */
+	/* fewer rounds on a slow debug kernel */
 	for (round = 0; round < scaled(40) && (round < 5 || seconds() < end); round++) {
 		for (i = 0; i < 16; i++) {
 			const struct way *way = &ways[rand() % NR_WAYS];
 
 			t[i] = start(self->fd, (struct job){
-				.mode = rand() % 3 == 0, .how = way->how,
-				.timeout_ms = rand() % 8, .hold = rand() % 2 ? FCT_BUSY : FCT_SLEEP,
-				.hold_us = rand() % 500, .repeat = 20, .nice = rand() % 20,
-			});
+				.mode = rand() % 3 == 0, .how = way->how, .timeout_ms = rand() % 8,
+				.hold = rand() % 2 ? LOCK_TEST_BUSY : LOCK_TEST_SLEEP,
+				.hold_us = rand() % 500, .repeat = 20, .nice = rand() % 20 });
 		}
 		for (i = 0; i < 16; i++) {
 			if (rand() % 2)

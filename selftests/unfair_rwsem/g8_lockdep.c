@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * G8, the part that needs no report: nested and ordinary use is not complained
- * about, and the lock is known to lockdep and lock_stat by its name. What must be
- * complained about needs a boot each: see harness/expected.
+ * G8, the part without a report: lockdep accepts nested and ordinary use, and lockdep and
+ * lock_stat know the lock by its name. Each misuse that lockdep must report needs a boot of its
+ * own: see harness/expected.
  *
  * Seen failing: lock_acquire() taken out of __unfair_acquire().
  */
@@ -12,18 +12,18 @@ LOCK_FIXTURE(g8_lockdep)
 
 static bool misuse(int fd, const char *name)
 {
-	struct fct_misuse m = { };
+	struct lock_test_misuse m = { };
 
 	strcpy(m.name, name);
-	return !ioctl(fd, FCT_MISUSE, &m);
+	return !ioctl(fd, LOCK_TEST_MISUSE, &m);
 }
 
 TEST_F(g8_lockdep, ordinary_use_is_not_reported)
 {
-	/* a report panics, or is found by the scan of the log */
+	/* a report panics, or the harness finds it in the log */
 	EXPECT_TRUE(misuse(self->fd, "nested"));
-	EXPECT_EQ(0, lock(self->fd, FCT_READ, FCT_NESTED));
-	EXPECT_EQ(0, lock(self->fd, FCT_WRITE, FCT_NESTED));
+	EXPECT_EQ(0, lock(self->fd, LOCK_TEST_READ, LOCK_TEST_NESTED));
+	EXPECT_EQ(0, lock(self->fd, LOCK_TEST_WRITE, LOCK_TEST_NESTED));
 }
 
 TEST_F(g8_lockdep, lockdep_is_still_watching)
@@ -46,7 +46,7 @@ TEST_F(g8_lockdep, class_of_the_init_site)
 {
 	if (access("/proc/lockdep", F_OK))
 		SKIP(return, "CONFIG_PROVE_LOCKING is off");
-	EXPECT_EQ(0, lock(self->fd, FCT_READ, FCT_PLAIN));
+	EXPECT_EQ(0, lock(self->fd, LOCK_TEST_READ, LOCK_TEST_PLAIN));
 	EXPECT_TRUE(file_has("/proc/lockdep", "&l->unfair"));
 }
 
@@ -57,9 +57,9 @@ TEST_F(g8_lockdep, lock_stat_counts_contention)
 	if (access("/proc/lock_stat", F_OK))
 		SKIP(return, "CONFIG_LOCK_STAT is off");
 	put("/proc/sys/kernel/lock_stat", "1");
-	holder = start(self->fd, (struct job){ .mode = FCT_WRITE, .hold = FCT_UNTIL_GO });
-	ASSERT_REACHED(state(self->fd).writers == 1);
-	r = start(self->fd, (struct job){ .mode = FCT_READ });
+	holder = hold_until_go(self->fd, LOCK_TEST_WRITE, (struct job){ });
+	ASSERT_NE(NULL, holder);
+	r = start(self->fd, (struct job){ .mode = LOCK_TEST_READ });
 	ASSERT_REACHED(state(self->fd).queued_readers == 1 && is_asleep(r));
 	go(self->fd, 0);
 	EXPECT_EQ(0, finish(holder));

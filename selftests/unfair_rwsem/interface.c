@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The lock's interface: what the trylocks, the questions, the guards, the reader bound
- * and the module's parameters promise, in every state; and that the test device takes
- * nothing that it does not know.
+ * The lock's interface: trylocks, predicates and guards in each state of the lock, the reader
+ * bound, and the module's parameters. The test device must refuse invalid arguments.
  *
- * A trylock where the lock is free and a writer waits, absent, is in clone_bugs.c.
+ * clone_bugs.c tests the trylocks of a free lock for which an absent writer waits.
  *
  * Seen failing, with a line broken: unfair_down_read_trylock() without WWAIT (the mutant
  * g3-reader-ignores-wwait) and sync_flags() without RWAIT
@@ -20,54 +19,57 @@
 
 LOCK_FIXTURE(interface)
 
-/* Everything that a lock can be in, and the answers. */
+/* All states of a lock, and the results of the trylocks and predicates. */
 static const struct in_state {
 	const char *name;
-	int held;			/* enum fct_mode; -1: free */
+	int held;			/* enum lock_test_mode; -1: free */
 	bool writer_waits, reader_waits;
 	int try_read, try_write;
 	bool locked, write_locked, contended;
 } states[] = {
 	{ "free", -1, false, false, 0, 0, false, false, false },
-	{ "read-held", FCT_READ, false, false, 0, EAGAIN, true, false, false },
-	{ "read-held, writer waits", FCT_READ, true, false, EAGAIN, EAGAIN, true, false, true },
-	{ "read-held, both wait", FCT_READ, true, true, EAGAIN, EAGAIN, true, false, true },
-	{ "write-held", FCT_WRITE, false, false, EAGAIN, EAGAIN, true, true, false },
-	{ "write-held, reader waits", FCT_WRITE, false, true, EAGAIN, EAGAIN, true, true, true },
-	{ "write-held, writer waits", FCT_WRITE, true, false, EAGAIN, EAGAIN, true, true, true },
-	{ "write-held, both wait", FCT_WRITE, true, true, EAGAIN, EAGAIN, true, true, true },
+	{ "read-held", LOCK_TEST_READ, false, false, 0, EAGAIN, true, false, false },
+	{ "read-held, writer waits", LOCK_TEST_READ, true, false, EAGAIN, EAGAIN, true, false,
+	  true },
+	{ "read-held, both wait", LOCK_TEST_READ, true, true, EAGAIN, EAGAIN, true, false, true },
+	{ "write-held", LOCK_TEST_WRITE, false, false, EAGAIN, EAGAIN, true, true, false },
+	{ "write-held, reader waits", LOCK_TEST_WRITE, false, true, EAGAIN, EAGAIN, true, true,
+	  true },
+	{ "write-held, writer waits", LOCK_TEST_WRITE, true, false, EAGAIN, EAGAIN, true, true,
+	  true },
+	{ "write-held, both wait", LOCK_TEST_WRITE, true, true, EAGAIN, EAGAIN, true, true, true },
 };
 
 #define NR(a)	((int)(sizeof(a) / sizeof((a)[0])))
 
 TEST_F(interface, trylock_and_questions_in_every_state)
 {
-	static const __u32 how[] = { FCT_TRYLOCK, FCT_GUARD_TRY };
+	static const __u32 how[] = { LOCK_TEST_TRYLOCK, LOCK_TEST_GUARD_TRY };
 	int i, k;
 
 	set_bound(self->fd, 0);
 	for (i = 0; i < NR(states); i++) {
 		const struct in_state *st = &states[i];
 		struct task *holder = NULL, *w = NULL, *r = NULL;
-		struct fct_state s;
+		struct lock_test_state s;
 
 		if (st->held >= 0) {
 			holder = start(self->fd, (struct job){
-				.mode = st->held, .hold = FCT_UNTIL_GO });
+				.mode = st->held, .hold = LOCK_TEST_UNTIL_GO });
 			ASSERT_REACHED(state(self->fd).is_locked);
 		}
 		if (st->writer_waits) {
-			w = start(self->fd, (struct job){ .mode = FCT_WRITE });
+			w = start(self->fd, (struct job){ .mode = LOCK_TEST_WRITE });
 			ASSERT_REACHED(state(self->fd).queued_writers == 1);
 		}
 		if (st->reader_waits) {
-			r = start(self->fd, (struct job){ .mode = FCT_READ });
+			r = start(self->fd, (struct job){ .mode = LOCK_TEST_READ });
 			ASSERT_REACHED(state(self->fd).queued_readers == 1);
 		}
 		for (k = 0; k < NR(how); k++) {
-			EXPECT_EQ(st->try_read, lock(self->fd, FCT_READ, how[k]))
+			EXPECT_EQ(st->try_read, lock(self->fd, LOCK_TEST_READ, how[k]))
 				TH_LOG("%s, way %u", st->name, how[k]);
-			EXPECT_EQ(st->try_write, lock(self->fd, FCT_WRITE, how[k]))
+			EXPECT_EQ(st->try_write, lock(self->fd, LOCK_TEST_WRITE, how[k]))
 				TH_LOG("%s, way %u", st->name, how[k]);
 		}
 		s = state(self->fd);
@@ -87,35 +89,34 @@ TEST_F(interface, trylock_and_questions_in_every_state)
 	}
 }
 
-/* Asked by somebody in its own section, also after a downgrade. */
 TEST_F(interface, questions_after_a_downgrade)
 {
-	struct task *w = start(self->fd, (struct job){
-		.mode = FCT_WRITE, .hold = FCT_UNTIL_GO, .flags = FCT_DOWNGRADE });
+	struct task *w = hold_until_go(self->fd, LOCK_TEST_WRITE, (struct job){
+		.flags = LOCK_TEST_DOWNGRADE });
 
-	ASSERT_REACHED(state(self->fd).writers == 1);
+	ASSERT_NE(NULL, w);
 	EXPECT_EQ(1, state(self->fd).is_write_locked);
 	go(self->fd, 0);
 	ASSERT_REACHED(state(self->fd).readers == 1);
 	EXPECT_EQ(1, state(self->fd).is_locked);
 	EXPECT_EQ(0, state(self->fd).is_write_locked);
-	EXPECT_EQ(0, lock(self->fd, FCT_READ, FCT_TRYLOCK));
-	EXPECT_EQ(EAGAIN, lock(self->fd, FCT_WRITE, FCT_TRYLOCK));
+	EXPECT_EQ(0, lock(self->fd, LOCK_TEST_READ, LOCK_TEST_TRYLOCK));
+	EXPECT_EQ(EAGAIN, lock(self->fd, LOCK_TEST_WRITE, LOCK_TEST_TRYLOCK));
 	go(self->fd, 1);
 	EXPECT_EQ(0, finish(w));
 	EXPECT_EQ(0, state(self->fd).is_locked);
 }
 
-/* A guard releases when its scope ends, whichever way it was entered. */
+/* Both kinds of guard release the lock at the end of their scope. */
 TEST_F(interface, guards_wait_and_release)
 {
-	static const __u32 how[] = { FCT_GUARD, FCT_GUARD_TRY };
+	static const __u32 how[] = { LOCK_TEST_GUARD, LOCK_TEST_GUARD_TRY };
 	int i, mode;
 
 	for (i = 0; i < NR(how); i++) {
-		for (mode = FCT_READ; mode <= FCT_WRITE; mode++) {
+		for (mode = LOCK_TEST_READ; mode <= LOCK_TEST_WRITE; mode++) {
 			struct task *t = start(self->fd, (struct job){
-				.mode = mode, .how = how[i], .hold = FCT_UNTIL_GO });
+				.mode = mode, .how = how[i], .hold = LOCK_TEST_UNTIL_GO });
 
 			ASSERT_REACHED(state(self->fd).readers + state(self->fd).writers == 1);
 			EXPECT_EQ(mode, state(self->fd).is_write_locked);
@@ -124,13 +125,12 @@ TEST_F(interface, guards_wait_and_release)
 			EXPECT_EQ(0, state(self->fd).is_locked);
 		}
 	}
-	for (mode = FCT_READ; mode <= FCT_WRITE; mode++) {
-		struct task *holder = start(self->fd, (struct job){
-			.mode = FCT_WRITE, .hold = FCT_UNTIL_GO });
+	for (mode = LOCK_TEST_READ; mode <= LOCK_TEST_WRITE; mode++) {
+		struct task *holder = hold_until_go(self->fd, LOCK_TEST_WRITE, (struct job){ });
 		struct task *t;
 
-		ASSERT_REACHED(state(self->fd).writers == 1);
-		t = start(self->fd, (struct job){ .mode = mode, .how = FCT_GUARD });
+		ASSERT_NE(NULL, holder);
+		t = start(self->fd, (struct job){ .mode = mode, .how = LOCK_TEST_GUARD });
 		ASSERT_REACHED(state(self->fd).is_contended && is_asleep(t));
 		go(self->fd, 0);
 		EXPECT_EQ(0, finish(holder));
@@ -140,7 +140,7 @@ TEST_F(interface, guards_wait_and_release)
 
 static int try_bound(int fd, __u32 us)
 {
-	return ioctl(fd, FCT_SET_BOUND, &us) ? errno : 0;
+	return ioctl(fd, LOCK_TEST_SET_BOUND, &us) ? errno : 0;
 }
 
 TEST_F(interface, bound_range)
@@ -154,8 +154,8 @@ TEST_F(interface, bound_range)
 		EXPECT_EQ(0, try_bound(self->fd, good[i])) TH_LOG("%u", good[i]);
 	for (i = 0; i < NR(bad); i++)
 		EXPECT_EQ(EINVAL, try_bound(self->fd, bad[i])) TH_LOG("%u", bad[i]);
-	for (type = 0; type < FCT_NR_TYPES; type++) {
-		if (type == FCT_UNFAIR)
+	for (type = 0; type < LOCK_TEST_NR_TYPES; type++) {
+		if (type == LOCK_TEST_UNFAIR)
 			continue;
 		fd = lock_open(type);
 		ASSERT_GE(fd, 0);
@@ -164,26 +164,7 @@ TEST_F(interface, bound_range)
 	}
 }
 
-/* Who comes first after a write section: the reader that waited for 20 ms, or a writer? */
-static int place_of_reader(int fd)
-{
-	struct task *holder, *w, *r;
-
-	holder = start(fd, (struct job){ .mode = FCT_WRITE, .hold = FCT_UNTIL_GO });
-	CHECK(reached(state(fd).writers == 1));
-	r = start(fd, (struct job){ .mode = FCT_READ });
-	CHECK(reached(state(fd).queued_readers == 1 && is_asleep(r)));
-	w = start(fd, (struct job){ .mode = FCT_WRITE });
-	CHECK(reached(state(fd).queued_writers == 1 && is_asleep(w)));
-	sleep_ms(20);
-	go(fd, 0);
-	CHECK(!finish(holder));
-	CHECK(!finish(w));
-	CHECK(!finish(r));
-	return r->order - holder->order;
-}
-
-/* It may miss one, if it is not scheduled for so long; not five. */
+/* The reader may miss a window if it does not run in time, but not five windows. */
 static bool gets_a_window(int fd)
 {
 	int i;
@@ -213,7 +194,7 @@ static bool set_default_bound(const char *us)
 	return put(PARAMETERS "reader_bound_us", us);
 }
 
-/* The default is the module's parameter, also for locks that are there already. */
+/* The module's parameter is the default, also for existing locks. */
 TEST_F(interface, bound_default_is_the_parameter)
 {
 	set_window("10000");
@@ -222,25 +203,13 @@ TEST_F(interface, bound_default_is_the_parameter)
 	EXPECT_EQ(2, place_of_reader(self->fd));
 	EXPECT_TRUE(set_default_bound("5000"));
 	EXPECT_TRUE(gets_a_window(self->fd));
-	/* its own goes before it */
+	/* the lock's own bound overrides it */
 	EXPECT_EQ(0, try_bound(self->fd, 0));
 	EXPECT_EQ(2, place_of_reader(self->fd));
 	EXPECT_TRUE(set_default_bound("10000"));
 }
 
-/* 0, or why it was not taken */
-static int write_error(const char *path, const char *text)
-{
-	int fd = open(path, O_WRONLY), ret;
-
-	if (fd < 0)
-		return errno;
-	ret = write(fd, text, strlen(text)) < 0 ? errno : 0;
-	close(fd);
-	return ret;
-}
-
-/* How many lines of the kernel's log have it. */
+/* Counts @text in the kernel's log. */
 static int in_log(const char *text)
 {
 	/* SYSLOG_ACTION_SIZE_BUFFER, SYSLOG_ACTION_READ_ALL */
@@ -318,27 +287,27 @@ TEST_F(interface, bound_out_of_range_is_logged)
 
 TEST_F(interface, every_way_of_asking)
 {
-	/* a bit for each enum fct_how that a type has: for reading, for writing */
-	static const unsigned int can[FCT_NR_TYPES][FCT_NR_MODES] = {
-		[FCT_RWSEM] = { 1 << FCT_PLAIN | 1 << FCT_KILLABLE | 1 << FCT_TRYLOCK,
-				1 << FCT_PLAIN | 1 << FCT_KILLABLE | 1 << FCT_TRYLOCK },
-		[FCT_F2FS] = { 1 << FCT_PLAIN | 1 << FCT_TRYLOCK,
-			       1 << FCT_PLAIN | 1 << FCT_TRYLOCK },
-		[FCT_PERCPU] = { 1 << FCT_PLAIN | 1 << FCT_TRYLOCK, 1 << FCT_PLAIN },
-		[FCT_UNFAIR] = { (1 << FCT_NR_HOWS) - 1, (1 << FCT_NR_HOWS) - 1 },
-		/* does nothing in whatever way, but has no guards */
-		[FCT_BUSTED] = { (1 << FCT_GUARD) - 1, (1 << FCT_GUARD) - 1 },
+	enum { PLAIN = 1 << LOCK_TEST_PLAIN, TRYLOCK = 1 << LOCK_TEST_TRYLOCK,
+	       KILLABLE = 1 << LOCK_TEST_KILLABLE, ALL = (1 << LOCK_TEST_NR_HOWS) - 1,
+	       ALL_BUT_GUARDS = (1 << LOCK_TEST_GUARD) - 1 };
+	/* the supported values of enum lock_test_how, for reading and for writing */
+	static const unsigned int can[LOCK_TEST_NR_TYPES][LOCK_TEST_NR_MODES] = {
+		[LOCK_TEST_RWSEM] = { PLAIN | KILLABLE | TRYLOCK, PLAIN | KILLABLE | TRYLOCK },
+		[LOCK_TEST_F2FS] = { PLAIN | TRYLOCK, PLAIN | TRYLOCK },
+		[LOCK_TEST_PERCPU] = { PLAIN | TRYLOCK, PLAIN },
+		[LOCK_TEST_UNFAIR] = { ALL, ALL },
+		[LOCK_TEST_BUSTED] = { ALL_BUT_GUARDS, ALL_BUT_GUARDS },
 	};
 	__u32 type, mode, how;
-	struct fct_state s;
+	struct lock_test_state s;
 	int fd, n;
 
-	for (type = 0; type < FCT_NR_TYPES; type++) {
+	for (type = 0; type < LOCK_TEST_NR_TYPES; type++) {
 		fd = lock_open(type);
 		ASSERT_GE(fd, 0);
 		n = 0;
-		for (mode = 0; mode < FCT_NR_MODES; mode++) {
-			for (how = 0; how < FCT_NR_HOWS; how++) {
+		for (mode = 0; mode < LOCK_TEST_NR_MODES; mode++) {
+			for (how = 0; how < LOCK_TEST_NR_HOWS; how++) {
 				bool has = can[type][mode] & 1 << how;
 
 				EXPECT_EQ(has ? 0 : EOPNOTSUPP, lock(fd, mode, how))
@@ -353,15 +322,15 @@ TEST_F(interface, every_way_of_asking)
 	}
 }
 
-/* Subclasses are lockdep's: the algorithm is the same for all. */
+/* Subclasses matter to lockdep only: the lock works the same with each of them. */
 TEST_F(interface, nested_of_every_subclass)
 {
-	struct fct_op op = { .how = FCT_NESTED };
+	struct lock_test_op op = { .how = LOCK_TEST_NESTED };
 
-	for (op.mode = 0; op.mode < FCT_NR_MODES; op.mode++) {
+	for (op.mode = 0; op.mode < LOCK_TEST_NR_MODES; op.mode++) {
 		for (op.subclass = 0; op.subclass < 8; op.subclass++)
-			EXPECT_EQ(0, ioctl(self->fd, FCT_LOCK, &op));
-		EXPECT_EQ(-1, ioctl(self->fd, FCT_LOCK, &op));
+			EXPECT_EQ(0, ioctl(self->fd, LOCK_TEST_LOCK, &op));
+		EXPECT_EQ(-1, ioctl(self->fd, LOCK_TEST_LOCK, &op));
 		EXPECT_EQ(EINVAL, errno);
 	}
 }
@@ -373,84 +342,89 @@ static int error_of(int fd, unsigned long cmd, void *arg)
 
 TEST_F(interface, device_refuses_wrong_operations)
 {
-	static const struct { const char *what; struct fct_op op; } wrong[] = {
-		{ "mode", { .mode = FCT_NR_MODES } },
+	static const struct { const char *what; struct lock_test_op op; } wrong[] = {
+		{ "mode", { .mode = LOCK_TEST_NR_MODES } },
 		{ "mode", { .mode = ~0U } },
-		{ "how", { .how = FCT_NR_HOWS } },
-		{ "hold", { .hold = FCT_NR_HOLDS } },
-		{ "hold_us", { .hold_us = FCT_MAX_HOLD_US + 1 } },
-		{ "timeout_ms", { .how = FCT_TIMEOUT, .timeout_ms = FCT_MAX_TIMEOUT_MS + 1 } },
-		{ "subclass", { .how = FCT_NESTED, .subclass = 8 } },
-		{ "id", { .hold = FCT_UNTIL_GO, .id = FCT_MAX_IDS } },
+		{ "how", { .how = LOCK_TEST_NR_HOWS } },
+		{ "hold", { .hold = LOCK_TEST_NR_HOLDS } },
+		{ "hold_us", { .hold_us = LOCK_TEST_MAX_HOLD_US + 1 } },
+		{ "timeout_ms", { .how = LOCK_TEST_TIMEOUT,
+				  .timeout_ms = LOCK_TEST_MAX_TIMEOUT_MS + 1 } },
+		{ "subclass", { .how = LOCK_TEST_NESTED, .subclass = 8 } },
+		{ "id", { .hold = LOCK_TEST_UNTIL_GO, .id = LOCK_TEST_MAX_IDS } },
 		{ "flags", { .flags = 0x2 } },
 		{ "flags", { .flags = 0x80000000 } },
-		{ "downgrade of a reader", { .mode = FCT_READ, .flags = FCT_DOWNGRADE } },
-		{ "id + 1", { .mode = FCT_WRITE, .flags = FCT_DOWNGRADE, .id = FCT_MAX_IDS - 1 } },
+		{ "downgrade of a reader", { .mode = LOCK_TEST_READ,
+					     .flags = LOCK_TEST_DOWNGRADE } },
+		{ "id + 1", { .mode = LOCK_TEST_WRITE, .flags = LOCK_TEST_DOWNGRADE,
+			      .id = LOCK_TEST_MAX_IDS - 1 } },
 	};
-	struct fct_op op;
+	struct lock_test_op op;
 	int i;
 
 	for (i = 0; i < NR(wrong); i++) {
 		op = wrong[i].op;
-		EXPECT_EQ(EINVAL, error_of(self->fd, FCT_LOCK, &op)) TH_LOG("%s", wrong[i].what);
+		EXPECT_EQ(EINVAL, error_of(self->fd, LOCK_TEST_LOCK, &op))
+			TH_LOG("%s", wrong[i].what);
 	}
-	op = (struct fct_op){ .mode = FCT_WRITE, .how = FCT_GUARD, .flags = FCT_DOWNGRADE };
-	EXPECT_EQ(EOPNOTSUPP, error_of(self->fd, FCT_LOCK, &op));
+	op = (struct lock_test_op){ .mode = LOCK_TEST_WRITE, .how = LOCK_TEST_GUARD,
+				    .flags = LOCK_TEST_DOWNGRADE };
+	EXPECT_EQ(EOPNOTSUPP, error_of(self->fd, LOCK_TEST_LOCK, &op));
 	EXPECT_EQ(0, state(self->fd).taken);
 }
 
 TEST_F(interface, device_refuses_wrong_arguments)
 {
-	struct fct_loop loop = { .mode = FCT_NR_MODES };
-	struct fct_pairs pairs = { .mode = FCT_NR_MODES };
-	struct fct_misuse misuse = { "no such misuse" };
-	__u32 v = FCT_MAX_IDS;
+	struct lock_test_loop loop = { .mode = LOCK_TEST_NR_MODES };
+	struct lock_test_pairs pairs = { .mode = LOCK_TEST_NR_MODES };
+	struct lock_test_misuse misuse = { "no such misuse" };
+	__u32 v = LOCK_TEST_MAX_IDS;
 
-	EXPECT_EQ(EINVAL, error_of(self->fd, FCT_GO, &v));
-	EXPECT_EQ(EINVAL, error_of(self->fd, FCT_LOOP, &loop));
-	loop = (struct fct_loop){ .duration_ms = FCT_MAX_LOOP_MS + 1 };
-	EXPECT_EQ(EINVAL, error_of(self->fd, FCT_LOOP, &loop));
-	loop = (struct fct_loop){ .hold_ns = 1000000001 };
-	EXPECT_EQ(EINVAL, error_of(self->fd, FCT_LOOP, &loop));
-	loop = (struct fct_loop){ .pause_us = FCT_MAX_HOLD_US + 1 };
-	EXPECT_EQ(EINVAL, error_of(self->fd, FCT_LOOP, &loop));
-	EXPECT_EQ(EINVAL, error_of(self->fd, FCT_PAIRS, &pairs));
-	pairs = (struct fct_pairs){ .pairs = FCT_MAX_PAIRS + 1 };
-	EXPECT_EQ(EINVAL, error_of(self->fd, FCT_PAIRS, &pairs));
-	EXPECT_EQ(EINVAL, error_of(self->fd, FCT_MISUSE, &misuse));
+	EXPECT_EQ(EINVAL, error_of(self->fd, LOCK_TEST_GO, &v));
+	EXPECT_EQ(EINVAL, error_of(self->fd, LOCK_TEST_LOOP, &loop));
+	loop = (struct lock_test_loop){ .duration_ms = LOCK_TEST_MAX_LOOP_MS + 1 };
+	EXPECT_EQ(EINVAL, error_of(self->fd, LOCK_TEST_LOOP, &loop));
+	loop = (struct lock_test_loop){ .hold_ns = 1000000001 };
+	EXPECT_EQ(EINVAL, error_of(self->fd, LOCK_TEST_LOOP, &loop));
+	loop = (struct lock_test_loop){ .pause_us = LOCK_TEST_MAX_HOLD_US + 1 };
+	EXPECT_EQ(EINVAL, error_of(self->fd, LOCK_TEST_LOOP, &loop));
+	EXPECT_EQ(EINVAL, error_of(self->fd, LOCK_TEST_PAIRS, &pairs));
+	pairs = (struct lock_test_pairs){ .pairs = LOCK_TEST_MAX_PAIRS + 1 };
+	EXPECT_EQ(EINVAL, error_of(self->fd, LOCK_TEST_PAIRS, &pairs));
+	EXPECT_EQ(EINVAL, error_of(self->fd, LOCK_TEST_MISUSE, &misuse));
 	memset(misuse.name, 'x', sizeof(misuse.name));
-	EXPECT_EQ(EINVAL, error_of(self->fd, FCT_MISUSE, &misuse));
+	EXPECT_EQ(EINVAL, error_of(self->fd, LOCK_TEST_MISUSE, &misuse));
 
 	EXPECT_EQ(ENOTTY, error_of(self->fd, _IO('F', 0), NULL));
 	EXPECT_EQ(ENOTTY, error_of(self->fd, _IO('F', 2), NULL));
 	EXPECT_EQ(ENOTTY, error_of(self->fd, _IOC(_IOC_READ, 'F', 9, 8), &loop));
 	EXPECT_EQ(ENOTTY, error_of(self->fd, _IOC(_IOC_READ, 'F', 4, 8192), &loop));
-	EXPECT_EQ(ENOTTY, error_of(self->fd, _IOR('G', 4, struct fct_state), &loop));
+	EXPECT_EQ(ENOTTY, error_of(self->fd, _IOR('G', 4, struct lock_test_state), &loop));
 
-	EXPECT_EQ(EFAULT, error_of(self->fd, FCT_LOCK, NULL));
-	EXPECT_EQ(EFAULT, error_of(self->fd, FCT_STATE, NULL));
-	EXPECT_EQ(EFAULT, error_of(self->fd, FCT_STATE, (void *)-4096L));
-	EXPECT_EQ(EFAULT, error_of(self->fd, FCT_SET_BOUND, (void *)8));
+	EXPECT_EQ(EFAULT, error_of(self->fd, LOCK_TEST_LOCK, NULL));
+	EXPECT_EQ(EFAULT, error_of(self->fd, LOCK_TEST_STATE, NULL));
+	EXPECT_EQ(EFAULT, error_of(self->fd, LOCK_TEST_STATE, (void *)-4096L));
+	EXPECT_EQ(EFAULT, error_of(self->fd, LOCK_TEST_SET_BOUND, (void *)8));
 	EXPECT_EQ(0, state(self->fd).taken);
 }
 
 TEST_F(interface, device_is_created_once)
 {
-	__u32 type = FCT_NR_TYPES, good = FCT_UNFAIR;
-	struct fct_state s;
+	__u32 type = LOCK_TEST_NR_TYPES, good = LOCK_TEST_UNFAIR;
+	struct lock_test_state s;
 	int fd = open("/dev/fscommit_test", O_RDWR);
 
 	ASSERT_GE(fd, 0);
-	EXPECT_EQ(ENXIO, error_of(fd, FCT_STATE, &s));
-	EXPECT_EQ(ENXIO, lock(fd, FCT_READ, FCT_PLAIN));
-	EXPECT_EQ(EINVAL, error_of(fd, FCT_CREATE, &type));
+	EXPECT_EQ(ENXIO, error_of(fd, LOCK_TEST_STATE, &s));
+	EXPECT_EQ(ENXIO, lock(fd, LOCK_TEST_READ, LOCK_TEST_PLAIN));
+	EXPECT_EQ(EINVAL, error_of(fd, LOCK_TEST_CREATE, &type));
 	type = ~0U;
-	EXPECT_EQ(EINVAL, error_of(fd, FCT_CREATE, &type));
-	EXPECT_EQ(EFAULT, error_of(fd, FCT_CREATE, NULL));
-	EXPECT_EQ(ENXIO, error_of(fd, FCT_STATE, &s));
-	EXPECT_EQ(0, error_of(fd, FCT_CREATE, &good));
-	EXPECT_EQ(EBUSY, error_of(fd, FCT_CREATE, &good));
-	EXPECT_EQ(0, lock(fd, FCT_WRITE, FCT_PLAIN));
+	EXPECT_EQ(EINVAL, error_of(fd, LOCK_TEST_CREATE, &type));
+	EXPECT_EQ(EFAULT, error_of(fd, LOCK_TEST_CREATE, NULL));
+	EXPECT_EQ(ENXIO, error_of(fd, LOCK_TEST_STATE, &s));
+	EXPECT_EQ(0, error_of(fd, LOCK_TEST_CREATE, &good));
+	EXPECT_EQ(EBUSY, error_of(fd, LOCK_TEST_CREATE, &good));
+	EXPECT_EQ(0, lock(fd, LOCK_TEST_WRITE, LOCK_TEST_PLAIN));
 	close(fd);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * misuse NAME: has the test module do what no driver may do. For a guest of its
- * own, that the harness expects to complain; see module/misuse.c.
+ * misuse NAME: makes a test module misuse fscommit; see module/misuse.c. Each misuse runs in a
+ * guest of its own, whose kernel must report it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,46 +16,46 @@
 #include "rcu_reuse_test.h"
 #include "share_gate_test.h"
 
-/* Of the other test devices: by number there, 0 if what was wrong was refused. */
+/* The misuses of the other test devices, by number. */
 static const char * const of_commit_roots[] = {
-	[CRT_UNPIN_TWICE] = "unpin_twice",
-	[CRT_SWITCH_BACK] = "switch_back",
-	[CRT_PREPARE_TWICE] = "prepare_twice",
-	[CRT_FOREIGN_TREE] = "foreign_tree",
-	[CRT_COMMIT_FOREIGN_TREE] = "commit_foreign_tree",
-	[CRT_SEARCH_FOREIGN_TREE] = "search_foreign_tree",
-	[CRT_DESTROY_PREPARED] = "destroy_prepared",
+	[ROOT_TEST_UNPIN_TWICE] = "unpin_twice",
+	[ROOT_TEST_SWITCH_BACK] = "switch_back",
+	[ROOT_TEST_PREPARE_TWICE] = "prepare_twice",
+	[ROOT_TEST_FOREIGN_TREE] = "foreign_tree",
+	[ROOT_TEST_COMMIT_FOREIGN_TREE] = "commit_foreign_tree",
+	[ROOT_TEST_SEARCH_FOREIGN_TREE] = "search_foreign_tree",
+	[ROOT_TEST_DESTROY_PREPARED] = "destroy_prepared",
 };
 
 static const char * const of_share_gates[] = {
-	[SGT_EXIT_TWICE] = "exit_twice",
-	[SGT_EMPTY_RANGE] = "empty_range",
-	[SGT_NO_GENERATION] = "no_generation",
-	[SGT_SHARED_MEANWHILE] = "shared_meanwhile",
-	[SGT_UNLOCK_TWICE] = "unlock_twice",
-	[SGT_LOCK_EMPTY_RANGE] = "lock_empty_range",
+	[GATE_TEST_EXIT_TWICE] = "exit_twice",
+	[GATE_TEST_EMPTY_RANGE] = "empty_range",
+	[GATE_TEST_NO_GENERATION] = "no_generation",
+	[GATE_TEST_SHARED_MEANWHILE] = "shared_meanwhile",
+	[GATE_TEST_UNLOCK_TWICE] = "unlock_twice",
+	[GATE_TEST_LOCK_EMPTY_RANGE] = "lock_empty_range",
 };
 
 static const char * const of_cow_diff[] = {
-	[CDT_NO_OPERATION] = "diff_no_operation",
-	[CDT_NEXT_AFTER_END] = "diff_after_end",
-	[CDT_LOWEST_TOO_HIGH] = "diff_lowest_too_high",
-	[CDT_UNKNOWN_FLAGS] = "diff_unknown_flags",
-	[CDT_NO_CHILDREN] = "diff_no_children",
-	[CDT_POSITION_TOO_HIGH] = "diff_position_too_high",
+	[DIFF_TEST_NO_OPERATION] = "diff_no_operation",
+	[DIFF_TEST_NEXT_AFTER_END] = "diff_after_end",
+	[DIFF_TEST_LOWEST_TOO_HIGH] = "diff_lowest_too_high",
+	[DIFF_TEST_UNKNOWN_FLAGS] = "diff_unknown_flags",
+	[DIFF_TEST_NO_CHILDREN] = "diff_no_children",
+	[DIFF_TEST_POSITION_TOO_HIGH] = "diff_position_too_high",
 };
 
 static int misuse_cow_diff(__u32 which)
 {
-	struct cdt_setup setup = { .keys = 100, .seed = 1 };
-	struct cdt_mark mark = { };
+	struct diff_test_setup setup = { .keys = 100, .seed = 1 };
+	struct diff_test_mark mark = { };
 	int fd = open("/dev/cow_diff_test", O_RDWR);
 
-	if (fd < 0 || ioctl(fd, CDT_SETUP, &setup) || ioctl(fd, CDT_MARK, &mark)) {
+	if (fd < 0 || ioctl(fd, DIFF_TEST_SETUP, &setup) || ioctl(fd, DIFF_TEST_MARK, &mark)) {
 		perror("/dev/cow_diff_test");
 		return 1;
 	}
-	if (!ioctl(fd, CDT_MISUSE, &which) || errno != EINVAL) {
+	if (!ioctl(fd, DIFF_TEST_MISUSE, &which) || errno != EINVAL) {
 		fprintf(stderr, "misuse %s: not refused\n", of_cow_diff[which]);
 		return 1;
 	}
@@ -64,17 +64,17 @@ static int misuse_cow_diff(__u32 which)
 
 static int misuse_commit_roots(__u32 which)
 {
-	struct crt_setup setup = {
-		.search = CRT_COMMIT_ROOT, .lock_type = FCT_UNFAIR, .extents = 100,
+	struct root_test_setup setup = {
+		.search = ROOT_TEST_COMMIT_ROOT, .lock_type = LOCK_TEST_UNFAIR, .extents = 100,
 	};
 	int fd = open("/dev/commit_root_test", O_RDWR);
 
-	if (fd < 0 || ioctl(fd, CRT_SETUP, &setup)) {
+	if (fd < 0 || ioctl(fd, ROOT_TEST_SETUP, &setup)) {
 		perror("/dev/commit_root_test");
 		return 1;
 	}
-	/* the call is refused, but for the second unpin, which has no error to return */
-	if (!ioctl(fd, CRT_MISUSE, &which) == (which != CRT_UNPIN_TWICE)) {
+	/* the module refuses all of them but the second unpin, which returns no error */
+	if (!ioctl(fd, ROOT_TEST_MISUSE, &which) == (which != ROOT_TEST_UNPIN_TWICE)) {
 		fprintf(stderr, "misuse %s: not refused\n", of_commit_roots[which]);
 		return 1;
 	}
@@ -85,7 +85,7 @@ static int misuse_share_gates(__u32 which)
 {
 	int fd = open("/dev/share_gate_test", O_RDWR);
 
-	if (fd < 0 || ioctl(fd, SGT_MISUSE, &which)) {
+	if (fd < 0 || ioctl(fd, GATE_TEST_MISUSE, &which)) {
 		perror("/dev/share_gate_test");
 		return 1;
 	}
@@ -93,18 +93,19 @@ static int misuse_share_gates(__u32 which)
 }
 
 static const char * const of_reuse_queues[] = {
-	[RRT_ENQUEUE_TWICE] = "enqueue_twice",
-	[RRT_ENQUEUE_AFTER_END] = "enqueue_after_end",
+	[REUSE_TEST_ENQUEUE_TWICE] = "enqueue_twice",
+	[REUSE_TEST_ENQUEUE_AFTER_END] = "enqueue_after_end",
 };
 
 static int misuse_reuse_queue(__u32 which)
 {
-	struct rrt_setup setup = {
-		.flavour = RRT_RCU, .objects = 100, .batch = 8, .keep = 100, .max_age_ms = 1000,
+	struct reuse_test_setup setup = {
+		.flavour = REUSE_TEST_RCU, .objects = 100, .batch = 8, .keep = 100,
+		.max_age_ms = 1000,
 	};
 	int fd = open("/dev/rcu_reuse_test", O_RDWR);
 
-	if (fd < 0 || ioctl(fd, RRT_SETUP, &setup) || ioctl(fd, RRT_MISUSE, &which)) {
+	if (fd < 0 || ioctl(fd, REUSE_TEST_SETUP, &setup) || ioctl(fd, REUSE_TEST_MISUSE, &which)) {
 		perror("/dev/rcu_reuse_test");
 		return 1;
 	}
@@ -124,7 +125,7 @@ static const struct device {
 
 int main(int argc, char **argv)
 {
-	struct fct_misuse m = { };
+	struct lock_test_misuse m = { };
 	int fd = open("/dev/fscommit_test", O_RDWR);
 	unsigned int d;
 	__u32 i;
@@ -142,7 +143,7 @@ int main(int argc, char **argv)
 		return 1;
 	}
 	strcpy(m.name, argv[1]);
-	if (ioctl(fd, FCT_MISUSE, &m)) {
+	if (ioctl(fd, LOCK_TEST_MISUSE, &m)) {
 		fprintf(stderr, "misuse %s: %s\n", argv[1], strerror(errno));
 		return 1;
 	}

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Who holds up the checkpoint, and what is counted: debugfs, the log, trace events.
+ * The counters and lists in debugfs, and the blockers in the log.
  *
- * Seen failing: the mutants obs-no-holdup, obs-counts-nothing; a_writer_that_holds_has_a_name
+ * Seen failing: the mutants obs-no-report, obs-counts-nothing; a_writer_that_holds_has_a_name
  * without the second half of add_holders(), eight_are_named and a_long_list_has_an_end with
- * MAX_NAMED and MAX_LISTED doubled, a_holder_that_runs_is_told_apart with the two letters of
+ * MAX_BLOCKERS and MAX_LINES doubled, a_holder_that_runs_is_told_apart with the two letters of
  * state_of() swapped.
  */
 #include "common.h"
@@ -23,32 +23,32 @@ TEST_F(observability, statistics)
 	EXPECT_TRUE(put(DEBUGFS "/stats", "reset"));
 	EXPECT_EQ(-1, counter("reads"));
 	for (i = 0; i < 30; i++)
-		lock(self->fd, FCT_READ, i % 2 ? FCT_PLAIN : FCT_TRYLOCK);
+		lock(self->fd, LOCK_TEST_READ, i % 2 ? LOCK_TEST_PLAIN : LOCK_TEST_TRYLOCK);
 	for (i = 0; i < 20; i++)
-		lock(self->fd, FCT_WRITE, i % 2 ? FCT_PLAIN : FCT_TRYLOCK);
+		lock(self->fd, LOCK_TEST_WRITE, i % 2 ? LOCK_TEST_PLAIN : LOCK_TEST_TRYLOCK);
 	EXPECT_EQ(30, counter("reads"));
 	EXPECT_EQ(20, counter("writes"));
 	EXPECT_EQ(-1, counter("writes_slow"));
 	EXPECT_TRUE(put(DEBUGFS "/stats", "off"));
-	lock(self->fd, FCT_READ, FCT_PLAIN);
+	lock(self->fd, LOCK_TEST_READ, LOCK_TEST_PLAIN);
 	EXPECT_EQ(30, counter("reads"));
 	EXPECT_FALSE(put(DEBUGFS "/stats", "maybe"));
 }
 
-/* One wait, and what is said of it. */
-static int held_up(int fd, const char *holdup_ms, char *log, int size)
+/* A writer waits for a reader for 200 ms. Returns 1 if the log names the reader, or 0. */
+static int reports_blocker(int fd, const char *blocker_ms, char *log, int size)
 {
 	struct task *r, *w;
 	char line[128];
 	int from;
 
-	set_param("holdup_ms", holdup_ms);
+	set_param("blocker_ms", blocker_ms);
 	from = log_now();
 	put(DEBUGFS "/stats", "on");
 	put(DEBUGFS "/stats", "reset");
-	r = start(fd, (struct job){ .mode = FCT_READ, .hold = FCT_UNTIL_GO, .nice = 19 });
-	CHECK(reached(state(fd).readers == 1 && is_asleep(r)));
-	w = start(fd, (struct job){ .mode = FCT_WRITE, .nice = -20 });
+	r = hold_until_go(fd, LOCK_TEST_READ, (struct job){ .nice = 19 });
+	CHECK(r);
+	w = start(fd, (struct job){ .mode = LOCK_TEST_WRITE, .nice = -20 });
 	CHECK(reached(state(fd).queued_writers == 1 && is_asleep(w)));
 	sleep_ms(200);
 	snprintf(line, sizeof(line), "holds read %d ", r->pid);
@@ -60,10 +60,10 @@ static int held_up(int fd, const char *holdup_ms, char *log, int size)
 	CHECK(!finish(r));
 	CHECK(!file_has(DEBUGFS "/locks", line));
 	CHECK(counter("writes_slow") == 1);
-	CHECK(counter("lent") == 1);
-	CHECK(counter("returned") == 1);
+	CHECK(counter("loans") == 1);
+	CHECK(counter("loans_ended") == 1);
 	put(DEBUGFS "/stats", "off");
-	set_param("holdup_ms", "0");
+	set_param("blocker_ms", "0");
 	log_since(from, log, size);
 	snprintf(line, sizeof(line), "read by %.8s", "observab");
 	return strstr(log, "has waited") && strstr(log, line) && strstr(log, "asleep") ? 1 : 0;
@@ -75,28 +75,31 @@ TEST_F(observability, who_holds_up_the_writer)
 
 	if (!has_debugfs())
 		SKIP(return, "no debugfs");
-	/* the log's limit is three in five seconds */
-	EXPECT_EQ(1, held_up(self->fd, "50", log, sizeof(log)));
-	EXPECT_EQ(0, held_up(self->fd, "5000", log, sizeof(log)));
-	EXPECT_EQ(0, held_up(self->fd, "0", log, sizeof(log)));
+	/* the module logs at most three reports in five seconds */
+	EXPECT_EQ(1, reports_blocker(self->fd, "50", log, sizeof(log)));
+	EXPECT_EQ(0, reports_blocker(self->fd, "5000", log, sizeof(log)));
+	EXPECT_EQ(0, reports_blocker(self->fd, "0", log, sizeof(log)));
 }
 
-/* Lets a writer wait for those that hold it, until each got its go. Returns what is logged. */
-static const char *waited_for(int fd, const char *in_locks)
+/*
+ * A writer waits for the holders, for 200 ms; then all of them get their go. @in_locks must
+ * appear in debugfs meanwhile. Returns the log.
+ */
+static const char *log_of_wait(int fd, const char *in_locks)
 {
 	static char log[65536];
 	struct task *w;
 	int from;
 	bool listed;
 
-	set_param("holdup_ms", "50");
+	set_param("blocker_ms", "50");
 	from = log_now();
-	w = start(fd, (struct job){ .mode = FCT_WRITE, .nice = -20 });
+	w = start(fd, (struct job){ .mode = LOCK_TEST_WRITE, .nice = -20 });
 	listed = reached(state(fd).queued_writers == 1) &&
 		 reached(file_has(DEBUGFS "/locks", in_locks));
 	sleep_ms(200);
-	set_param("holdup_ms", "0");
-	/* a go is for one of them, and two at once are one */
+	set_param("blocker_ms", "0");
+	/* repeat: one go releases one holder, and a second go may merge with the first */
 	if (!reached((go(fd, 0), atomic_load(&w->done))))
 		return "the holders stay";
 	if (finish(w))
@@ -114,10 +117,10 @@ TEST_F(observability, a_writer_that_holds_has_a_name)
 
 	if (!has_debugfs())
 		SKIP(return, "no debugfs");
-	holder = start(self->fd, (struct job){ .mode = FCT_WRITE, .hold = FCT_UNTIL_GO });
-	ASSERT_REACHED(state(self->fd).writers == 1 && is_asleep(holder));
+	holder = hold_until_go(self->fd, LOCK_TEST_WRITE, (struct job){ });
+	ASSERT_NE(NULL, holder);
 	snprintf(line, sizeof(line), "holds write %d ", holder->pid);
-	log = waited_for(self->fd, line);
+	log = log_of_wait(self->fd, line);
 	EXPECT_NE(NULL, strstr(log, "write by observab")) TH_LOG("%s", log);
 	EXPECT_EQ(0, finish(holder));
 }
@@ -131,15 +134,16 @@ TEST_F(observability, eight_are_named)
 	if (!has_debugfs())
 		SKIP(return, "no debugfs");
 	for (i = 0; i < 12; i++)
-		holder[i] = start(self->fd, (struct job){ .mode = FCT_READ, .hold = FCT_UNTIL_GO });
+		holder[i] = start(self->fd, (struct job){ .mode = LOCK_TEST_READ,
+							  .hold = LOCK_TEST_UNTIL_GO });
 	ASSERT_REACHED(state(self->fd).readers == 12 && is_asleep(holder[11]));
-	log = waited_for(self->fd, "holds read");
+	log = log_of_wait(self->fd, "holds read");
 	EXPECT_NE(NULL, strstr(log, "and 4 more")) TH_LOG("%s", log);
 	for (i = 0; i < 12; i++)
 		EXPECT_EQ(0, finish(holder[i]));
 }
 
-/* R: on a CPU, S: asleep. A writer that waits for one that sleeps does not spin. */
+/* R: on a CPU, S: asleep. The writer does not spin, because one of the readers sleeps. */
 TEST_F(observability, a_holder_that_runs_is_told_apart)
 {
 	struct task *asleep, *runs, *w;
@@ -147,11 +151,11 @@ TEST_F(observability, a_holder_that_runs_is_told_apart)
 
 	if (!has_debugfs())
 		SKIP(return, "no debugfs");
-	asleep = start(self->fd, (struct job){ .mode = FCT_READ, .hold = FCT_UNTIL_GO });
-	ASSERT_REACHED(state(self->fd).readers == 1 && is_asleep(asleep));
-	runs = start(self->fd, (struct job){ .mode = FCT_READ, .hold_us = 1000000 });
+	asleep = hold_until_go(self->fd, LOCK_TEST_READ, (struct job){ });
+	ASSERT_NE(NULL, asleep);
+	runs = start(self->fd, (struct job){ .mode = LOCK_TEST_READ, .hold_us = 1000000 });
 	ASSERT_REACHED(state(self->fd).readers == 2);
-	w = start(self->fd, (struct job){ .mode = FCT_WRITE });
+	w = start(self->fd, (struct job){ .mode = LOCK_TEST_WRITE });
 	ASSERT_REACHED(state(self->fd).queued_writers == 1);
 	snprintf(line[0], sizeof(line[0]), "holds read %d observability S ", asleep->pid);
 	snprintf(line[1], sizeof(line[1]), "holds read %d observability R ", runs->pid);
@@ -174,10 +178,10 @@ TEST_F_TIMEOUT(observability, a_long_list_has_an_end, 60)
 		SKIP(return, "no debugfs");
 	if (scaled(8) < 2)
 		SKIP(return, "260 waiters take a minute where everything is checked");
-	holder = start(self->fd, (struct job){ .mode = FCT_WRITE, .hold = FCT_UNTIL_GO });
-	ASSERT_REACHED(state(self->fd).writers == 1);
+	holder = hold_until_go(self->fd, LOCK_TEST_WRITE, (struct job){ });
+	ASSERT_NE(NULL, holder);
 	for (i = 0; i < 260; i++)
-		waiter[i] = start(self->fd, (struct job){ .mode = FCT_READ });
+		waiter[i] = start(self->fd, (struct job){ .mode = LOCK_TEST_READ });
 	ASSERT_REACHED(state(self->fd).queued_readers == 260 && is_asleep(waiter[259]));
 	EXPECT_TRUE(file_has(DEBUGFS "/locks", "...\n"));
 	go(self->fd, 0);
@@ -190,13 +194,13 @@ TEST_F(observability, threshold_out_of_range)
 {
 	__u32 ms;
 
-	EXPECT_FALSE(set_param("holdup_ms", "3600001"));
+	EXPECT_FALSE(set_param("blocker_ms", "3600001"));
 	EXPECT_FALSE(set_param("lend", "4"));
 	EXPECT_FALSE(set_param("lend", "0"));
 	EXPECT_FALSE(set_param("lend_fifo_us", "99"));
 	EXPECT_FALSE(set_param("lend_period_us", "49"));
 	ms = 4;
-	EXPECT_EQ(-1, ioctl(self->fd, FCT_SET_LEND, &ms));
+	EXPECT_EQ(-1, ioctl(self->fd, LOCK_TEST_SET_LEND, &ms));
 	EXPECT_EQ(EINVAL, errno);
 }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Readers are seen: wherever they run, also where they are not counted in the lock's
- * word (bias), and where there are more of them than slots.
+ * Visible readers: on each CPU, with and without a bias, and with more readers than slots.
  *
  * Seen failing: the mutants visible-*, unseen-reader-stays, bias-*.
  */
@@ -18,7 +17,8 @@ TEST_F(visible_readers, each_is_seen_and_leaves_nothing)
 
 	for (i = 0; i < 4; i++) {
 		r[i] = start(self->fd, (struct job){
-			.mode = FCT_READ, .hold = FCT_UNTIL_GO, .id = i, .cpu = 1 + i % cpus() });
+			.mode = LOCK_TEST_READ, .hold = LOCK_TEST_UNTIL_GO, .id = i,
+			.cpu = 1 + i % cpus() });
 		ASSERT_REACHED((int)state(self->fd).readers == i + 1);
 		EXPECT_EQ(i + 1, (int)state(self->fd).seen);
 	}
@@ -29,19 +29,17 @@ TEST_F(visible_readers, each_is_seen_and_leaves_nothing)
 	}
 }
 
-/* It releases on another CPU than it came in on. */
+/* The reader releases on another CPU than it acquired on. */
 TEST_F(visible_readers, migrated_reader_leaves_nothing)
 {
 	struct task *r;
 	cpu_set_t set;
 	int i;
 
-	if (cpus() < 2)
-		SKIP(return, "needs two CPUs");
+	SKIP_ON_ONE_CPU();
 	for (i = 0; i < 8; i++) {
-		r = start(self->fd, (struct job){ .mode = FCT_READ, .hold = FCT_UNTIL_GO,
-						  .cpu = 1 });
-		ASSERT_REACHED(state(self->fd).readers == 1 && is_asleep(r));
+		r = hold_until_go(self->fd, LOCK_TEST_READ, (struct job){ .cpu = 1 });
+		ASSERT_NE(NULL, r);
 		CPU_ZERO(&set);
 		CPU_SET(1, &set);
 		ASSERT_EQ(0, sched_setaffinity(r->pid, sizeof(set), &set));
@@ -52,13 +50,13 @@ TEST_F(visible_readers, migrated_reader_leaves_nothing)
 	}
 }
 
-/* A task that is stopped or traced cannot be so in the kernel, with the lock. */
+/* A task stops only on its return to userspace, so never with the lock held. */
 TEST_F(visible_readers, stopped_reader_releases_first)
 {
 	struct task *r;
 
-	r = start(self->fd, (struct job){ .mode = FCT_READ, .hold = FCT_UNTIL_GO });
-	ASSERT_REACHED(state(self->fd).readers == 1 && is_asleep(r));
+	r = hold_until_go(self->fd, LOCK_TEST_READ, (struct job){ });
+	ASSERT_NE(NULL, r);
 	kill(r->pid, SIGSTOP);
 	sleep_ms(20);
 	EXPECT_EQ('D', task_state(r->pid));
@@ -66,12 +64,12 @@ TEST_F(visible_readers, stopped_reader_releases_first)
 	go(self->fd, 0);
 	ASSERT_REACHED(task_state(r->pid) == 'T');
 	EXPECT_EQ(0, state(self->fd).seen);
-	EXPECT_EQ(0, lock(self->fd, FCT_WRITE, FCT_PLAIN));
+	EXPECT_EQ(0, lock(self->fd, LOCK_TEST_WRITE, LOCK_TEST_PLAIN));
 	kill(r->pid, SIGCONT);
 	EXPECT_EQ(0, finish(r));
 }
 
-/* One may be missing: two that take the same slot at once. */
+/* One reader may have no slot: two readers may try the same slot at once. */
 TEST_F_TIMEOUT(visible_readers, many_readers, 60)
 {
 	struct task *r[100];
@@ -79,11 +77,12 @@ TEST_F_TIMEOUT(visible_readers, many_readers, 60)
 
 	for (i = 0; i < n; i++)
 		r[i] = start(self->fd, (struct job){
-			.mode = FCT_READ, .hold = FCT_UNTIL_GO, .cpu = 1, .id = i % 60 });
+			.mode = LOCK_TEST_READ, .hold = LOCK_TEST_UNTIL_GO, .cpu = 1,
+			.id = i % 60 });
 	ASSERT_REACHED(state(self->fd).readers == n);
 	EXPECT_GE(state(self->fd).seen, n - 1);
 	EXPECT_GE(n, state(self->fd).seen);
-	EXPECT_EQ(EAGAIN, lock(self->fd, FCT_WRITE, FCT_TRYLOCK));
+	EXPECT_EQ(EAGAIN, lock(self->fd, LOCK_TEST_WRITE, LOCK_TEST_TRYLOCK));
 	for (i = 0; i < n; i++)
 		kill(r[i]->pid, SIGKILL);
 	for (i = 0; i < n; i++)
@@ -92,10 +91,10 @@ TEST_F_TIMEOUT(visible_readers, many_readers, 60)
 	EXPECT_EQ(0, state(self->fd).readers);
 }
 
-/* A reader with this pid; 0 if there is one already, -1 if none can be had. */
+/* Starts a reader with this pid. Returns 0 if the pid is in use, -1 if no pid can be chosen. */
 static pid_t start_reader(int fd, pid_t pid)
 {
-	struct fct_op op = { .mode = FCT_READ, .hold = FCT_UNTIL_GO };
+	struct lock_test_op op = { .mode = LOCK_TEST_READ, .hold = LOCK_TEST_UNTIL_GO };
 	struct clone_args args = {
 		.exit_signal = SIGCHLD, .set_tid = (uintptr_t)&pid, .set_tid_size = 1 };
 	long ret;
@@ -107,10 +106,10 @@ static pid_t start_reader(int fd, pid_t pid)
 	if (ret)
 		return ret;
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	_exit(ioctl(fd, FCT_LOCK, &op) ? 1 : 0);
+	_exit(ioctl(fd, LOCK_TEST_LOCK, &op) ? 1 : 0);
 }
 
-/* Readers for which that is the same look for a slot in the same places. */
+/* Readers with the same value search the same slots. */
 static unsigned int places_of(pid_t pid)
 {
 	unsigned int hash = pid * 0x61c88647U;
@@ -119,21 +118,21 @@ static unsigned int places_of(pid_t pid)
 }
 
 /*
- * More of them than there are slots in these places. They hold the lock all the same. An
- * expedited section keeps the lock from being biased.
+ * More readers than slots that they search. All of them hold the lock. An expedited section
+ * prevents a bias.
  */
 TEST_F_TIMEOUT(visible_readers, unseen_readers, 60)
 {
-	int other = lock_open(FCT_RWSEM);
+	int other = lock_open(LOCK_TEST_RWSEM);
 	unsigned int i = 0, n = 90, seen;
 	struct task *section;
 	pid_t r[90], pid;
 
 	ASSERT_GE(other, 0);
-	set_lend(self->fd, 2);
-	section = start(other, (struct job){ .mode = FCT_READ, .hold = FCT_UNTIL_GO,
-					     .flags = FCT_OUTER_EXPEDITE, .outer = self->fd });
-	ASSERT_REACHED(state(other).readers == 1);
+	set_lend(self->fd, LEND_NICE);
+	section = hold_until_go(other, LOCK_TEST_READ, (struct job){
+		.flags = LOCK_TEST_OUTER_EXPEDITE, .outer = self->fd });
+	ASSERT_NE(NULL, section);
 	for (pid = 1000; i < n; pid++) {
 		if (places_of(pid) != places_of(1000))
 			continue;
@@ -143,7 +142,7 @@ TEST_F_TIMEOUT(visible_readers, unseen_readers, 60)
 		i += !!r[i];
 	}
 	EXPECT_TRUE(reached(state(self->fd).readers == i));
-	EXPECT_EQ(i ? EAGAIN : 0, lock(self->fd, FCT_WRITE, FCT_TRYLOCK));
+	EXPECT_EQ(i ? EAGAIN : 0, lock(self->fd, LOCK_TEST_WRITE, LOCK_TEST_TRYLOCK));
 	seen = state(self->fd).seen;
 	TH_LOG("%u of %u are seen", seen, i);
 	if (i == n) {
@@ -163,16 +162,16 @@ TEST_F_TIMEOUT(visible_readers, unseen_readers, 60)
 		SKIP(return, "no pid can be chosen");
 }
 
-/* Many that overlap; then the lock is biased. */
+/* Many overlapping reads make the lock biased. */
 static void make_biased(int fd)
 {
 	struct task *r;
 	int i;
 
-	r = start(fd, (struct job){ .mode = FCT_READ, .hold = FCT_UNTIL_GO, .id = 63 });
+	r = start(fd, (struct job){ .mode = LOCK_TEST_READ, .hold = LOCK_TEST_UNTIL_GO, .id = 63 });
 	reached(state(fd).readers == 1);
 	for (i = 0; i < 600 && !state(fd).biased; i++)
-		lock(fd, FCT_READ, FCT_PLAIN);
+		lock(fd, LOCK_TEST_READ, LOCK_TEST_PLAIN);
 	go(fd, 63);
 	finish(r);
 }
@@ -186,17 +185,17 @@ TEST_F_TIMEOUT(visible_readers, biased_reader_excludes_writers, 60)
 		make_biased(self->fd);
 		ASSERT_TRUE(state(self->fd).biased);
 		EXPECT_EQ(0, state(self->fd).is_locked);
-		r = start(self->fd, (struct job){ .mode = FCT_READ, .hold = FCT_UNTIL_GO });
-		ASSERT_REACHED(state(self->fd).readers == 1 && is_asleep(r));
+		r = hold_until_go(self->fd, LOCK_TEST_READ, (struct job){ });
+		ASSERT_NE(NULL, r);
 		EXPECT_TRUE(state(self->fd).biased);
 		EXPECT_TRUE(state(self->fd).is_locked);
 		EXPECT_EQ(1, state(self->fd).seen);
 		if (i % 2) {
-			EXPECT_EQ(EAGAIN, lock(self->fd, FCT_WRITE, FCT_TRYLOCK));
+			EXPECT_EQ(EAGAIN, lock(self->fd, LOCK_TEST_WRITE, LOCK_TEST_TRYLOCK));
 			EXPECT_EQ(0, state(self->fd).biased);
 			EXPECT_EQ(1, state(self->fd).seen);
 		}
-		w = start(self->fd, (struct job){ .mode = FCT_WRITE });
+		w = start(self->fd, (struct job){ .mode = LOCK_TEST_WRITE });
 		ASSERT_REACHED(state(self->fd).queued_writers == 1 && is_asleep(w));
 		EXPECT_EQ(0, atomic_load(&w->done));
 		go(self->fd, 0);
@@ -206,7 +205,7 @@ TEST_F_TIMEOUT(visible_readers, biased_reader_excludes_writers, 60)
 	}
 }
 
-/* A revocation looks at many slots, so there must be many reads from one to the next. */
+/* A revocation scans many slots, so many reads must pass before the next bias. */
 TEST_F_TIMEOUT(visible_readers, bias_does_not_come_back_at_once, 60)
 {
 	struct task *r;
@@ -214,18 +213,18 @@ TEST_F_TIMEOUT(visible_readers, bias_does_not_come_back_at_once, 60)
 
 	make_biased(self->fd);
 	ASSERT_TRUE(state(self->fd).biased);
-	EXPECT_EQ(0, lock(self->fd, FCT_WRITE, FCT_PLAIN));
-	r = start(self->fd, (struct job){ .mode = FCT_READ, .hold = FCT_UNTIL_GO });
-	ASSERT_REACHED(state(self->fd).readers == 1);
+	EXPECT_EQ(0, lock(self->fd, LOCK_TEST_WRITE, LOCK_TEST_PLAIN));
+	r = hold_until_go(self->fd, LOCK_TEST_READ, (struct job){ });
+	ASSERT_NE(NULL, r);
 	for (i = 0; i < 600 && !state(self->fd).biased; i++)
-		EXPECT_EQ(0, lock(self->fd, FCT_READ, FCT_PLAIN));
+		EXPECT_EQ(0, lock(self->fd, LOCK_TEST_READ, LOCK_TEST_PLAIN));
 	EXPECT_LE(200, i);
 	EXPECT_GT(600, i);
 	go(self->fd, 0);
 	EXPECT_EQ(0, finish(r));
 }
 
-/* Bias comes and goes under readers and writers; exclusion is checked in the kernel. */
+/* Readers set the bias and writers revoke it; the test device checks exclusion. */
 TEST_F_TIMEOUT(visible_readers, bias_comes_and_goes, 60)
 {
 	struct task *r[4], *w;
@@ -233,19 +232,18 @@ TEST_F_TIMEOUT(visible_readers, bias_comes_and_goes, 60)
 	int i, seen = 0;
 
 	for (i = 0; i < 4; i++)
-		r[i] = start(self->fd, (struct job){ .mode = FCT_READ, .hold_us = 5,
+		r[i] = start(self->fd, (struct job){ .mode = LOCK_TEST_READ, .hold_us = 5,
 						     .repeat = 100000000 });
 	while (seconds() < end) {
-		w = start(self->fd, (struct job){ .mode = FCT_WRITE, .repeat = 50 });
+		w = start(self->fd, (struct job){ .mode = LOCK_TEST_WRITE, .repeat = 50 });
 		EXPECT_EQ(0, finish(w));
-		/* A guest short of CPU needs its time for 255 reads that overlap. */
+		/* 255 overlapping reads take long in a guest with little CPU time */
 		for (i = 0; i < (seen ? 20 : 5000) && !state(self->fd).biased; i++)
 			sleep_ms(1);
 		seen += state(self->fd).biased;
 	}
 	for (i = 0; i < 4; i++) {
-		kill(r[i]->pid, SIGKILL);
-		finish(r[i]);
+		kill_task(r[i]);
 	}
 	TH_LOG("%d times biased", seen);
 	if (cpus() > 1)

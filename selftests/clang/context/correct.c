@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Nothing here may be reported: each way to take and to leave.
+ * Each way to acquire and to release: the analysis must report nothing here.
  */
 #include "guarded.h"
 
@@ -123,7 +123,7 @@ int guards(struct fs *fs)
 	return fs->generation;
 }
 
-/* the caller holds it: said to the compiler, and asserted at run time */
+/* The caller holds the lock: by an attribute, and by assertions at run time. */
 long said(struct fs *fs);
 long said(struct fs *fs)
 	__must_hold_shared(&fs->cp_sem)

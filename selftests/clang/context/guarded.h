@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the files of this folder guard. A line that must be reported says what.
+ * The guarded data of the files in this folder. A `report:` comment gives the expected warning.
  */
 #ifndef FSCOMMIT_GUARDED_H
 #define FSCOMMIT_GUARDED_H
@@ -19,7 +19,7 @@ struct fs {
 
 int may_fail(void);
 
-MODULE_DESCRIPTION("For the compiler's eyes only");
+MODULE_DESCRIPTION("Test of the compiler's context analysis, never loaded");
 MODULE_LICENSE("GPL");
 
 #endif /* FSCOMMIT_GUARDED_H */

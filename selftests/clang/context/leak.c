@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Each way out with the lock in hand, and releases of what is not held.
+ * Returns with a lock held, and releases of locks that are not held.
  */
 #include "guarded.h"
 

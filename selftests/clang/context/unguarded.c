@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Each access without the lock, or without enough of it.
+ * Accesses without the lock, or with a read lock where a write lock is needed.
  */
 #include "guarded.h"
 

@@ -2,13 +2,13 @@
 /*
  * csumbench - what readers of a checksum tree cost the commit that changes it
  *
- * Many throttled readers look up checksums of extents in a copy-on-write B+tree, writers
- * overwrite extents, and one task commits in a loop: it deletes the checksums of what was
- * overwritten. The readers search the live tree, the committed one behind an rw_semaphore
- * as in btrfs, or by commit-root search; in interleaved rounds.
+ * Many throttled readers look up checksums of extents in a copy-on-write B+tree. Writers
+ * overwrite extents. One task commits in a loop; a commit deletes the checksums of the
+ * overwritten extents. The readers search the live tree, the committed tree behind an
+ * rw_semaphore as in btrfs, or use commit-root search. The rounds are interleaved.
  *
- *	csumbench commits	how long commits take
- *	csumbench pins		what a pin costs, on one CPU and on two
+ *	csumbench commits	duration of the commits
+ *	csumbench pins		cost of a pin, on one CPU and on two
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -45,13 +45,15 @@ static const struct variant {
 	unsigned int search, lock;
 	bool readers, writers;
 } variants[] = {
-	{ "alone", "no readers", CRT_COMMIT_ROOT, FCT_UNFAIR, false, true },
-	/* what there would be to read if nobody wrote */
-	{ "live-still", "live tree, no writers", CRT_LIVE, FCT_RWSEM, true, false },
-	{ "live-rwsem", "live tree, rw_semaphore", CRT_LIVE, FCT_RWSEM, true, true },
-	{ "live-unfair", "live tree, unfair_rwsem", CRT_LIVE, FCT_UNFAIR, true, true },
-	{ "behind-rwsem", "committed, rw_semaphore", CRT_BEHIND_RWSEM, FCT_RWSEM, true, true },
-	{ "commit-root", "commit-root search", CRT_COMMIT_ROOT, FCT_UNFAIR, true, true },
+	{ "alone", "no readers", ROOT_TEST_COMMIT_ROOT, LOCK_TEST_UNFAIR, false, true },
+	/* the load of the readers alone */
+	{ "live-still", "live tree, no writers", ROOT_TEST_LIVE, LOCK_TEST_RWSEM, true, false },
+	{ "live-rwsem", "live tree, rw_semaphore", ROOT_TEST_LIVE, LOCK_TEST_RWSEM, true, true },
+	{ "live-unfair", "live tree, unfair_rwsem", ROOT_TEST_LIVE, LOCK_TEST_UNFAIR, true, true },
+	{ "behind-rwsem", "committed, rw_semaphore", ROOT_TEST_BEHIND_RWSEM, LOCK_TEST_RWSEM,
+	  true, true },
+	{ "commit-root", "commit-root search", ROOT_TEST_COMMIT_ROOT, LOCK_TEST_UNFAIR,
+	  true, true },
 };
 
 #define NR_VARIANTS	(sizeof(variants) / sizeof(variants[0]))
@@ -79,7 +81,7 @@ static struct result {
 	uint64_t round_max[MAX_ROUNDS];
 	unsigned long reads, writes, committed, missed, live;
 	unsigned long over_high;	/* memory.events */
-	unsigned int pending;		/* blocks, the most */
+	unsigned int pending;		/* blocks, maximum */
 	double seconds;
 } results[NR_VARIANTS];
 
@@ -109,7 +111,7 @@ static void setup_cgroup(void)
 		fatal("%s/memory.high: %s", CGROUP, strerror(errno));
 }
 
-/* How often the readers were over their limit, since the last time. */
+/* How often the readers exceeded memory.high since the last call. */
 static unsigned long memory_events(void)
 {
 	FILE *f = fopen(CGROUP "/memory.events", "r");
@@ -129,7 +131,7 @@ static unsigned long memory_events(void)
 
 static int open_fs(const struct variant *v, unsigned int extents)
 {
-	struct crt_setup setup = {
+	struct root_test_setup setup = {
 		.search = v->search, .lock_type = v->lock, .extents = extents,
 		.rewrite = opt.rewrite,
 	};
@@ -137,7 +139,7 @@ static int open_fs(const struct variant *v, unsigned int extents)
 
 	if (fd < 0)
 		fatal("/dev/commit_root_test: %s (load commit_root_test.ko)", strerror(errno));
-	if (ioctl(fd, CRT_SETUP, &setup))
+	if (ioctl(fd, ROOT_TEST_SETUP, &setup))
 		fatal("a tree of %u extents: %s", extents, strerror(errno));
 	return fd;
 }
@@ -152,7 +154,7 @@ static void child_start(const char *name)
 		usleep(2000);
 }
 
-/* A little more than there is for all readers, and a page of it anew each time. */
+/* All readers together map 5 % more than memory.high and refault one page at each call. */
 static void use_memory(void)
 {
 	static size_t pages, next;
@@ -178,12 +180,13 @@ static void reader(int fd)
 	child_start("reader");
 	setpriority(PRIO_PROCESS, 0, opt.nice);
 	while (!atomic_load(&shared->stop)) {
-		struct crt_request r = {
-			.first = random() % (opt.extents / CRT_GROUP) * CRT_GROUP, .nr = CRT_GROUP,
+		struct root_test_request r = {
+			.first = random() % (opt.extents / ROOT_TEST_GROUP) * ROOT_TEST_GROUP,
+			.nr = ROOT_TEST_GROUP,
 		};
 
 		use_memory();
-		if (ioctl(fd, CRT_READ, &r))
+		if (ioctl(fd, ROOT_TEST_READ, &r))
 			r.wrong = 1;
 		atomic_fetch_add(&shared->reads, 1);
 		atomic_fetch_add(&shared->committed, r.committed);
@@ -200,8 +203,8 @@ static void writer(int fd)
 	while (!atomic_load(&shared->stop)) {
 		uint32_t extent = random() % opt.extents;
 
-		/* without space, the pins of readers have it: later */
-		if (ioctl(fd, CRT_WRITE, &extent) && errno != ENOSPC)
+		/* ENOSPC: pins still hold the free blocks; try again later */
+		if (ioctl(fd, ROOT_TEST_WRITE, &extent) && errno != ENOSPC)
 			atomic_fetch_add(&shared->bad, 1);
 		else
 			atomic_fetch_add(&shared->writes, 1);
@@ -236,15 +239,15 @@ static void commits(int fd, struct result *r, int round)
 	double end = now() + opt.duration;
 
 	while (now() < end) {
-		struct crt_commit c = { };
-		struct crt_state s = { };
+		struct root_test_commit c = { };
+		struct root_test_state s = { };
 
-		if (ioctl(fd, CRT_COMMIT, &c))
+		if (ioctl(fd, ROOT_TEST_COMMIT, &c))
 			fatal("commit: %s", strerror(errno));
 		samples_add(&r->commit, c.ns);
 		if (c.ns > r->round_max[round])
 			r->round_max[round] = c.ns;
-		ioctl(fd, CRT_STATE, &s);
+		ioctl(fd, ROOT_TEST_STATE, &s);
 		if (s.pending > r->pending)
 			r->pending = s.pending;
 		usleep(opt.interval * 1000);
@@ -279,7 +282,7 @@ static void run(unsigned int v, int round)
 	r->live += atomic_load(&shared->live);
 	atomic_store(&shared->stop, 1);
 	r->over_high += memory_events();
-	/* throttled as they are, they would take long to see that */
+	/* throttled readers would take long to see shared->stop */
 	put(CGROUP "/cpu.max", "max 100000");
 	put(CGROUP "/memory.high", "max");
 	for (i = 0; i < n; i++)
@@ -288,7 +291,7 @@ static void run(unsigned int v, int round)
 	if (atomic_load(&shared->bad))
 		fatal("%s: %lu checksums were wrong", variants[v].shown,
 		      atomic_load(&shared->bad));
-	if (ioctl(fd, CRT_CHECK))
+	if (ioctl(fd, ROOT_TEST_CHECK))
 		fatal("%s: the tree: %s", variants[v].shown, strerror(errno));
 	close(fd);
 	setpriority(PRIO_PROCESS, 0, 0);
@@ -319,7 +322,7 @@ static void print_table(void)
 	if (opt.memory_high)
 		printf("memory.high %d MiB, ", opt.memory_high);
 	printf("%d writers, %d busy tasks, %d keys, a commit every %d ms\n", opt.writers, opt.busy,
-	       opt.extents * (int)CRT_EXTENT_BLOCKS, opt.interval);
+	       opt.extents * (int)ROOT_TEST_EXTENT_BLOCKS, opt.interval);
 }
 
 static int compare_u64(const void *a, const void *b)
@@ -333,7 +336,7 @@ static void print_variant(FILE *f, unsigned int v)
 {
 	struct result *r = &results[v];
 
-	/* in order: the lowest, the median, the highest */
+	/* round_max becomes minimum, median, maximum */
 	qsort(r->round_max, opt.rounds, sizeof(uint64_t), compare_u64);
 	fprintf(f, "\n    \"%s\": {\n", variants[v].option);
 	fprintf(f, "      \"round_max\": { \"min\": %llu, \"median\": %llu, \"max\": %llu },\n",
@@ -380,7 +383,7 @@ static double pairs_per_second(int fd, int tasks)
 	atomic_store(&shared->go, 0);
 	atomic_store(&shared->ready, 0);
 	for (i = 0; i < tasks; i++) {
-		struct crt_loop loop = { .count = opt.pairs };
+		struct root_test_loop loop = { .count = opt.pairs };
 		cpu_set_t set;
 
 		if (fork())
@@ -389,7 +392,7 @@ static double pairs_per_second(int fd, int tasks)
 		CPU_SET(i, &set);
 		sched_setaffinity(0, sizeof(set), &set);
 		child_start("pins");
-		if (ioctl(fd, CRT_PIN_LOOP, &loop))
+		if (ioctl(fd, ROOT_TEST_PIN_LOOP, &loop))
 			_exit(1);
 		atomic_store(&ns[i], loop.ns);
 		_exit(0);
@@ -421,7 +424,7 @@ static void pins(void)
 		printf("round %d of %d: one CPU %.2f, two CPUs %.2f million pairs a second\n",
 		       i + 1, opt.rounds, one / 1e6, two / 1e6);
 	}
-	printf("pin and unpin: %.2f ns, the loop included; two CPUs %.2f times one (mean)\n",
+	printf("pin and unpin: %.2f ns with the loop; two CPUs %.2f times one CPU (mean)\n",
 	       1e9 / best, sum / opt.rounds);
 	close(fd);
 }
@@ -433,35 +436,36 @@ static void usage(FILE *f)
 	fprintf(f,
 "Usage: csumbench commits|pins [OPTIONS]\n"
 "  -t NUM   --threads=NUM    reader tasks, 1 to 1024                  [256]\n"
-"  -w NUM   --writers=NUM    0 to 64                                  [2]\n"
+"  -w NUM   --writers=NUM    writer tasks, 0 to 64                    [2]\n"
 "  -B NUM   --busy=NUM       busy tasks at nice 0, 0 to 64            [4]\n"
-"  -e NUM   --extents=NUM    of 16 keys each, 1000 to 1000000         [65536]\n"
-"  -i MS    --interval=MS    between commits, 0 to 10000              [20]\n"
-"  -D TIME  --duration=TIME  of a round of one variant                [4s]\n"
-"  -r NUM   --rounds=NUM     order rotated, 1 to 16                   [3]\n"
+"  -e NUM   --extents=NUM    extents of 16 keys, 1000 to 1000000      [65536]\n"
+"  -i MS    --interval=MS    pause between commits, 0 to 10000        [20]\n"
+"  -D TIME  --duration=TIME  of one round of one variant              [4s]\n"
+"  -r NUM   --rounds=NUM     rounds in rotated order, 1 to 16         [3]\n"
 "           --cpu-max=PERCENT  of a CPU, for all readers, 1 to 10000  [20]\n"
 "           --memory-high=MIB  for all readers, 1 to 100000           [off]\n"
 "           --nice=NUM       of the readers                           [19]\n"
 "           --rewrite=NUM    deletes until blocks count as written, 0: never [16]\n"
-"  -n NUM   --pairs=NUM      of a loop of pins                        [1000000]\n"
-"           --json=FILE      of the commits; -: stdout\n"
-"  -q       --quiet          only the table\n"
+"  -n NUM   --pairs=NUM      pins in one loop                         [1000000]\n"
+"           --json=FILE      results of csumbench commits; -: stdout\n"
+"  -q       --quiet          print only the table\n"
 "           --help\n");
 }
 
 enum { OPT_CPU_MAX = 256, OPT_MEMORY, OPT_NICE, OPT_REWRITE, OPT_JSON, OPT_HELP };
 
+static const struct option options[] = {
+	{ "threads", 1, NULL, 't' }, { "writers", 1, NULL, 'w' },
+	{ "busy", 1, NULL, 'B' }, { "extents", 1, NULL, 'e' }, { "interval", 1, NULL, 'i' },
+	{ "duration", 1, NULL, 'D' }, { "rounds", 1, NULL, 'r' },
+	{ "cpu-max", 1, NULL, OPT_CPU_MAX }, { "memory-high", 1, NULL, OPT_MEMORY },
+	{ "nice", 1, NULL, OPT_NICE }, { "rewrite", 1, NULL, OPT_REWRITE },
+	{ "pairs", 1, NULL, 'n' }, { "json", 1, NULL, OPT_JSON },
+	{ "quiet", 0, NULL, 'q' }, { "help", 0, NULL, OPT_HELP }, { }
+};
+
 static void parse(int argc, char **argv)
 {
-	static const struct option options[] = {
-		{ "threads", 1, NULL, 't' }, { "writers", 1, NULL, 'w' },
-		{ "busy", 1, NULL, 'B' }, { "extents", 1, NULL, 'e' }, { "interval", 1, NULL, 'i' },
-		{ "duration", 1, NULL, 'D' }, { "rounds", 1, NULL, 'r' },
-		{ "cpu-max", 1, NULL, OPT_CPU_MAX }, { "memory-high", 1, NULL, OPT_MEMORY },
-		{ "nice", 1, NULL, OPT_NICE }, { "rewrite", 1, NULL, OPT_REWRITE },
-		{ "pairs", 1, NULL, 'n' }, { "json", 1, NULL, OPT_JSON },
-		{ "quiet", 0, NULL, 'q' }, { "help", 0, NULL, OPT_HELP }, { }
-	};
 	int c;
 
 	while ((c = getopt_long(argc, argv, "t:w:B:e:i:D:r:n:q", options, NULL)) != -1) {
@@ -476,7 +480,7 @@ static void parse(int argc, char **argv)
 			opt.busy = number("--busy", optarg, 0, 64);
 			break;
 		case 'e':
-			opt.extents = number("--extents", optarg, 1000, CRT_MAX_EXTENTS);
+			opt.extents = number("--extents", optarg, 1000, ROOT_TEST_MAX_EXTENTS);
 			break;
 		case 'i':
 			opt.interval = number("--interval", optarg, 0, 10000);

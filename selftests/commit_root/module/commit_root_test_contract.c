@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What the calls of commit_root.h promise, on sets of their own: no reader, no workload.
+ * What the calls of commit_root.h promise, on sets of their own, without readers or load.
  */
 #include <linux/delay.h>
 #include <linux/module.h>
@@ -9,8 +9,8 @@
 #include "contract.h"
 #include "commit_root_test_internal.h"
 
-/* Of these the addresses are the roots. */
-struct roots_of_test {
+/* The addresses of @root serve as roots. */
+struct test_roots {
 	char		root[8];
 	unsigned int	nr_released;
 	struct {
@@ -21,21 +21,21 @@ struct roots_of_test {
 
 static void note_release(void *private, void *root, u64 generation)
 {
-	struct roots_of_test *t = private;
+	struct test_roots *t = private;
 
 	if (t->nr_released < ARRAY_SIZE(t->released)) {
 		t->released[t->nr_released].root = root;
 		t->released[t->nr_released].generation = generation;
 	}
-	/* whoever sees the number sees the entries */
+	/* pairs with released_at(): a counted entry is complete */
 	smp_store_release(&t->nr_released, t->nr_released + 1);
 }
 
 static const struct commit_root_ops note_ops = { note_release };
 
-static bool released_at(struct roots_of_test *t, unsigned int n, unsigned int root, u64 generation)
+static bool released_at(struct test_roots *t, unsigned int n, unsigned int root, u64 generation)
 {
-	/* pairs with note_release(): what is counted is written */
+	/* pairs with note_release() */
 	return smp_load_acquire(&t->nr_released) > n && t->released[n].root == &t->root[root] &&
 	       t->released[n].generation == generation;
 }
@@ -48,20 +48,34 @@ static bool released_at(struct roots_of_test *t, unsigned int n, unsigned int ro
 	_i < 500;								\
 })
 
-/* A commit that changes these trees; NULL ends them. */
-static int commit_trees(struct commit_root_set *set, u64 generation, struct commit_tree *a,
-			void *root_a, struct commit_tree *b, void *root_b)
+struct new_root {
+	struct commit_tree	*tree;
+	void			*root;
+};
+
+static int commit_trees(struct commit_root_set *set, u64 generation, const struct new_root *new,
+			unsigned int nr)
 {
 	struct commit_roots *next = commit_root_prepare(set, GFP_KERNEL);
 
 	CHECK(!IS_ERR(next));
-	CHECK(!commit_root_update(next, a, root_a));
-	CHECK(!b || !commit_root_update(next, b, root_b));
+	while (nr--) {
+		CHECK(!commit_root_update(next, new->tree, new->root));
+		new++;
+	}
 	CHECK(!commit_root_switch(next, generation));
 	return 0;
 }
 
-static int before_the_first_commit(struct commit_root_set *set, struct roots_of_test *t)
+static int commit_tree(struct commit_root_set *set, u64 generation, struct commit_tree *tree,
+		       void *root)
+{
+	const struct new_root new = { tree, root };
+
+	return commit_trees(set, generation, &new, 1);
+}
+
+static int before_the_first_commit(struct commit_root_set *set, struct test_roots *t)
 {
 	struct commit_tree tree, late;
 	struct commit_roots *next;
@@ -81,7 +95,7 @@ static int before_the_first_commit(struct commit_root_set *set, struct roots_of_
 	CHECK(!commit_root_switch(next, 7));
 	CHECK(!commit_root_pin(set, &pin));
 	CHECK(commit_root_of(&pin, &tree, NULL) == &t->root[0]);
-	/* one that came later is not in that commit */
+	/* a tree created after the commit has no root in it */
 	CHECK(commit_root_of(&pin, &late, NULL) == ERR_PTR(-ENOENT));
 	CHECK(commit_root_eligible(set, &gen));
 	CHECK(commit_root_covers(&pin, &gen));
@@ -95,21 +109,21 @@ static int before_the_first_commit(struct commit_root_set *set, struct roots_of_
 	return 0;
 }
 
-/* A second pin of replaced roots keeps them, and all that came after, when the first has gone. */
-static int pin_again(struct commit_root_set *set, struct roots_of_test *t)
+/* After the first unpin a second pin of replaced roots keeps them and all later roots. */
+static int pin_again(struct commit_root_set *set, struct test_roots *t)
 {
 	struct commit_pin first, second;
 	struct commit_tree tree;
 	u64 generation = 0;
 
 	CHECK(!commit_tree_init(&tree, set));
-	CHECK(!commit_trees(set, 1, &tree, &t->root[0], NULL, NULL));
+	CHECK(!commit_tree(set, 1, &tree, &t->root[0]));
 	CHECK(!commit_root_pin(set, &first));
-	CHECK(!commit_trees(set, 5, &tree, &t->root[1], NULL, NULL));
+	CHECK(!commit_tree(set, 5, &tree, &t->root[1]));
 	commit_root_pin_again(&second, &first);
 	commit_root_unpin(&first);
-	CHECK(!commit_trees(set, 6, &tree, &t->root[2], NULL, NULL));
-	/* those of 5 have no pin, but they come after those of 1 */
+	CHECK(!commit_tree(set, 6, &tree, &t->root[2]));
+	/* the roots of 5 have no pin, but must wait for those of 1 */
 	msleep(100);
 	CHECK(!t->nr_released);
 	CHECK(commit_root_reusable(set) == 1);
@@ -124,8 +138,8 @@ static int pin_again(struct commit_root_set *set, struct roots_of_test *t)
 	return 0;
 }
 
-/* A tree that a commit does not name keeps its root, which is released once. */
-static int several_trees(struct commit_root_set *set, struct roots_of_test *t)
+/* A tree that a commit does not name keeps its root, and the root is released once. */
+static int several_trees(struct commit_root_set *set, struct test_roots *t)
 {
 	struct commit_tree a, b, c;
 	struct commit_pin old, new;
@@ -133,19 +147,20 @@ static int several_trees(struct commit_root_set *set, struct roots_of_test *t)
 
 	CHECK(!commit_tree_init(&a, set));
 	CHECK(!commit_tree_init(&b, set));
-	CHECK(!commit_trees(set, 1, &a, &t->root[0], &b, &t->root[1]));
-	CHECK(!commit_trees(set, 2, &a, &t->root[2], NULL, NULL));
-	/* a pin that comes too soon may keep those of 1, too */
+	CHECK(!commit_trees(set, 1, (struct new_root[]){ { &a, &t->root[0] }, { &b, &t->root[1] } },
+			    2));
+	CHECK(!commit_tree(set, 2, &a, &t->root[2]));
+	/* an earlier pin could keep the roots of 1, too */
 	CHECK(REACHED(commit_root_reusable(set) == 2));
 	CHECK(!commit_root_pin(set, &old));
 	CHECK(commit_root_of(&old, &a, &generation) == &t->root[2] && generation == 2);
 	CHECK(commit_root_of(&old, &b, &generation) == &t->root[1] && generation == 1);
 	CHECK(t->nr_released == 1 && released_at(t, 0, 0, 1));
 
-	/* another one takes the place of a tree that is deleted */
+	/* a new tree takes the place of a deleted one */
 	commit_tree_destroy(&b);
 	CHECK(!commit_tree_init(&c, set));
-	CHECK(!commit_trees(set, 3, &a, &t->root[3], NULL, NULL));
+	CHECK(!commit_tree(set, 3, &a, &t->root[3]));
 	CHECK(!commit_root_pin(set, &new));
 	CHECK(commit_root_of(&new, &c, NULL) == ERR_PTR(-ENOENT));
 	CHECK(commit_root_of(&old, &c, NULL) == ERR_PTR(-ENOENT));
@@ -156,20 +171,20 @@ static int several_trees(struct commit_root_set *set, struct roots_of_test *t)
 	CHECK(REACHED(t->nr_released == 3));
 	CHECK(released_at(t, 1, 2, 2) && released_at(t, 2, 1, 1));
 
-	/* the end releases those of trees that are still there */
-	CHECK(!commit_trees(set, 4, &c, &t->root[4], NULL, NULL));
+	/* destroying the set releases the roots of the remaining trees */
+	CHECK(!commit_tree(set, 4, &c, &t->root[4]));
 	return 0;
 }
 
-/* A commit that is given up leaves all as it was. */
-static int cancelled_commit(struct commit_root_set *set, struct roots_of_test *t)
+/* A cancelled commit changes nothing. */
+static int cancelled_commit(struct commit_root_set *set, struct test_roots *t)
 {
 	struct commit_tree tree;
 	struct commit_roots *next;
 	struct commit_pin pin;
 
 	CHECK(!commit_tree_init(&tree, set));
-	CHECK(!commit_trees(set, 1, &tree, &t->root[0], NULL, NULL));
+	CHECK(!commit_tree(set, 1, &tree, &t->root[0]));
 	next = commit_root_prepare(set, GFP_KERNEL);
 	CHECK(!IS_ERR(next));
 	CHECK(!commit_root_update(next, &tree, &t->root[1]));
@@ -179,12 +194,12 @@ static int cancelled_commit(struct commit_root_set *set, struct roots_of_test *t
 	CHECK(!commit_root_pin(set, &pin));
 	CHECK(commit_root_of(&pin, &tree, NULL) == &t->root[0]);
 	commit_root_unpin(&pin);
-	CHECK(!commit_trees(set, 2, &tree, &t->root[2], NULL, NULL));
+	CHECK(!commit_tree(set, 2, &tree, &t->root[2]));
 	return 0;
 }
 
-/* The second root of a tree in one commit stays the caller's. */
-static int named_twice(struct commit_root_set *set, struct roots_of_test *t)
+/* If a commit names a tree twice, the second root stays the caller's. */
+static int named_twice(struct commit_root_set *set, struct test_roots *t)
 {
 	struct commit_roots *next;
 	struct commit_tree tree;
@@ -202,8 +217,8 @@ static int named_twice(struct commit_root_set *set, struct roots_of_test *t)
 	return 0;
 }
 
-/* Roots that have just been replaced are not weeks old. */
-static int age(struct commit_root_set *set, struct roots_of_test *t)
+/* The age of newly replaced roots is small. */
+static int age(struct commit_root_set *set, struct test_roots *t)
 {
 	struct commit_pin_info info;
 	struct commit_tree tree;
@@ -211,15 +226,15 @@ static int age(struct commit_root_set *set, struct roots_of_test *t)
 
 	CHECK(!commit_tree_init(&tree, set));
 	for (generation = 1; generation <= 32; generation++) {
-		CHECK(!commit_trees(set, generation, &tree, &t->root[generation % 8], NULL, NULL));
+		CHECK(!commit_tree(set, generation, &tree, &t->root[generation % 8]));
 		CHECK(!commit_root_oldest_pin(set, &info) || info.age_ms < 3600000);
 		usleep_range(1000, 5000);
 	}
 	return 0;
 }
 
-/* More than one piece of memory from the slab has room for. */
-static int many_trees(struct commit_root_set *set, struct roots_of_test *t)
+/* More trees than fit into one slab allocation. */
+static int many_trees(struct commit_root_set *set, struct test_roots *t)
 {
 	const unsigned int nr = 140000;
 	struct commit_tree *trees = vcalloc(nr, sizeof(*trees));
@@ -232,27 +247,28 @@ static int many_trees(struct commit_root_set *set, struct roots_of_test *t)
 		cond_resched();
 	}
 	if (!ret)
-		ret = commit_trees(set, 1, &trees[0], &t->root[0], &trees[nr - 1], &t->root[1]);
+		ret = commit_trees(set, 1, (struct new_root[]){ { &trees[0], &t->root[0] },
+				   { &trees[nr - 1], &t->root[1] } }, 2);
 	vfree(trees);
 	return ret;
 }
 
-int crt_contract(u32 which)
+int root_test_contract(u32 which)
 {
-	static int (*const scenario[])(struct commit_root_set *, struct roots_of_test *) = {
-		[CRT_EARLY] = before_the_first_commit,
-		[CRT_PIN_AGAIN] = pin_again,
-		[CRT_TREES] = several_trees,
-		[CRT_CANCEL] = cancelled_commit,
-		[CRT_NAMED_TWICE] = named_twice,
-		[CRT_AGE] = age,
-		[CRT_MANY_TREES] = many_trees,
+	static int (*const scenario[])(struct commit_root_set *, struct test_roots *) = {
+		[ROOT_TEST_EARLY] = before_the_first_commit,
+		[ROOT_TEST_PIN_AGAIN] = pin_again,
+		[ROOT_TEST_TREES] = several_trees,
+		[ROOT_TEST_CANCEL] = cancelled_commit,
+		[ROOT_TEST_NAMED_TWICE] = named_twice,
+		[ROOT_TEST_AGE] = age,
+		[ROOT_TEST_MANY_TREES] = many_trees,
 	};
-	/* how many roots each has given to a switch */
+	/* number of roots that each scenario has passed to a switch */
 	static const unsigned int roots[] = { 1, 3, 5, 2, 1, 32, 2 };
-	/* static, and the module stays: a scenario that fails leaves its set behind */
+	/* static: a scenario that fails leaves its set behind */
 	static struct commit_root_set sets[ARRAY_SIZE(scenario)];
-	static struct roots_of_test notes[ARRAY_SIZE(scenario)];
+	static struct test_roots notes[ARRAY_SIZE(scenario)];
 	static bool failed[ARRAY_SIZE(scenario)];
 	int ret;
 

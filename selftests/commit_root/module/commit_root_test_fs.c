@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The toy filesystem: extents, their places on the disk, and its commits.
+ * The toy filesystem: extents, their places on the disk, and commits.
  *
- * What the rules of commit_root.h are here: a reader holds the lock of its group of
- * extents for reading, so that none of them is overwritten meanwhile (3); blocks of the
- * tree and places of the disk that were freed are reused by commit_root_reusable() (2);
- * and one pin serves a whole request (1).
+ * It obeys the rules of commit_root.h. One pin serves a whole request (1).
+ * commit_root_reusable() decides when freed blocks and places are reused (2). A reader holds
+ * the lock of its group of extents for reading, so that they are not overwritten (3).
  */
 #include <linux/ktime.h>
 #include <linux/slab.h>
@@ -15,22 +14,22 @@
 
 static u64 reusable(void *private)
 {
-	struct crt *c = private;
+	struct root_test *c = private;
 
-	if (c->setup.broken & CRT_BREAK_REUSE)
+	if (c->setup.broken & ROOT_TEST_BREAK_REUSE)
 		return ~0ULL;
-	if (c->setup.search == CRT_BEHIND_RWSEM)
+	if (c->setup.search == ROOT_TEST_BEHIND_RWSEM)
 		return READ_ONCE(c->committed);
 	return commit_root_reusable(&c->roots);
 }
 
 static void publish(void *private, u64 generation)
 {
-	struct crt *c = private;
+	struct root_test *c = private;
 
-	if (c->setup.search == CRT_BEHIND_RWSEM)
+	if (c->setup.search == ROOT_TEST_BEHIND_RWSEM)
 		down_write(&c->commit_sem);
-	/* nobody changes the tree now */
+	/* the commit excludes all changes of the tree here */
 	if (c->want_snapshot) {
 		if (c->has_snapshot)
 			cow_tree_drop(&c->snapshot);
@@ -40,7 +39,7 @@ static void publish(void *private, u64 generation)
 	}
 	c->committed_root = c->csums.root;
 	WRITE_ONCE(c->committed, generation);
-	if (c->setup.search == CRT_BEHIND_RWSEM)
+	if (c->setup.search == ROOT_TEST_BEHIND_RWSEM)
 		up_write(&c->commit_sem);
 	commit_root_update(c->next, &c->tree, (void *)(unsigned long)c->csums.root);
 	commit_root_switch(c->next, generation);
@@ -50,16 +49,16 @@ static const struct cow_ops cow_ops = { reusable, publish };
 
 static void release(void *private, void *root, u64 generation)
 {
-	struct crt *c = private;
+	struct root_test *c = private;
 
 	if (atomic64_xchg(&c->last_released, generation) > generation)
 		atomic64_inc(&c->out_of_order);
 	atomic64_inc(&c->released);
 }
 
-const struct commit_root_ops crt_root_ops = { release };
+const struct commit_root_ops root_test_root_ops = { release };
 
-int crt_do_commit(struct crt *c, struct crt_commit *result)
+int root_test_do_commit(struct root_test *c, struct root_test_commit *result)
 {
 	u64 start = ktime_get_ns();
 	int ret;
@@ -73,7 +72,7 @@ int crt_do_commit(struct crt *c, struct crt_commit *result)
 	return ret;
 }
 
-static bool take_place(struct crt *c, u64 *start)
+static bool alloc_place(struct root_test *c, u64 *start)
 {
 	u64 up_to = reusable(c);
 	struct place *p;
@@ -90,7 +89,7 @@ static bool take_place(struct crt *c, u64 *start)
 	return found;
 }
 
-static void give_place(struct crt *c, u64 start, u64 freed)
+static void free_place(struct root_test *c, u64 start, u64 freed)
 {
 	spin_lock(&c->places_lock);
 	c->places[c->last_place] = (struct place){ start, freed };
@@ -98,25 +97,25 @@ static void give_place(struct crt *c, u64 start, u64 freed)
 	spin_unlock(&c->places_lock);
 }
 
-static int write_csums(struct crt *c, u64 place, u64 version)
+static int write_csums(struct root_test *c, u64 place, u64 version)
 {
 	unsigned int i;
 	int ret = 0;
 
-	for (i = 0; i < CRT_EXTENT_BLOCKS && !ret; i++)
-		ret = cow_insert(&c->csums, place + i, crt_csum(place + i, version));
+	for (i = 0; i < ROOT_TEST_EXTENT_BLOCKS && !ret; i++)
+		ret = cow_insert(&c->csums, place + i, root_test_csum(place + i, version));
 	return ret;
 }
 
-/* In a transaction. To another place, and perhaps with other data. */
-static int rewrite_extent(struct crt *c, u32 n, bool move)
+/* Within a transaction: write extent @n to a new place, with new data unless @move. */
+static int rewrite_extent(struct root_test *c, u32 n, bool move)
 {
 	struct extent *e = &c->extent[n];
 	u64 place, version;
 	unsigned int i;
 	int ret;
 
-	if (!take_place(c, &place))
+	if (!alloc_place(c, &place))
 		return -ENOSPC;
 	version = e->version;
 	if (!move) {
@@ -125,42 +124,42 @@ static int rewrite_extent(struct crt *c, u32 n, bool move)
 		spin_unlock(&c->places_lock);
 	}
 	ret = write_csums(c, place, version);
-	for (i = 0; i < CRT_EXTENT_BLOCKS && !ret; i++)
+	for (i = 0; i < ROOT_TEST_EXTENT_BLOCKS && !ret; i++)
 		ret = cow_delete_later(&c->csums, e->place + i);
 	if (!ret) {
-		/* deleted in this generation, and found by none of the next ones */
-		give_place(c, e->place, cow_running(c->fs));
+		/* deleted in this generation: later ones do not find it */
+		free_place(c, e->place, cow_running(c->fs));
 		e->place = place;
 		e->version = version;
 		if (!move)
 			e->generation = cow_running(c->fs);
 	} else {
-		give_place(c, place, cow_running(c->fs));
+		free_place(c, place, cow_running(c->fs));
 	}
 	return ret;
 }
 
-int crt_change_extent(struct crt *c, u32 n, bool move)
+int root_test_change_extent(struct root_test *c, u32 n, bool move)
 {
-	bool keep = !(c->setup.broken & CRT_BREAK_KEEP);
+	bool keep = !(c->setup.broken & ROOT_TEST_BREAK_KEEP);
 	int ret;
 
 	if (n >= c->setup.extents)
 		return -EINVAL;
-	/* readers are waited for out of the transaction, or the commit would wait, too */
+	/* Wait for readers before the transaction: within it the commit would wait, too. */
 	if (keep)
-		unfair_down_write(crt_group_of(c, n));
+		unfair_down_write(root_test_group_of(c, n));
 	cow_begin(c->fs);
 	ret = rewrite_extent(c, n, move);
 	cow_end(c->fs);
 	if (keep)
-		unfair_up_write(crt_group_of(c, n));
+		unfair_up_write(root_test_group_of(c, n));
 	return ret;
 }
 
 /* --- setup --------------------------------------------------------------- */
 
-static void free_crt(struct crt *c)
+static void free_fs(struct root_test *c)
 {
 	if (c->fs)
 		cow_fs_destroy(c->fs);
@@ -170,43 +169,43 @@ static void free_crt(struct crt *c)
 	kvfree(c->group);
 }
 
-/* All extents in one transaction, and a commit. */
-static int make_extents(struct crt *c)
+/* Create all extents in one transaction, then commit. */
+static int make_extents(struct root_test *c)
 {
-	struct crt_commit result;
+	struct root_test_commit result;
 	u32 i;
 	int ret = 0;
 
 	for (i = 0; i < GROUP_LOCKS; i++)
 		init_unfair_rwsem(&c->group[i]);
 	for (i = 0; i < c->nr_places - 1; i++)
-		give_place(c, 1 + (u64)i * CRT_EXTENT_BLOCKS, 0);
+		free_place(c, 1 + (u64)i * ROOT_TEST_EXTENT_BLOCKS, 0);
 	cow_begin(c->fs);
 	for (i = 0; i < c->setup.extents && !ret; i++) {
 		struct extent *e = &c->extent[i];
 
 		e->version = ++c->last_version;
 		e->generation = cow_running(c->fs);
-		ret = take_place(c, &e->place) ? write_csums(c, e->place, e->version) : -ENOSPC;
+		ret = alloc_place(c, &e->place) ? write_csums(c, e->place, e->version) : -ENOSPC;
 		cond_resched();
 	}
 	cow_end(c->fs);
-	return ret ?: crt_do_commit(c, &result);
+	return ret ?: root_test_do_commit(c, &result);
 }
 
-int crt_set_up(struct crt *c, const struct crt_setup *s)
+int root_test_set_up(struct root_test *c, const struct root_test_setup *s)
 {
 	static atomic_t nr;
 	struct cow_params params = {
-		/* half full, twice for what is pinned */
+		/* half full; doubled for pinned blocks */
 		.max_blocks = s->extents / 3 + 20000, .lock_type = s->lock_type,
 	};
 	int ret = -ENOMEM;
 
-	if (s->search >= CRT_NR_SEARCHES || s->extents < CRT_GROUP ||
-	    s->extents > CRT_MAX_EXTENTS || s->broken & ~CRT_BREAKS || s->unused ||
-	    (s->lock_type != FCT_RWSEM && s->lock_type != FCT_F2FS &&
-	     s->lock_type != FCT_UNFAIR))
+	if (s->search >= ROOT_TEST_NR_SEARCHES || s->extents < ROOT_TEST_GROUP ||
+	    s->extents > ROOT_TEST_MAX_EXTENTS || s->broken & ~ROOT_TEST_BREAKS || s->unused ||
+	    (s->lock_type != LOCK_TEST_RWSEM && s->lock_type != LOCK_TEST_F2FS &&
+	     s->lock_type != LOCK_TEST_UNFAIR))
 		return -EINVAL;
 	if (c->fs)
 		return -EBUSY;
@@ -217,8 +216,8 @@ int crt_set_up(struct crt *c, const struct crt_setup *s)
 	c->group = kvcalloc(GROUP_LOCKS, sizeof(*c->group), GFP_KERNEL);
 	if (!c->extent || !c->places || !c->group)
 		goto fail;
-	snprintf(c->name, sizeof(c->name), "crt%u", atomic_inc_return(&nr));
-	ret = commit_root_set_init(&c->roots, c->name, &crt_root_ops, c);
+	snprintf(c->name, sizeof(c->name), "root_test%u", atomic_inc_return(&nr));
+	ret = commit_root_set_init(&c->roots, c->name, &root_test_root_ops, c);
 	if (ret)
 		goto fail;
 	ret = commit_tree_init(&c->tree, &c->roots);
@@ -234,25 +233,25 @@ int crt_set_up(struct crt *c, const struct crt_setup *s)
 fail_set:
 	WARN_ON(commit_root_set_destroy(&c->roots));
 fail:
-	free_crt(c);
+	free_fs(c);
 	return ret;
 }
 
-/* Whatever is pinned by id is given up. */
-int crt_tear_down(struct crt *c, bool unpin_all)
+/* With @unpin_all all pins taken by id are dropped first. */
+int root_test_tear_down(struct root_test *c, bool unpin_all)
 {
 	u32 id;
 	int ret;
 
-	for (id = 0; unpin_all && id < CRT_MAX_PINS; id++)
-		crt_give_pin(c, id);
+	for (id = 0; unpin_all && id < ROOT_TEST_MAX_PINS; id++)
+		root_test_drop_pin(c, id);
 	ret = commit_root_set_destroy(&c->roots);
 	if (!ret)
-		free_crt(c);
+		free_fs(c);
 	return ret;
 }
 
-void crt_get_state(struct crt *c, struct crt_state *state)
+void root_test_get_state(struct root_test *c, struct root_test_state *state)
 {
 	struct commit_pin_info info;
 	struct cow_usage usage;
@@ -260,7 +259,7 @@ void crt_get_state(struct crt *c, struct crt_state *state)
 	bool has_pin = commit_root_oldest_pin(&c->roots, &info);
 
 	cow_usage(c->fs, &usage);
-	*state = (struct crt_state) {
+	*state = (struct root_test_state) {
 		.running = cow_running(c->fs),
 		.reusable = commit_root_reusable(&c->roots),
 		.released = atomic64_read(&c->released),
@@ -277,7 +276,7 @@ void crt_get_state(struct crt *c, struct crt_state *state)
 	};
 }
 
-int crt_check(struct crt *c)
+int root_test_check(struct root_test *c)
 {
 	struct cow_tree *trees[] = { &c->csums, &c->snapshot };
 	long n = cow_check_tree(c->fs, c->csums.root);

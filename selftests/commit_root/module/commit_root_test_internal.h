@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The toy filesystem of /dev/commit_root_test: see commit_root_test.h. For its files alone.
+ * The toy filesystem of /dev/commit_root_test: see commit_root_test.h.
  */
-#ifndef FSCOMMIT_CRT_H
-#define FSCOMMIT_CRT_H
+#ifndef COMMIT_ROOT_TEST_INTERNAL_H
+#define COMMIT_ROOT_TEST_INTERNAL_H
 
 #include <linux/commit_root.h>
 #include <linux/hash.h>
@@ -19,7 +19,7 @@
 struct extent {
 	u64	place;		/* of its first block */
 	u64	version;
-	u64	generation;	/* in which it was written; 0: not known */
+	u64	generation;	/* of the last write; 0: unknown */
 };
 
 struct place {
@@ -27,16 +27,16 @@ struct place {
 	u64	freed;		/* generation */
 };
 
-struct crt {
-	struct crt_setup	setup;
+struct root_test {
+	struct root_test_setup	setup;
 	struct rw_semaphore	life;		/* written by setup and destroy; outermost */
 	struct mutex		lock;		/* commits, pins by id */
 	struct cow_fs		*fs;		/* NULL until set up */
 	struct cow_tree		csums, snapshot;
 	bool			has_snapshot, want_snapshot;
 	struct extent		*extent;
-	struct unfair_rwsem	*group;	/* those who hold them are not what is measured */
-	/* places that are free, in the order in which they became so */
+	struct unfair_rwsem	*group;		/* excluded from what is measured */
+	/* free places, a ring in the order in which they were freed */
 	spinlock_t		places_lock;
 	struct place		*places;
 	unsigned int		nr_places, first_place, last_place;
@@ -45,45 +45,45 @@ struct crt {
 	struct commit_root_set	roots;
 	struct commit_tree	tree;
 	struct commit_roots	*next;
-	struct commit_pin	pin[CRT_MAX_PINS];
-	bool			pinned[CRT_MAX_PINS];
-	/* as btrfs has it */
+	struct commit_pin	pin[ROOT_TEST_MAX_PINS];
+	bool			pinned[ROOT_TEST_MAX_PINS];
+	/* for ROOT_TEST_BEHIND_RWSEM */
 	struct rw_semaphore	commit_sem;
 	u32			committed_root;
 	u64			committed;
 	atomic64_t		released, out_of_order, last_released;
 };
 
-static inline u64 crt_csum(u64 place, u64 version)
+static inline u64 root_test_csum(u64 place, u64 version)
 {
 	return hash_64(place ^ version << 32, 64);
 }
 
-static inline struct unfair_rwsem *crt_group_of(struct crt *c, u32 extent)
+static inline struct unfair_rwsem *root_test_group_of(struct root_test *c, u32 extent)
 {
-	return &c->group[extent / CRT_GROUP % GROUP_LOCKS];
+	return &c->group[extent / ROOT_TEST_GROUP % GROUP_LOCKS];
 }
 
-/* crt_fs.c */
-extern const struct commit_root_ops crt_root_ops;
-int crt_set_up(struct crt *c, const struct crt_setup *s);
-int crt_tear_down(struct crt *c, bool unpin_all);
-int crt_do_commit(struct crt *c, struct crt_commit *result);
-int crt_change_extent(struct crt *c, u32 n, bool move);
-void crt_get_state(struct crt *c, struct crt_state *state);
-int crt_check(struct crt *c);
+/* commit_root_test_fs.c */
+extern const struct commit_root_ops root_test_root_ops;
+int root_test_set_up(struct root_test *c, const struct root_test_setup *s);
+int root_test_tear_down(struct root_test *c, bool unpin_all);
+int root_test_do_commit(struct root_test *c, struct root_test_commit *result);
+int root_test_change_extent(struct root_test *c, u32 n, bool move);
+void root_test_get_state(struct root_test *c, struct root_test_state *state);
+int root_test_check(struct root_test *c);
 
-/* crt_read.c */
-int crt_read_extents(struct crt *c, struct crt_request *req);
+/* commit_root_test_read.c */
+int root_test_read_extents(struct root_test *c, struct root_test_request *req);
 
-/* crt_contract.c */
-int crt_contract(u32 which);
+/* commit_root_test_contract.c */
+int root_test_contract(u32 which);
 
-/* crt_pins.c */
-int crt_take_pin(struct crt *c, struct crt_pin *p);
-int crt_give_pin(struct crt *c, u32 id);
-int crt_look_up_pinned(struct crt *c, struct crt_lookup *l);
-int crt_pin_loop(struct crt *c, struct crt_loop *loop);
-int crt_misuse(struct crt *c, u32 which);
+/* commit_root_test_pins.c */
+int root_test_take_pin(struct root_test *c, struct root_test_pin *p);
+int root_test_drop_pin(struct root_test *c, u32 id);
+int root_test_look_up_pinned(struct root_test *c, struct root_test_lookup *l);
+int root_test_pin_loop(struct root_test *c, struct root_test_loop *loop);
+int root_test_misuse(struct root_test *c, u32 which);
 
-#endif /* FSCOMMIT_CRT_H */
+#endif /* COMMIT_ROOT_TEST_INTERNAL_H */

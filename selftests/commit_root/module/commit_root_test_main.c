@@ -6,52 +6,52 @@
 #include "commit_root_test_internal.h"
 #include "test_device.h"
 
-union crt_args {
-	struct crt_setup setup;
-	struct crt_request request;
-	struct crt_commit commit;
-	struct crt_pin pin;
-	struct crt_lookup lookup;
-	struct crt_where where;
-	struct crt_state state;
-	struct crt_loop loop;
+union root_test_args {
+	struct root_test_setup setup;
+	struct root_test_request request;
+	struct root_test_commit commit;
+	struct root_test_pin pin;
+	struct root_test_lookup lookup;
+	struct root_test_where where;
+	struct root_test_state state;
+	struct root_test_loop loop;
 	u32 number;
 };
 
-static int with_lock(struct crt *c, unsigned int cmd, union crt_args *a)
+static int with_lock(struct root_test *c, unsigned int cmd, union root_test_args *a)
 {
 	switch (cmd) {
-	case CRT_COMMIT:
-		return crt_do_commit(c, &a->commit);
-	case CRT_PIN:
-		return crt_take_pin(c, &a->pin);
-	case CRT_UNPIN:
-		return crt_give_pin(c, a->pin.id);
-	case CRT_LOOKUP:
-		return crt_look_up_pinned(c, &a->lookup);
-	case CRT_CHECK:
-		return crt_check(c);
-	case CRT_SNAPSHOT:
+	case ROOT_TEST_COMMIT:
+		return root_test_do_commit(c, &a->commit);
+	case ROOT_TEST_PIN:
+		return root_test_take_pin(c, &a->pin);
+	case ROOT_TEST_UNPIN:
+		return root_test_drop_pin(c, a->pin.id);
+	case ROOT_TEST_LOOKUP:
+		return root_test_look_up_pinned(c, &a->lookup);
+	case ROOT_TEST_CHECK:
+		return root_test_check(c);
+	case ROOT_TEST_SNAPSHOT:
 		c->want_snapshot = true;
 		return 0;
-	case CRT_DESTROY:
-		return crt_tear_down(c, false);
-	case CRT_WANT_SPACE:
+	case ROOT_TEST_DESTROY:
+		return root_test_tear_down(c, false);
+	case ROOT_TEST_WANT_SPACE:
 		commit_root_want_space(&c->roots);
 		return 0;
-	case CRT_WANTED:
-		if (a->pin.id >= CRT_MAX_PINS || !c->pinned[a->pin.id])
+	case ROOT_TEST_WANTED:
+		if (a->pin.id >= ROOT_TEST_MAX_PINS || !c->pinned[a->pin.id])
 			return -EINVAL;
 		return commit_root_wanted(&c->pin[a->pin.id]) ? 0 : -ENOENT;
-	case CRT_CONTRACT:
-		return crt_contract(a->number);
-	case CRT_MISUSE:
-		return crt_misuse(c, a->number);
+	case ROOT_TEST_CONTRACT:
+		return root_test_contract(a->number);
+	case ROOT_TEST_MISUSE:
+		return root_test_misuse(c, a->number);
 	}
 	return -ENOTTY;
 }
 
-static int where(struct crt *c, struct crt_where *w)
+static int where(struct root_test *c, struct root_test_where *w)
 {
 	const struct extent *e;
 
@@ -64,29 +64,29 @@ static int where(struct crt *c, struct crt_where *w)
 	return 0;
 }
 
-static int crt_do(struct crt *c, unsigned int cmd, union crt_args *a)
+static int root_test_do(struct root_test *c, unsigned int cmd, union root_test_args *a)
 {
 	int ret;
 
 	switch (cmd) {
-	case CRT_READ:
-		return crt_read_extents(c, &a->request);
-	case CRT_WRITE:
-		return crt_change_extent(c, a->number, false);
-	case CRT_MOVE:
-		return crt_change_extent(c, a->number, true);
-	case CRT_WHERE:
+	case ROOT_TEST_READ:
+		return root_test_read_extents(c, &a->request);
+	case ROOT_TEST_WRITE:
+		return root_test_change_extent(c, a->number, false);
+	case ROOT_TEST_MOVE:
+		return root_test_change_extent(c, a->number, true);
+	case ROOT_TEST_WHERE:
 		return where(c, &a->where);
-	case CRT_STATE:
-		crt_get_state(c, &a->state);
+	case ROOT_TEST_STATE:
+		root_test_get_state(c, &a->state);
 		return 0;
-	case CRT_FORGET:
+	case ROOT_TEST_FORGET:
 		if (a->number >= c->setup.extents)
 			return -EINVAL;
 		c->extent[a->number].generation = 0;
 		return 0;
-	case CRT_PIN_LOOP:
-		return crt_pin_loop(c, &a->loop);
+	case ROOT_TEST_PIN_LOOP:
+		return root_test_pin_loop(c, &a->loop);
 	}
 	if (mutex_lock_killable(&c->lock))
 		return -EINTR;
@@ -95,31 +95,31 @@ static int crt_do(struct crt *c, unsigned int cmd, union crt_args *a)
 	return ret;
 }
 
-/* Nobody pins in a set that is not there yet, or not any more: that is up to the driver. */
-static int crt_run(void *object, unsigned int cmd, void *args)
+/* The filesystem must not use a set before it is set up or after it is destroyed. */
+static int root_test_run(void *object, unsigned int cmd, void *args)
 {
-	union crt_args *a = args;
-	struct crt *c = object;
+	union root_test_args *a = args;
+	struct root_test *c = object;
 	int ret;
 
-	if (cmd == CRT_SETUP || cmd == CRT_DESTROY) {
+	if (cmd == ROOT_TEST_SETUP || cmd == ROOT_TEST_DESTROY) {
 		if (down_write_killable(&c->life))
 			return -EINTR;
-		ret = cmd == CRT_SETUP ? crt_set_up(c, &a->setup) :
-		      c->fs ? crt_do(c, cmd, a) : -ENXIO;
+		ret = cmd == ROOT_TEST_SETUP ? root_test_set_up(c, &a->setup) :
+		      c->fs ? root_test_do(c, cmd, a) : -ENXIO;
 		up_write(&c->life);
 		return ret;
 	}
 	if (down_read_killable(&c->life))
 		return -EINTR;
-	ret = c->fs ? crt_do(c, cmd, a) : -ENXIO;
+	ret = c->fs ? root_test_do(c, cmd, a) : -ENXIO;
 	up_read(&c->life);
 	return ret;
 }
 
-static int crt_open(void **object)
+static int root_test_open(void **object)
 {
-	struct crt *c = kvzalloc(sizeof(*c), GFP_KERNEL);
+	struct root_test *c = kvzalloc(sizeof(*c), GFP_KERNEL);
 
 	if (!c)
 		return -ENOMEM;
@@ -131,16 +131,17 @@ static int crt_open(void **object)
 	return 0;
 }
 
-static void crt_release(void *object)
+static void root_test_release(void *object)
 {
-	struct crt *c = object;
+	struct root_test *c = object;
 
 	if (c->fs)
-		WARN_ON(crt_tear_down(c, true));
+		WARN_ON(root_test_tear_down(c, true));
 	kvfree(c);
 }
 
-TEST_DEVICE(commit_root_test, crt_open, crt_release, crt_run, union crt_args);
+TEST_DEVICE(commit_root_test, root_test_open, root_test_release, root_test_run,
+	    union root_test_args);
 
 MODULE_DESCRIPTION("Tests of commit-root search on a copy-on-write tree");
 MODULE_LICENSE("GPL");

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Pins by hand, and what must be refused with a warning.
+ * Pins by id, and misuse that must be refused with a warning.
  */
 #include <linux/ktime.h>
 
 #include "commit_root_test_internal.h"
 
-int crt_take_pin(struct crt *c, struct crt_pin *p)
+int root_test_take_pin(struct root_test *c, struct root_test_pin *p)
 {
 	int ret;
 
-	if (p->id >= CRT_MAX_PINS || c->pinned[p->id])
+	if (p->id >= ROOT_TEST_MAX_PINS || c->pinned[p->id])
 		return -EINVAL;
 	ret = commit_root_pin(&c->roots, &c->pin[p->id]);
 	if (ret)
@@ -20,25 +20,25 @@ int crt_take_pin(struct crt *c, struct crt_pin *p)
 	return 0;
 }
 
-int crt_give_pin(struct crt *c, u32 id)
+int root_test_drop_pin(struct root_test *c, u32 id)
 {
-	if (id >= CRT_MAX_PINS || !c->pinned[id])
+	if (id >= ROOT_TEST_MAX_PINS || !c->pinned[id])
 		return -EINVAL;
 	commit_root_unpin(&c->pin[id]);
 	c->pinned[id] = false;
 	return 0;
 }
 
-int crt_look_up_pinned(struct crt *c, struct crt_lookup *l)
+int root_test_look_up_pinned(struct root_test *c, struct root_test_lookup *l)
 {
-	u64 value[CRT_EXTENT_BLOCKS];
+	u64 value[ROOT_TEST_EXTENT_BLOCKS];
 	unsigned long found = 0;
-	struct cow_range range = { l->place, CRT_EXTENT_BLOCKS, value, &found };
+	struct cow_range range = { l->place, ROOT_TEST_EXTENT_BLOCKS, value, &found };
 	unsigned int k;
 	void *root;
 	int ret;
 
-	if (l->id >= CRT_MAX_PINS || !c->pinned[l->id])
+	if (l->id >= ROOT_TEST_MAX_PINS || !c->pinned[l->id])
 		return -EINVAL;
 	root = commit_root_of(&c->pin[l->id], &c->tree, NULL);
 	if (IS_ERR(root))
@@ -48,15 +48,15 @@ int crt_look_up_pinned(struct crt *c, struct crt_lookup *l)
 		return ret;
 	l->wrong = 0;
 	l->lost = 0;
-	for (k = 0; k < CRT_EXTENT_BLOCKS; k++)
+	for (k = 0; k < ROOT_TEST_EXTENT_BLOCKS; k++)
 		if (!test_bit(k, &found))
 			l->lost++;
-		else if (value[k] != crt_csum(l->place + k, l->version))
+		else if (value[k] != root_test_csum(l->place + k, l->version))
 			l->wrong++;
 	return 0;
 }
 
-int crt_pin_loop(struct crt *c, struct crt_loop *loop)
+int root_test_pin_loop(struct root_test *c, struct root_test_loop *loop)
 {
 	struct commit_pin pin;
 	u64 i, start;
@@ -74,8 +74,8 @@ int crt_pin_loop(struct crt *c, struct crt_loop *loop)
 	return ret;
 }
 
-/* A tree of another set. */
-static int use_foreign_tree(struct crt *c, u32 which, const struct commit_tree *foreign)
+/* Use a tree of another set. */
+static int use_foreign_tree(struct root_test *c, u32 which, const struct commit_tree *foreign)
 {
 	static const struct commit_search_ops no_ops = { };
 	struct commit_search s = {
@@ -86,14 +86,14 @@ static int use_foreign_tree(struct crt *c, u32 which, const struct commit_tree *
 	int ret;
 
 	switch (which) {
-	case CRT_FOREIGN_TREE:
+	case ROOT_TEST_FOREIGN_TREE:
 		ret = commit_root_pin(&c->roots, &pin);
 		if (ret)
 			return ret;
 		ret = PTR_ERR_OR_ZERO(commit_root_of(&pin, foreign, NULL));
 		commit_root_unpin(&pin);
 		return ret;
-	case CRT_COMMIT_FOREIGN_TREE:
+	case ROOT_TEST_COMMIT_FOREIGN_TREE:
 		next = commit_root_prepare(&c->roots, GFP_KERNEL);
 		if (IS_ERR(next))
 			return PTR_ERR(next);
@@ -105,7 +105,7 @@ static int use_foreign_tree(struct crt *c, u32 which, const struct commit_tree *
 	}
 }
 
-int crt_misuse(struct crt *c, u32 which)
+int root_test_misuse(struct root_test *c, u32 which)
 {
 	struct commit_root_set other;
 	struct commit_tree foreign;
@@ -114,14 +114,14 @@ int crt_misuse(struct crt *c, u32 which)
 	int ret;
 
 	switch (which) {
-	case CRT_UNPIN_TWICE:
+	case ROOT_TEST_UNPIN_TWICE:
 		ret = commit_root_pin(&c->roots, &pin);
 		if (ret)
 			return ret;
 		commit_root_unpin(&pin);
 		commit_root_unpin(&pin);
 		return 0;
-	case CRT_SWITCH_BACK:
+	case ROOT_TEST_SWITCH_BACK:
 		next = commit_root_prepare(&c->roots, GFP_KERNEL);
 		if (IS_ERR(next))
 			return PTR_ERR(next);
@@ -129,17 +129,17 @@ int crt_misuse(struct crt *c, u32 which)
 		if (ret)
 			commit_root_cancel(next);
 		return ret;
-	case CRT_PREPARE_TWICE:
+	case ROOT_TEST_PREPARE_TWICE:
 		next = commit_root_prepare(&c->roots, GFP_KERNEL);
 		if (IS_ERR(next))
 			return PTR_ERR(next);
 		ret = PTR_ERR_OR_ZERO(commit_root_prepare(&c->roots, GFP_KERNEL));
 		commit_root_cancel(next);
 		return ret;
-	case CRT_FOREIGN_TREE:
-	case CRT_COMMIT_FOREIGN_TREE:
-	case CRT_SEARCH_FOREIGN_TREE:
-		ret = commit_root_set_init(&other, "other", &crt_root_ops, c);
+	case ROOT_TEST_FOREIGN_TREE:
+	case ROOT_TEST_COMMIT_FOREIGN_TREE:
+	case ROOT_TEST_SEARCH_FOREIGN_TREE:
+		ret = commit_root_set_init(&other, "other", &root_test_root_ops, c);
 		if (ret)
 			return ret;
 		ret = commit_tree_init(&foreign, &other);
@@ -148,13 +148,13 @@ int crt_misuse(struct crt *c, u32 which)
 			commit_tree_destroy(&foreign);
 		}
 		return commit_root_set_destroy(&other) ?: ret;
-	case CRT_DESTROY_PREPARED:
-		ret = commit_root_set_init(&other, "other", &crt_root_ops, c);
+	case ROOT_TEST_DESTROY_PREPARED:
+		ret = commit_root_set_init(&other, "other", &root_test_root_ops, c);
 		if (ret)
 			return ret;
 		next = commit_root_prepare(&other, GFP_KERNEL);
 		ret = commit_root_set_destroy(&other);
-		/* it is not destroyed: the commit can be cancelled, and then it can */
+		/* destroy must have failed: cancel the commit and destroy it now */
 		commit_root_cancel(next);
 		return commit_root_set_destroy(&other) ?: ret;
 	}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * How the toy filesystem looks up checksums: live, behind an rwsem as btrfs does, or by
+ * Lookups of checksums in the toy filesystem: live, behind an rwsem as in btrfs, or by
  * commit_root_search().
  */
 #include <linux/delay.h>
@@ -9,17 +9,17 @@
 #include "commit_root_test_internal.h"
 
 struct lookup {
-	struct crt		*c;
-	struct crt_request	*req;
+	struct root_test	*c;
+	struct root_test_request *req;
 	unsigned int		first, nr;	/* of the request's extents */
-	struct cow_range	range[CRT_GROUP];
-	u64			version[CRT_GROUP];
-	u64			generation[CRT_GROUP];	/* where it was searched */
-	unsigned long		found[CRT_GROUP];
-	u64			value[CRT_GROUP][CRT_EXTENT_BLOCKS];
+	struct cow_range	range[ROOT_TEST_GROUP];
+	u64			version[ROOT_TEST_GROUP];
+	u64			generation[ROOT_TEST_GROUP];	/* of the searched tree */
+	unsigned long		found[ROOT_TEST_GROUP];
+	u64			value[ROOT_TEST_GROUP][ROOT_TEST_EXTENT_BLOCKS];
 };
 
-static void pause_for(const struct crt_request *req)
+static void pause_for(const struct root_test_request *req)
 {
 	if (req->pause_us)
 		usleep_range(req->pause_us, 2 * req->pause_us);
@@ -27,7 +27,7 @@ static void pause_for(const struct crt_request *req)
 
 static int search_ranges(struct lookup *l, bool live, u32 root)
 {
-	struct crt *c = l->c;
+	struct root_test *c = l->c;
 	unsigned int i;
 	int ret = 0;
 
@@ -57,7 +57,7 @@ static int search(struct commit_search *s)
 static bool compare(struct commit_search *s, struct commit_difference *diff)
 {
 	struct lookup *l = s->arg;
-	u64 value[CRT_EXTENT_BLOCKS];
+	u64 value[ROOT_TEST_EXTENT_BLOCKS];
 	unsigned int i, k;
 
 	for (i = l->first; i < l->first + l->nr; i++) {
@@ -86,15 +86,15 @@ static bool compare(struct commit_search *s, struct commit_difference *diff)
 
 static const struct commit_search_ops search_ops = { search, compare };
 
-static bool is_eligible(const struct crt *c, const struct commit_gen *gen)
+static bool is_eligible(const struct root_test *c, const struct commit_gen *gen)
 {
 	return commit_root_eligible(&c->roots, gen);
 }
 
-/* As btrfs does it. */
+/* As in btrfs. */
 static int search_behind_rwsem(struct lookup *l, const struct commit_gen *gen)
 {
-	struct crt *c = l->c;
+	struct root_test *c = l->c;
 	int ret = -ENOENT;
 
 	if (is_eligible(c, gen)) {
@@ -114,7 +114,7 @@ static int search_behind_rwsem(struct lookup *l, const struct commit_gen *gen)
 
 static int search_extents(struct lookup *l, const struct commit_gen *gen)
 {
-	struct crt *c = l->c;
+	struct root_test *c = l->c;
 	struct commit_search s = {
 		.set = &c->roots, .tree = &c->tree, .gen = *gen, .ops = &search_ops, .arg = l,
 		.mode = l->req->forced ? COMMIT_SEARCH_FORCED : COMMIT_SEARCH_OPTIONAL,
@@ -122,13 +122,13 @@ static int search_extents(struct lookup *l, const struct commit_gen *gen)
 	int ret;
 
 	switch (c->setup.search) {
-	case CRT_LIVE:
+	case ROOT_TEST_LIVE:
 		l->req->live++;
 		return search_ranges(l, true, 0);
-	case CRT_BEHIND_RWSEM:
+	case ROOT_TEST_BEHIND_RWSEM:
 		return search_behind_rwsem(l, gen);
 	}
-	if (c->setup.broken & CRT_BREAK_MISS && is_eligible(c, gen))
+	if (c->setup.broken & ROOT_TEST_BREAK_MISS && is_eligible(c, gen))
 		s.mode = COMMIT_SEARCH_FORCED;
 	ret = commit_root_search(&s);
 	l->req->committed += s.committed;
@@ -137,11 +137,11 @@ static int search_extents(struct lookup *l, const struct commit_gen *gen)
 	return ret;
 }
 
-static void add_generation(struct crt *c, struct commit_gen *gen, const struct extent *e)
+static void add_generation(struct root_test *c, struct commit_gen *gen, const struct extent *e)
 {
-	if (c->setup.broken & CRT_BREAK_MAXIMUM && gen->max)
+	if (c->setup.broken & ROOT_TEST_BREAK_MAXIMUM && gen->max)
 		return;
-	if (c->setup.broken & CRT_BREAK_UNKNOWN && !e->generation)
+	if (c->setup.broken & ROOT_TEST_BREAK_UNKNOWN && !e->generation)
 		return;
 	commit_gen_add(gen, e->generation);
 }
@@ -153,16 +153,17 @@ static void compare_csums(struct lookup *l)
 	for (i = 1; i < l->req->nr && !l->req->split; i++)
 		l->req->mixed += l->generation[i] != l->generation[0];
 	for (i = 0; i < l->req->nr; i++)
-		for (k = 0; k < CRT_EXTENT_BLOCKS; k++)
+		for (k = 0; k < ROOT_TEST_EXTENT_BLOCKS; k++)
 			if (!test_bit(k, &l->found[i]))
 				l->req->lost++;
-			else if (l->value[i][k] != crt_csum(l->range[i].first + k, l->version[i]))
+			else if (l->value[i][k] !=
+				 root_test_csum(l->range[i].first + k, l->version[i]))
 				l->req->wrong++;
 }
 
-static int look_up(struct crt *c, struct lookup *l)
+static int look_up(struct root_test *c, struct lookup *l)
 {
-	struct crt_request *req = l->req;
+	struct root_test_request *req = l->req;
 	unsigned int i, half = req->split ? req->nr / 2 : 0;
 	struct commit_gen gen = { }, second = { };
 	int ret = 0;
@@ -171,21 +172,21 @@ static int look_up(struct crt *c, struct lookup *l)
 		struct extent *e = &c->extent[req->first + i];
 
 		l->range[i] = (struct cow_range) {
-			.first = e->place, .nr = CRT_EXTENT_BLOCKS, .value = l->value[i],
+			.first = e->place, .nr = ROOT_TEST_EXTENT_BLOCKS, .value = l->value[i],
 			.found = &l->found[i],
 		};
 		l->version[i] = e->version;
 		add_generation(c, &gen, e);
 	}
-	/* from here on, what is known of them must not change */
+	/* from here on the state of these extents must not change */
 	pause_for(req);
-	if (c->setup.broken & CRT_BREAK_ADD && req->first)
+	if (c->setup.broken & ROOT_TEST_BREAK_ADD && req->first)
 		add_generation(c, &gen, &c->extent[req->first - 1]);
-	/* the second half takes the decision along */
+	/* the second half of a split request inherits the generation bound */
 	second = gen;
-	if (half && c->setup.broken & CRT_BREAK_SPLIT)
+	if (half && c->setup.broken & ROOT_TEST_BREAK_SPLIT)
 		commit_gen_reset(&second);
-	if (c->setup.broken & CRT_BREAK_ONE_PIN) {
+	if (c->setup.broken & ROOT_TEST_BREAK_ONE_PIN) {
 		for (i = 0; i < req->nr && (!ret || ret == -ENOENT); i++) {
 			l->first = i;
 			l->nr = 1;
@@ -205,13 +206,13 @@ static int look_up(struct crt *c, struct lookup *l)
 	return ret;
 }
 
-int crt_read_extents(struct crt *c, struct crt_request *req)
+int root_test_read_extents(struct root_test *c, struct root_test_request *req)
 {
-	bool keep = !(c->setup.broken & CRT_BREAK_KEEP);
+	bool keep = !(c->setup.broken & ROOT_TEST_BREAK_KEEP);
 	struct lookup *l;
 	int ret;
 
-	if (!req->nr || req->nr > CRT_GROUP - req->first % CRT_GROUP ||
+	if (!req->nr || req->nr > ROOT_TEST_GROUP - req->first % ROOT_TEST_GROUP ||
 	    req->first >= c->setup.extents || req->nr > c->setup.extents - req->first)
 		return -EINVAL;
 	l = kzalloc(sizeof(*l), GFP_KERNEL_ACCOUNT);
@@ -226,10 +227,10 @@ int crt_read_extents(struct crt *c, struct crt_request *req)
 	l->c = c;
 	l->req = req;
 	if (keep)
-		unfair_down_read(crt_group_of(c, req->first));
+		unfair_down_read(root_test_group_of(c, req->first));
 	ret = look_up(c, l);
 	if (keep)
-		unfair_up_read(crt_group_of(c, req->first));
+		unfair_up_read(root_test_group_of(c, req->first));
 	if (!ret || ret == -ENOENT) {
 		compare_csums(l);
 		ret = 0;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * diffbench - what a diff of two copy-on-write trees costs, and what it saves
+ * diffbench - what a diff of two copy-on-write trees costs and saves
  *
- *	diffbench balance	a balance with quota over snapshots: dirty blocks and time,
- *				with whole subtrees marked and with the diff
+ *	diffbench balance	balance with quota and snapshots: dirty blocks and time if
+ *				whole subtrees are marked, and if the diff is used
  *	diffbench growth	blocks read against blocks changed, in trees of many sizes
  */
 #define _GNU_SOURCE
@@ -49,7 +49,7 @@ static struct result {
 	uint64_t ns[MAX_ROUNDS], dirty, relocated, swapped, visited;
 } results[2];
 
-/* What btrfs published of the same: dirty extents, and seconds. */
+/* From the btrfs change: dirty extents and seconds. */
 static const struct {
 	int snapshots;
 	unsigned int before, after;
@@ -60,7 +60,7 @@ static const struct {
 };
 
 static struct point {
-	struct cdt_diff d;
+	struct diff_test_diff d;
 	uint32_t keys, changes;
 } points[MAX_POINTS];
 
@@ -68,7 +68,7 @@ static unsigned int nr_points;
 
 static int open_tree(uint32_t keys, uint64_t seed)
 {
-	struct cdt_setup setup = {
+	struct diff_test_setup setup = {
 		.keys = keys, .in_order = opt.in_order, .leaf_items = opt.leaf_items,
 		.node_items = opt.node_items, .seed = seed,
 	};
@@ -76,27 +76,27 @@ static int open_tree(uint32_t keys, uint64_t seed)
 
 	if (fd < 0)
 		fatal("/dev/cow_diff_test: %s (load cow_diff_test.ko)", strerror(errno));
-	if (ioctl(fd, CDT_SETUP, &setup))
+	if (ioctl(fd, DIFF_TEST_SETUP, &setup))
 		fatal("a tree of %u keys: %s", keys, strerror(errno));
 	return fd;
 }
 
 static void mark(int fd, bool snapshot)
 {
-	struct cdt_mark m = { .snapshot = snapshot };
+	struct diff_test_mark m = { .snapshot = snapshot };
 
-	if (ioctl(fd, CDT_MARK, &m))
+	if (ioctl(fd, DIFF_TEST_MARK, &m))
 		fatal("a commit: %s", strerror(errno));
 }
 
 static void change(int fd, unsigned int tree, uint32_t keys, uint64_t nr)
 {
-	struct cdt_change c = {
-		.op = CDT_INSERT_RANDOM, .tree = tree, .first = (keys - 1ULL) * KEY_STEP,
+	struct diff_test_change c = {
+		.op = DIFF_TEST_INSERT_RANDOM, .tree = tree, .first = (keys - 1ULL) * KEY_STEP,
 		.nr = nr, .step = KEY_STEP,
 	};
 
-	if (ioctl(fd, CDT_CHANGE, &c))
+	if (ioctl(fd, DIFF_TEST_CHANGE, &c))
 		fatal("%llu changes: %s", (unsigned long long)nr, strerror(errno));
 }
 
@@ -104,7 +104,7 @@ static void change(int fd, unsigned int tree, uint32_t keys, uint64_t nr)
 
 static void balance(unsigned int v, int round)
 {
-	struct cdt_balance b = { .whole = variants[v].whole, .groups = opt.groups };
+	struct diff_test_balance b = { .whole = variants[v].whole, .groups = opt.groups };
 	struct result *r = &results[v];
 	int fd = open_tree(opt.keys, round + 1), i;
 
@@ -112,15 +112,15 @@ static void balance(unsigned int v, int round)
 		mark(fd, true);
 		change(fd, i, opt.keys, opt.files);
 	}
-	if (ioctl(fd, CDT_BALANCE, &b))
+	if (ioctl(fd, DIFF_TEST_BALANCE, &b))
 		fatal("balance: %s", strerror(errno));
 	if (b.quota_wrong)
 		fatal("%s: the quota of %u trees is wrong", variants[v].shown, b.quota_wrong);
-	if (ioctl(fd, CDT_CHECK))
+	if (ioctl(fd, DIFF_TEST_CHECK))
 		fatal("the trees: %s", strerror(errno));
 	close(fd);
 	r->ns[round] = b.ns;
-	/* of the first round: others have other trees */
+	/* from the first round: the trees of other rounds differ */
 	if (!round) {
 		r->dirty = b.dirty;
 		r->relocated = b.relocated;
@@ -159,15 +159,17 @@ static void print_balance(void)
 	printf("dirty blocks %.1f %% fewer, time %.1f %% less\n",
 	       fewer(results[SUBTREE].dirty, results[DIFF].dirty),
 	       fewer(t[SUBTREE][opt.rounds / 2], t[DIFF][opt.rounds / 2]));
-	printf("%d snapshots, %d changes in each, %d keys, %d groups of blocks, median of %d rounds\n",
-	       opt.snapshots, opt.files, opt.keys, opt.groups, opt.rounds);
-	for (i = 0; i < sizeof(published) / sizeof(published[0]); i++)
-		if (published[i].snapshots == opt.snapshots)
-			printf("btrfs published: %u to %u dirty extents, %.1f %% fewer; %.3f to %.3f s, %.1f %% less\n",
-			       published[i].before, published[i].after,
-			       fewer(published[i].before, published[i].after),
-			       published[i].before_s, published[i].after_s,
-			       fewer(published[i].before_s, published[i].after_s));
+	printf("%d snapshots, %d changes in each, %d keys, ", opt.snapshots, opt.files, opt.keys);
+	printf("%d groups of blocks, median of %d rounds\n", opt.groups, opt.rounds);
+	for (i = 0; i < sizeof(published) / sizeof(published[0]); i++) {
+		if (published[i].snapshots != opt.snapshots)
+			continue;
+		printf("btrfs published: %u to %u dirty extents, %.1f %% fewer; ",
+		       published[i].before, published[i].after,
+		       fewer(published[i].before, published[i].after));
+		printf("%.3f to %.3f s, %.1f %% less\n", published[i].before_s,
+		       published[i].after_s, fewer(published[i].before_s, published[i].after_s));
+	}
 }
 
 static void run_balance(void)
@@ -207,7 +209,7 @@ static void run_growth(void)
 			change(fd, 0, keys, changes);
 			p->keys = keys;
 			p->changes = changes;
-			if (ioctl(fd, CDT_DIFF, &p->d))
+			if (ioctl(fd, DIFF_TEST_DIFF, &p->d))
 				fatal("diff: %s", strerror(errno));
 			if (p->d.error || p->d.differs)
 				fatal("diff: %d, %s", p->d.error, p->d.text);
@@ -221,7 +223,7 @@ static void run_growth(void)
 		}
 		close(fd);
 	}
-	printf("changed: blocks of the new tree; limit: twice as many, and two heights\n");
+	printf("changed: blocks of the new tree; limit: twice as many plus both heights\n");
 }
 
 /* --- JSON ---------------------------------------------------------------- */
@@ -236,13 +238,16 @@ static void print_balance_json(FILE *f)
 {
 	unsigned int v, i;
 
-	fprintf(f, "  \"parameters\": { \"snapshots\": %d, \"keys\": %d, \"groups\": %d, \"files\": %d, \"rounds\": %d },\n",
-		opt.snapshots, opt.keys, opt.groups, opt.files, opt.rounds);
+	fprintf(f, "  \"parameters\": { \"snapshots\": %d, \"keys\": %d, \"groups\": %d, ",
+		opt.snapshots, opt.keys, opt.groups);
+	fprintf(f, "\"files\": %d, \"rounds\": %d },\n", opt.files, opt.rounds);
 	for (i = 0; i < sizeof(published) / sizeof(published[0]); i++)
-		if (published[i].snapshots == opt.snapshots)
-			fprintf(f, "  \"published\": { \"dirty\": [%u, %u], \"seconds\": [%.3f, %.3f] },\n",
-				published[i].before, published[i].after, published[i].before_s,
-				published[i].after_s);
+		if (published[i].snapshots == opt.snapshots) {
+			fprintf(f, "  \"published\": { \"dirty\": [%u, %u], ",
+				published[i].before, published[i].after);
+			fprintf(f, "\"seconds\": [%.3f, %.3f] },\n",
+				published[i].before_s, published[i].after_s);
+		}
 	fprintf(f, "  \"locks\": {");
 	for (v = 0; v < 2; v++) {
 		struct result *r = &results[v];
@@ -266,10 +271,12 @@ static void print_growth_json(FILE *f)
 	for (i = 0; i < nr_points; i++) {
 		const struct point *p = &points[i];
 
-		fprintf(f, "%s\n    { \"keys\": %u, \"changes\": %u, \"all\": %llu, \"new\": %llu, \"old\": %llu, \"reads\": %llu, \"heights\": %u, \"ns\": %llu }",
-			i ? "," : "", p->keys, p->changes, (unsigned long long)p->d.all_blocks,
-			(unsigned long long)p->d.new_blocks, (unsigned long long)p->d.old_blocks,
-			(unsigned long long)p->d.reads, p->d.levels[0] + p->d.levels[1],
+		fprintf(f, "%s\n    { \"keys\": %u, \"changes\": %u, ", i ? "," : "", p->keys,
+			p->changes);
+		fprintf(f, "\"all\": %llu, \"new\": %llu, \"old\": %llu, \"reads\": %llu, ",
+			(unsigned long long)p->d.all_blocks, (unsigned long long)p->d.new_blocks,
+			(unsigned long long)p->d.old_blocks, (unsigned long long)p->d.reads);
+		fprintf(f, "\"heights\": %u, \"ns\": %llu }", p->d.levels[0] + p->d.levels[1],
 			(unsigned long long)p->d.ns);
 	}
 	fprintf(f, "\n  ],\n  \"locks\": { \"diff\": { } }");
@@ -297,13 +304,13 @@ static void usage(FILE *f)
 	fprintf(f,
 "Usage: diffbench balance|growth [OPTIONS]\n"
 "  -s NUM   --snapshots=NUM  0 to 126                                 [64]\n"
-"  -k NUM   --keys=NUM       1000 to 4000000; of growth the most      [100000]\n"
-"  -g NUM   --groups=NUM     of blocks, relocated in turn, 1 to 64    [4]\n"
+"  -k NUM   --keys=NUM       1000 to 4000000; growth: the maximum     [100000]\n"
+"  -g NUM   --groups=NUM     groups of blocks to relocate, 1 to 64    [4]\n"
 "  -f NUM   --files=NUM      keys changed in each snapshot, 0 to 1000 [3]\n"
-"  -r NUM   --rounds=NUM     order rotated, 1 to 16                   [3]\n"
+"  -r NUM   --rounds=NUM     rounds in rotated order, 1 to 16         [3]\n"
 "           --leaf-items=NUM   4 to 169, 0: as many as fit            [32]\n"
-"           --node-items=NUM   the same                               [121]\n"
-"           --in-order       keys are inserted so, else at random\n"
+"           --node-items=NUM   likewise                               [121]\n"
+"           --in-order       insert keys in order instead of at random\n"
 "           --json=FILE      -: stdout\n"
 "           --help\n");
 }
@@ -324,10 +331,10 @@ static void parse(int argc, char **argv)
 	while ((c = getopt_long(argc, argv, "s:k:g:f:r:", options, NULL)) != -1) {
 		switch (c) {
 		case 's':
-			opt.snapshots = number("--snapshots", optarg, 0, CDT_MAX_SNAPSHOTS);
+			opt.snapshots = number("--snapshots", optarg, 0, DIFF_TEST_MAX_SNAPSHOTS);
 			break;
 		case 'k':
-			opt.keys = number("--keys", optarg, 1000, CDT_MAX_KEYS);
+			opt.keys = number("--keys", optarg, 1000, DIFF_TEST_MAX_KEYS);
 			break;
 		case 'g':
 			opt.groups = number("--groups", optarg, 1, 64);
@@ -339,10 +346,10 @@ static void parse(int argc, char **argv)
 			opt.rounds = number("--rounds", optarg, 1, MAX_ROUNDS);
 			break;
 		case OPT_LEAF:
-			opt.leaf_items = number("--leaf-items", optarg, 0, CDT_MAX_ITEMS);
+			opt.leaf_items = number("--leaf-items", optarg, 0, DIFF_TEST_MAX_ITEMS);
 			break;
 		case OPT_NODE:
-			opt.node_items = number("--node-items", optarg, 0, CDT_MAX_ITEMS);
+			opt.node_items = number("--node-items", optarg, 0, DIFF_TEST_MAX_ITEMS);
 			break;
 		case OPT_IN_ORDER:
 			opt.in_order = true;

@@ -1,23 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * module/cow_diff.c, as it is, in userspace: pairs of random trees against brute force, with
- * stops, failed reads and levels left out; and of the same trees corrupted ones, which must
- * be refused or walked to the end. To be built with -fsanitize=address,undefined, as in the
- * tests of the tests:
- *
- *	gcc -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -I../shim \
- *		-I../../../module/include -I../../lib -I../module -o cow_diff_fuzz cow_diff_fuzz.c \
- *		../../../module/cow_diff.c ../../lib/cow_{tree,blocks,search,check}.c \
- *		../module/cow_{balance,diff_tree,diff_corrupt}.c
+ * Fuzz module/cow_diff.c, unmodified, in userspace. Compare the pairs of random trees with a
+ * brute-force search, with stops, failed reads and levels left out. Then corrupt the trees: a
+ * diff must refuse them or end. selftests/mutants/run.sh builds this program with
+ * -fsanitize=address,undefined.
  *
  *	cow_diff_fuzz [CORRUPTED [SEED]]
  *
- * CORRUPTED: trees to be corrupted in all, 100000 without; a few hundred of each pair.
+ * CORRUPTED: number of trees to corrupt, default 100000; a few hundred of each pair.
  */
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "../../../module/cow_diffs.h"
+#include "../../../module/cow_diff.c"
 #include "cow_balance.h"
 #include "cow_diff_corrupt.h"
 #include "cow_diff_tree.h"
@@ -60,12 +55,7 @@ void cow_free(void *p)
 	free(p);
 }
 
-void count_cow_diff(enum cow_diff_event event, unsigned long nr)
-{
-	t.counts[event] += nr;
-}
-
-/* Nothing is ever reused: the roots that were committed can be found for ever. */
+/* Never reuse blocks, so that all committed roots stay valid. */
 static u64 reusable(void *private)
 {
 	return 0;
@@ -85,7 +75,7 @@ static void change_some(struct cow_tree *tree, unsigned int nr, unsigned int key
 
 	for (i = 0; i < nr; i++) {
 		switch (random() % 8) {
-		case 0:		/* many in a row go */
+		case 0:		/* delete a run of keys */
 			from = random() % keys;
 			for (run = random() % 64; run && from < keys; run--)
 				cow_delete(tree, from++);
@@ -94,7 +84,7 @@ static void change_some(struct cow_tree *tree, unsigned int nr, unsigned int key
 		case 2:
 			cow_delete(tree, random() % keys);
 			break;
-		case 3:		/* beyond what was there */
+		case 3:		/* append beyond the last key */
 			cow_insert(tree, keys + random() % 64, i);
 			break;
 		default:
@@ -134,19 +124,19 @@ static struct two_trees make_trees(void)
 	if (snapshots)
 		cow_snapshot(&other, &tree);
 	for (i = 0; i <= commits; i++) {
-		/* all of it goes, a lot, or a little is changed, or nothing */
+		/* sometimes delete all keys; then many changes, few, or none */
 		if (!(random() % 20))
 			for (unsigned int k = 0; k < keys + 64; k++)
 				cow_delete(&tree, k);
 		change_some(&tree, random() % 3 ? random() % 5 : random() % (keys + 10), keys);
-		/* the snapshot goes its own way */
+		/* the snapshot changes, too */
 		if (snapshots && random() % 2)
 			change_some(&other, random() % 5, keys);
 		if (random() % 2)
 			cow_commit(t.fs, random() % 3);
 	}
 	two.new = tree.root;
-	/* any lower bound will do, and none at all if the old one has changed, too */
+	/* any lower bound works; trees that have diverged need bound 0 */
 	if (!(random() % 4))
 		two.newer_than = random() % (two.newer_than + 1);
 	if (snapshots && random() % 2) {
@@ -190,8 +180,7 @@ static void compare(const struct two_trees *two, unsigned int lowest, bool unrea
 	struct cow_diff_reader r = { .fs = t.fs };
 	struct cow_diff_params p = params_of(&r, two, lowest, unread);
 	unsigned long all;
-	long nr = cow_diff_expect(t.fs, two->old, two->new, lowest, expected, MAX_PAIRS,
-				  &all), i = 0;
+	long nr = cow_diff_expect(t.fs, &p, expected, MAX_PAIRS, &all), i = 0;
 	unsigned int stops = random() % 3 ? 0 : 1 + random() % 8;
 	bool fails = !(random() % 3);
 	size_t bits = (t.fs->nr_blocks / BITS_PER_LONG + 1) * sizeof(long);
@@ -215,13 +204,13 @@ static void compare(const struct two_trees *two, unsigned int lowest, bool unrea
 				continue;
 		}
 		if (stops && !(random() % stops)) {
-			/* whether there was a pair, or a read had failed */
+			/* stop after a pair or a failed read */
 			cow_diff_get_position(&diff, &pos);
 			cow_diff_end(&diff);
 			r.fail_in = 0;
 			memset(r.was_read, 0, bits);
 			must_begin(&p, &pos);
-			/* a block of each level and tree, and no more */
+			/* at most one block of each level and tree */
 			if (cow_diff_reads(&diff) > two_heights(two))
 				fail("%lu reads to go on", cow_diff_reads(&diff));
 			t.resumed++;
@@ -231,7 +220,7 @@ static void compare(const struct two_trees *two, unsigned int lowest, bool unrea
 		if (ret <= 0)
 			break;
 		if (i >= nr || !cow_diff_same_pair(&pair, &expected[i]))
-			fail("pair %ld of %ld is another one", i, nr);
+			fail("pair %ld of %ld differs", i, nr);
 		i++;
 	}
 	cow_diff_describe(&diff, text, sizeof(text));
@@ -279,7 +268,7 @@ static void walk_corrupted(const struct two_trees *two, long nr)
 	char text[200];
 	int ret;
 
-	/* what the caller says of the roots may be from a corrupt place, too */
+	/* corrupt the caller's parameters, too */
 	if (!(random() % 16))
 		p.old.level = cow_bad_value(&t.random, p.old.level);
 	if (!(random() % 16))
@@ -290,7 +279,7 @@ static void walk_corrupted(const struct two_trees *two, long nr)
 	if (!ret) {
 		while ((ret = cow_diff_next(&diff, &pair)) > 0)
 			if (++n > MAX_PAIRS)
-				fail("it does not end");
+				fail("endless walk");
 		cow_diff_end(&diff);
 	}
 	if (r.open)
@@ -298,15 +287,17 @@ static void walk_corrupted(const struct two_trees *two, long nr)
 	t.problems[diff.trouble.problem]++;
 	cow_diff_describe(&diff, text, sizeof(text));
 	if (ret && ret != -ENXIO && !diff.trouble.problem)
-		fail("%d, and nothing is wrong", ret);
+		fail("error %d without a problem", ret);
 	t.refused += !!ret;
 	t.harmless += !ret;
 }
 
 static void corrupt_and_walk(const struct two_trees *two, unsigned int times)
 {
+	struct cow_diff_reader r = { .fs = t.fs };
+	struct cow_diff_params p = params_of(&r, two, 0, false);
 	unsigned long all;
-	long nr = cow_diff_expect(t.fs, two->old, two->new, 0, expected, MAX_PAIRS, &all);
+	long nr = cow_diff_expect(t.fs, &p, expected, MAX_PAIRS, &all);
 	unsigned int i, k, n;
 
 	for (i = 0; i < times; i++) {
@@ -328,7 +319,7 @@ static void corrupt_and_walk(const struct two_trees *two, unsigned int times)
 
 /* --- bad arguments ------------------------------------------------------- */
 
-/* Swapped, or with another bound, is an error, whenever there is a difference at all. */
+/* If the trees differ, swapped arguments and a wrong bound are errors. */
 static void bad_arguments(const struct two_trees *two)
 {
 	struct two_trees bad = { two->new, two->old, two->newer_than, false };
@@ -341,8 +332,8 @@ static void bad_arguments(const struct two_trees *two)
 	    data_of(t.fs, two->new)->generation <= data_of(t.fs, two->old)->generation)
 		return;
 	if (cow_diff_begin(&diff, &p) != -EINVAL || diff.trouble.problem != COW_DIFF_SWAPPED)
-		fail("swapped trees were taken");
-	/* then nothing is new */
+		fail("swapped trees were accepted");
+	/* with this bound no block is new */
 	bad = *two;
 	bad.newer_than = data_of(t.fs, two->new)->generation;
 	p = params_of(&r, &bad, 0, false);
@@ -350,7 +341,7 @@ static void bad_arguments(const struct two_trees *two)
 	while (!ret && (ret = cow_diff_next(&diff, &pair)) > 0)
 		ret = 0;
 	if (ret != -EUCLEAN || diff.trouble.problem != COW_DIFF_NOT_SHARED)
-		fail("with too high a bound: %d, problem %d", ret, diff.trouble.problem);
+		fail("bound too high: %d, problem %d", ret, diff.trouble.problem);
 	cow_diff_end(&diff);
 }
 
@@ -358,7 +349,7 @@ static void bad_arguments(const struct two_trees *two)
 
 #define TREES	6
 
-/* Quota as by a recount, whether whole subtrees or changed blocks are marked. */
+/* The quota must equal a recount, with whole subtrees marked and with changed blocks marked. */
 static void balance(bool whole)
 {
 	struct cow_params params = { .max_blocks = 200000, .leaf_items = 8, .node_items = 6 };
@@ -411,7 +402,7 @@ static void run(unsigned int seed, unsigned long corrupted)
 		compare(&two, i < 3 ? 0 : random() % 3, !(random() % 4));
 	bad_arguments(&two);
 	corrupt_and_walk(&two, corrupted);
-	/* and they are as they were */
+	/* the damage has been undone */
 	compare(&two, 0, false);
 	cow_fs_destroy(t.fs);
 	t.trees++;
@@ -426,10 +417,10 @@ int main(int argc, char **argv)
 
 	while (t.corrupted < want)
 		run(seed++, want - t.corrupted < PER_TREE ? want - t.corrupted : PER_TREE);
-	printf("%lu pairs of trees: %lu pairs of blocks as by brute force, %lu stops, %lu failed reads\n",
-	       t.trees, t.pairs, t.resumed, t.failed_reads);
-	printf("%lu corrupted ones: %lu refused, %lu with nothing wrong that was looked at\n",
-	       t.corrupted, t.refused, t.harmless);
+	printf("%lu pairs of trees: %lu pairs of blocks as by brute force, ", t.trees, t.pairs);
+	printf("%lu stops, %lu failed reads\n", t.resumed, t.failed_reads);
+	printf("%lu corrupted trees: %lu refused, %lu without a visible problem\n", t.corrupted,
+	       t.refused, t.harmless);
 	printf("%lu balances: %lu dirty blocks by diff, %lu by whole subtrees\n", t.balances,
 	       t.dirty[0], t.dirty[1]);
 	for (i = 1; i < NR_COW_DIFF_PROBLEMS; i++) {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A balance with quota, after the pattern of btrfs: the blocks of a group are copied, and
- * with them all that is above them, into a relocated tree for each tree, which shares the
- * rest. Then the subtrees that differ are swapped in, tree by tree.
+ * A balance with quota, modelled on btrfs. The blocks of a group and all blocks above them are
+ * copied into a relocated tree for each tree; the relocated tree shares the rest. Then the
+ * differing subtrees are swapped in, tree by tree.
  *
- * Quota has to know which trees have gained or lost which block. For each dirty block it
- * looks up its owners before and after the swap, in every tree from the root down, by its
- * key and level. Which blocks are dirty is either all of the swapped subtrees, or what the
- * diff tells; the cost of each is the same.
+ * Quota must know which trees gained or lost which block. For each dirty block it finds the
+ * owners before and after the swap: it looks up key and level from the root of every tree.
+ * Dirty blocks are either all blocks of the swapped subtrees or those that the diff reports.
+ * The cost per dirty block is the same.
  */
 #include "cow_balance.h"
 #include "cow_blocks.h"
@@ -28,9 +28,9 @@ struct dirty {
 
 struct run {
 	struct cow_balance *b;
-	u32		*copy;		/* of each block that there was; 0: not looked at */
-	u32		nr_blocks;	/* that there were */
-	u64		generation;	/* committed: relocated blocks are newer */
+	u32		*copy;		/* of each old block; 0: not visited */
+	u32		nr_blocks;	/* old blocks */
+	u64		generation;	/* the committed one: relocated blocks are newer */
 	struct dirty	*dirty;
 	unsigned long	nr_dirty, max_dirty;
 	struct cow_diff	diff;
@@ -49,7 +49,7 @@ static int copy_block(struct run *run, u32 block)
 
 	if (ret)
 		return ret;
-	/* its one reference is ours, till all trees have been swapped */
+	/* hold this reference until all trees have been swapped */
 	run->copy[block] = cow_new_block(fs, &r, old->level);
 	new = data_of(fs, run->copy[block]);
 	memcpy(new->item, old->item, sizeof(new->item));
@@ -66,7 +66,7 @@ static int copy_block(struct run *run, u32 block)
 	return 0;
 }
 
-/* What is shared is relocated once. */
+/* A shared block is relocated once. */
 static int relocate(struct run *run, u32 block)
 {
 	const struct cow_block *b = data_of(run->b->fs, block);
@@ -223,7 +223,7 @@ static int mark_swapped(struct run *run, u32 old, u32 new, u64 key)
 
 /* --- the swap ------------------------------------------------------------ */
 
-/* The subtrees below the root are swapped, and with the last one so is the root. */
+/* Account for the swapped subtrees below the root, then replace the root. */
 static int swap_tree(struct run *run, struct cow_tree *tree)
 {
 	struct cow_fs *fs = run->b->fs;
@@ -273,7 +273,7 @@ int cow_balance(struct cow_balance *b)
 	run->nr_blocks = b->fs->nr_blocks;
 	run->generation = b->fs->generation - 1;
 	run->copy = cow_alloc((run->nr_blocks + 1ULL) * sizeof(*run->copy));
-	/* all of a tree, and of its copy */
+	/* all blocks of a tree and of its copy */
 	run->max_dirty = 2ULL * run->nr_blocks + 2;
 	run->dirty = cow_alloc(run->max_dirty * sizeof(*run->dirty));
 	if (run->copy && run->dirty)
@@ -287,8 +287,8 @@ int cow_balance(struct cow_balance *b)
 /* --- the recount --------------------------------------------------------- */
 
 struct recount {
-	u32	trees;		/* that have the block */
-	u32	last;		/* of them, from 1 on */
+	u32	trees;		/* number of trees that reach the block */
+	u32	last;		/* the last of them, counted from 1 */
 };
 
 static void count_blocks(struct cow_fs *fs, struct recount *count, u32 block, u32 tree,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A balance of the copy-on-write tree of the tests, with quota: what the diff is made for.
+ * A balance with quota on the copy-on-write tree of the tests: the use case of the diff.
  */
 #ifndef FSCOMMIT_COW_BALANCE_H
 #define FSCOMMIT_COW_BALANCE_H
@@ -9,7 +9,7 @@
 
 #define COW_BALANCE_TREES	128
 
-/* Of a tree: blocks that it reaches, and those that no other tree does. */
+/* Blocks that a tree reaches, and blocks that only this tree reaches. */
 struct cow_quota {
 	long	referenced, exclusive;
 };
@@ -18,23 +18,23 @@ struct cow_balance {
 	struct cow_fs		*fs;
 	struct cow_tree		*const *tree;
 	unsigned int		nr_trees;	/* 1 to COW_BALANCE_TREES */
-	u32			first, last;	/* blocks to be relocated */
-	bool			whole;		/* mark whole subtrees dirty, no diff */
-	struct cow_quota	*quota;		/* of each tree; is kept up to date */
-	/* out: are added to */
+	u32			first, last;	/* blocks to relocate */
+	bool			whole;		/* mark whole subtrees dirty, without a diff */
+	struct cow_quota	*quota;		/* of each tree, kept up to date */
+	/* out, added to: */
 	unsigned long		relocated;	/* blocks that were copied */
 	unsigned long		swapped;	/* subtrees */
 	unsigned long		dirty;		/* blocks whose owners were looked up */
-	unsigned long		visited;	/* blocks read to know which are dirty */
+	unsigned long		visited;	/* blocks read to find the dirty ones */
 };
 
 /*
- * All trees are committed, and nobody uses them. After an error some trees are relocated,
- * and the quota is wrong.
+ * The caller has committed all trees and excludes their users. After an error some trees are
+ * relocated, and the quota is wrong.
  */
 int cow_balance(struct cow_balance *b);
 
-/* From nothing, by all blocks of all trees. */
+/* Recount the quota from all blocks of all trees. */
 int cow_count_quota(struct cow_fs *fs, struct cow_tree *const *tree, unsigned int nr,
 		    struct cow_quota *quota);
 

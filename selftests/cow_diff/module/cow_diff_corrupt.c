@@ -13,7 +13,7 @@ u64 cow_random(struct cow_random *r)
 	return r->state * 0x2545f4914f6cdd1dULL;
 }
 
-/* The upper half is the better one, and needs no division of 64 bits on 32-bit kernels. */
+/* The upper half has the better bits; 32-bit kernels lack a 64-bit division. */
 u64 cow_random_below(struct cow_random *r, u64 n)
 {
 	return (u32)(cow_random(r) >> 32) % (u32)n;
@@ -62,7 +62,7 @@ void cow_corrupt(struct cow_random *r, const struct cow_fs *fs, struct cow_block
 		p->block = cow_bad_value(r, p->block);
 		break;
 	case 6:
-		/* any block that there is: loops, and parts that are there twice */
+		/* any existing block: makes loops and duplicate subtrees */
 		p->block = 1 + cow_random_below(r, fs->nr_blocks);
 		if (cow_random_below(r, 2))
 			p->generation = data_of(fs, p->block)->generation;

@@ -7,16 +7,16 @@
 
 #include "cow_blocks.h"
 
-/* The same numbers for the same seed, here and there. */
+/* The same sequence for the same seed in kernel and userspace. */
 struct cow_random {
 	u64 state;
 };
 
 u64 cow_random(struct cow_random *r);
 u64 cow_random_below(struct cow_random *r, u64 n);
-/* Often near @v, or a bit away from it. */
+/* Often a value near @v, or @v with one bit flipped. */
 u64 cow_bad_value(struct cow_random *r, u64 v);
-/* A field of @b, or a pointer in it. */
+/* Damage a field of @b or a pointer in it. */
 void cow_corrupt(struct cow_random *r, const struct cow_fs *fs, struct cow_block *b);
 
 #endif /* FSCOMMIT_COW_DIFF_CORRUPT_H */

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * /dev/cow_diff_test: trees by hand, such as others have and the tree of the tests never
- * becomes: appended to without a change of what was last, and with keys of pointers that
- * are the first keys of the blocks.
+ * /dev/cow_diff_test: handmade trees with shapes that the tree of the tests never takes. One is
+ * appended to without a change of its last node; the keys of the pointers are the first keys
+ * of the blocks.
  */
 #include <linux/module.h>
 
 #include "cow_diff_test_internal.h"
 
 #define CHILDREN	4
-/* as btrfs has them */
+/* keys in the form of btrfs */
 #define K(n)		{ { 256, 1, n } }
 
 struct hand_block {
 	u64			block, generation;
 	struct cow_diff_key	key;
 	unsigned int		level;
-	struct cow_diff_ptr	child[CHILDREN];	/* block 0 ends them */
+	struct cow_diff_ptr	child[CHILDREN];	/* ends at block 0 */
 };
 
 static int read_hand(void *private, const struct cow_diff_ptr *ptr, struct cow_diff_node *node)
@@ -59,8 +59,8 @@ static const struct cow_diff_ops hand_ops = {
 };
 
 /*
- * Generation 1: root 1, nodes 11 and 12, leaves 111 and 121. In 2, leaf 111 became 211, and
- * node 23 with leaf 231 came at the end, with no change of node 12.
+ * Generation 1: root 1, nodes 11 and 12, leaves 111 and 121. In generation 2 leaf 211 replaced
+ * leaf 111. Node 23 with leaf 231 was appended; node 12 did not change.
  */
 static const struct hand_block appended[] = {
 	{ 1, 1, K(10), 2, { { 11, 1, K(10) }, { 12, 1, K(100) } } },
@@ -80,14 +80,14 @@ static const struct cow_diff_pair pairs_of_appended[] = {
 	{ .old = { .block = 1 }, .new = { .block = 2 }, .level = 2 },
 	{ .old = { .block = 11 }, .new = { .block = 21 }, .level = 1 },
 	{ .old = { .block = 111 }, .new = { .block = 211 } },
-	/* what came last there is still there, and what came before ended there */
+	/* no counterparts: node 12 and leaf 121 are shared, and the keys before end there */
 	{ .new = { .block = 23 }, .level = 1 },
 	{ .new = { .block = 231 } },
 };
 
 /*
- * Generation 1: root 1 with leaves 11, 12 and 13. In 2 a leaf came before them all, and leaf
- * 12 has gone, with no change of what is beside it.
+ * Generation 1: root 1 with leaves 11, 12 and 13. In generation 2 leaf 21 was inserted before
+ * them and leaf 12 deleted; leaves 11 and 13 did not change.
  */
 static const struct hand_block moved[] = {
 	{ 1, 1, K(10), 1, { { 11, 1, K(10) }, { 12, 1, K(20) }, { 13, 1, K(30) } } },
@@ -103,7 +103,7 @@ static const struct cow_diff_pair pairs_of_moved[] = {
 	{ .new = { .block = 2 }, .level = 1 },
 	{ .new = { .block = 21 } },
 	{ .old = { .block = 1 }, .new = { .block = 2 }, .level = 1, .new_again = true },
-	/* in its place is what was there before */
+	/* leaf 11, which now covers the keys of leaf 12, is shared */
 	{ .old = { .block = 12 } },
 };
 
@@ -131,7 +131,7 @@ static int walk(struct cow_diff *diff, const struct hand_block *blocks,
 		return ret;
 	while ((ret = cow_diff_next(diff, &pair)) > 0) {
 		if (i == nr || !is_as_expected(&pair, &expected[i++])) {
-			pr_err("cow_diff_test: pair of %llu and %llu is not the one expected\n",
+			pr_err("cow_diff_test: pair of %llu and %llu was not expected\n",
 			       pair.old.block, pair.new.block);
 			ret = -EPROTO;
 			break;
@@ -141,13 +141,13 @@ static int walk(struct cow_diff *diff, const struct hand_block *blocks,
 	return ret ? ret : i == nr ? 0 : -EPROTO;
 }
 
-int cdt_by_hand(struct cdt *c, u32 which)
+int diff_test_by_hand(struct diff_test *c, u32 which)
 {
 	switch (which) {
-	case CDT_APPENDED:
+	case DIFF_TEST_APPENDED:
 		return walk(&c->diff, appended, &appended[5], pairs_of_appended,
 			    ARRAY_SIZE(pairs_of_appended));
-	case CDT_MOVED:
+	case DIFF_TEST_MOVED:
 		return walk(&c->diff, moved, &moved[4], pairs_of_moved,
 			    ARRAY_SIZE(pairs_of_moved));
 	}

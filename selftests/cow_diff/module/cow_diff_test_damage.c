@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * /dev/cow_diff_test: trees that are not in order, and calls that nobody may make.
+ * /dev/cow_diff_test: corrupt trees, and calls that are not allowed.
  */
 #include <linux/module.h>
 #include <linux/sched/signal.h>
@@ -15,8 +15,8 @@ struct damage {
 	bool			of_new;
 };
 
-/* The first child that the diff enters: of the old tree all that has gone. */
-static struct cow_ptr *entered_child(struct cdt *c, const struct damage *d)
+/* The first child that the diff enters: a child that the other tree does not have. */
+static struct cow_ptr *entered_child(struct diff_test *c, const struct damage *d)
 {
 	struct cow_block *other = data_of(c->fs, d->of_new ? d->p.old.ptr.block :
 							     d->p.new.ptr.block);
@@ -32,8 +32,8 @@ static struct cow_ptr *entered_child(struct cdt *c, const struct damage *d)
 	return NULL;
 }
 
-/* Makes sure that @d->problem is there to be found. */
-static int do_damage(struct cdt *c, struct damage *d, u32 problem)
+/* Damage the tree so that the diff must find @problem. */
+static int do_damage(struct diff_test *c, struct damage *d, u32 problem)
 {
 	struct cow_ptr *p = entered_child(c, d);
 	struct cow_block *child;
@@ -73,13 +73,13 @@ static int do_damage(struct cdt *c, struct damage *d, u32 problem)
 		p->block = d->root->self;
 		return 0;
 	case COW_DIFF_NOT_SHARED:
-		/* as if it were old: the old tree has another one there */
+		/* claim that the block is old: the old tree has another block there */
 		p->generation = d->p.newer_than;
 		return 0;
 	case COW_DIFF_REUSED:
 		if (!d->of_new)
 			return -EINVAL;
-		/* the new tree has a later block at a place that the old one still has */
+		/* the new tree has a newer block at a place that the old tree still uses */
 		p = &d->root->ptr[0];
 		if (p->generation > d->p.newer_than)
 			return -ENODATA;
@@ -89,7 +89,7 @@ static int do_damage(struct cdt *c, struct damage *d, u32 problem)
 	return -EINVAL;
 }
 
-static int run_diff(struct cdt *c, const struct cow_diff_params *p,
+static int run_diff(struct diff_test *c, const struct cow_diff_params *p,
 		    const struct cow_diff_position *pos)
 {
 	struct cow_diff_pair pair;
@@ -105,7 +105,7 @@ static int run_diff(struct cdt *c, const struct cow_diff_params *p,
 	return ret;
 }
 
-int cdt_corrupt(struct cdt *c, struct cdt_corrupt *args)
+int diff_test_corrupt(struct diff_test *c, struct diff_test_corrupt *args)
 {
 	struct cow_block *saved = cow_alloc(sizeof(*saved) * c->fs->nr_blocks);
 	struct cow_diff_reader reader = { .fs = c->fs };
@@ -135,8 +135,8 @@ int cdt_corrupt(struct cdt *c, struct cdt_corrupt *args)
 
 /* --- damage at random ---------------------------------------------------- */
 
-/* The roots, or any block that was not there before the mark, or any at all. */
-static u32 some_block(struct cdt *c)
+/* A root, a block written after the mark, or any block. */
+static u32 some_block(struct diff_test *c)
 {
 	switch (cow_random_below(&c->random, 8)) {
 	case 0:
@@ -151,7 +151,7 @@ static u32 some_block(struct cdt *c)
 	}
 }
 
-static void fuzz_once(struct cdt *c, struct cdt_fuzz *f)
+static void fuzz_once(struct diff_test *c, struct diff_test_fuzz *f)
 {
 	struct cow_diff_reader reader = { .fs = c->fs };
 	struct cow_diff_params p = cow_diff_params_of(&reader, c->marked.root, c->tree.root,
@@ -172,7 +172,7 @@ static void fuzz_once(struct cdt *c, struct cdt_fuzz *f)
 	f->open += reader.open;
 }
 
-int cdt_fuzz(struct cdt *c, struct cdt_fuzz *f)
+int diff_test_fuzz(struct diff_test *c, struct diff_test_fuzz *f)
 {
 	struct cow_block *saved = cow_alloc(3 * sizeof(*saved));
 	u32 block[3], i, k, n;
@@ -205,7 +205,7 @@ int cdt_fuzz(struct cdt *c, struct cdt_fuzz *f)
 
 /* --- misuse -------------------------------------------------------------- */
 
-int cdt_misuse(struct cdt *c, u32 which)
+int diff_test_misuse(struct diff_test *c, u32 which)
 {
 	struct cow_diff_reader reader = { .fs = c->fs };
 	struct cow_diff_params p = cow_diff_params_of(&reader, c->marked.root, c->tree.root,
@@ -216,21 +216,21 @@ int cdt_misuse(struct cdt *c, u32 which)
 
 	p.ops = &ops;
 	switch (which) {
-	case CDT_NO_OPERATION:
+	case DIFF_TEST_NO_OPERATION:
 		ops.release = NULL;
 		break;
-	case CDT_NO_CHILDREN:
+	case DIFF_TEST_NO_CHILDREN:
 		ops.max_children = 0;
 		break;
-	case CDT_LOWEST_TOO_HIGH:
+	case DIFF_TEST_LOWEST_TOO_HIGH:
 		p.lowest_level = COW_DIFF_MAX_LEVELS;
 		break;
-	case CDT_UNKNOWN_FLAGS:
+	case DIFF_TEST_UNKNOWN_FLAGS:
 		p.flags = ~COW_DIFF_UNREAD;
 		break;
-	case CDT_POSITION_TOO_HIGH:
+	case DIFF_TEST_POSITION_TOO_HIGH:
 		return run_diff(c, &p, &pos);
-	case CDT_NEXT_AFTER_END:
+	case DIFF_TEST_NEXT_AFTER_END:
 		if (run_diff(c, &p, NULL))
 			return 0;
 		return cow_diff_next(&c->diff, &pair);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * /dev/cow_diff_test: diffs, against brute force.
+ * /dev/cow_diff_test: compare diffs with brute force.
  */
 #include <linux/ktime.h>
 #include <linux/module.h>
@@ -10,33 +10,33 @@
 #include "cow_diff_test_internal.h"
 
 struct walk {
-	struct cdt_diff		*d;
+	struct diff_test_diff	*d;
 	struct cow_diff_reader	reader;
 	struct cow_diff_params	params;
 	struct cow_diff_pair	*expected;
 	unsigned long		nr_expected;
 };
 
-static struct cow_diff_params params_of(struct cdt *c, struct walk *w)
+static struct cow_diff_params params_of(struct diff_test *c, struct walk *w)
 {
-	u32 old = w->d->flags & CDT_NO_OLD ? 0 : c->marked.root;
-	u32 new = w->d->flags & CDT_SAME ? old : c->tree.root;
+	u32 old = w->d->flags & DIFF_TEST_NO_OLD ? 0 : c->marked.root;
+	u32 new = w->d->flags & DIFF_TEST_SAME ? old : c->tree.root;
 	u64 bound = c->generation + w->d->bound;
 	struct cow_diff_params p;
 
-	if (w->d->flags & CDT_SNAPSHOT && c->nr_snapshots) {
+	if (w->d->flags & DIFF_TEST_SNAPSHOT && c->nr_snapshots) {
 		old = c->snapshot[c->nr_snapshots - 1].root;
 		bound = 0;
 	}
-	if (w->d->flags & CDT_SWAP)
+	if (w->d->flags & DIFF_TEST_SWAP)
 		swap(old, new);
 	p = cow_diff_params_of(&w->reader, old, new, bound);
 	p.lowest_level = w->d->lowest_level;
-	p.flags = w->d->flags & CDT_UNREAD ? COW_DIFF_UNREAD : 0;
+	p.flags = w->d->flags & DIFF_TEST_UNREAD ? COW_DIFF_UNREAD : 0;
 	return p;
 }
 
-static int expect(struct cdt *c, struct walk *w)
+static int expect(struct diff_test *c, struct walk *w)
 {
 	unsigned long max = 2UL * c->fs->nr_blocks + 2, new_blocks, all_blocks;
 	long nr;
@@ -44,8 +44,7 @@ static int expect(struct cdt *c, struct walk *w)
 	w->expected = cow_alloc(max * sizeof(*w->expected));
 	if (!w->expected)
 		return -ENOMEM;
-	nr = cow_diff_expect(c->fs, w->params.old.ptr.block, w->params.new.ptr.block,
-			     w->params.lowest_level, w->expected, max, &all_blocks);
+	nr = cow_diff_expect(c->fs, &w->params, w->expected, max, &all_blocks);
 	if (nr < 0)
 		return nr;
 	w->nr_expected = nr;
@@ -59,8 +58,8 @@ static int expect(struct cdt *c, struct walk *w)
 
 static int take_pair(struct walk *w, const struct cow_diff_pair *p)
 {
-	struct cdt_pair __user *to = u64_to_user_ptr(w->d->pairs_at);
-	struct cdt_pair pair = {
+	struct diff_test_pair __user *to = u64_to_user_ptr(w->d->pairs_at);
+	struct diff_test_pair pair = {
 		.old = p->old.block, .new = p->new.block, .level = p->level,
 		.key = cow_diff_key_of(p->new.block && !p->new_again ? &p->new.key : &p->old.key),
 		.old_again = p->old_again, .new_again = p->new_again,
@@ -75,8 +74,8 @@ static int take_pair(struct walk *w, const struct cow_diff_pair *p)
 	return copy_to_user(&to[n], &pair, sizeof(pair)) ? -EFAULT : 0;
 }
 
-/* Ends the diff, and begins another one where it was. */
-static int stop_and_go_on(struct cdt *c, struct walk *w)
+/* End the diff and restart it at its position. */
+static int stop_and_go_on(struct diff_test *c, struct walk *w)
 {
 	struct cow_diff_position pos;
 	unsigned int fail_in = w->reader.fail_in;
@@ -93,7 +92,7 @@ static int stop_and_go_on(struct cdt *c, struct walk *w)
 	return ret;
 }
 
-static int walk(struct cdt *c, struct walk *w)
+static int walk(struct diff_test *c, struct walk *w)
 {
 	struct cow_diff_pair pair;
 	unsigned int n = 0;
@@ -127,13 +126,13 @@ static int walk(struct cdt *c, struct walk *w)
 	return err;
 }
 
-int cdt_diff(struct cdt *c, struct cdt_diff *d)
+int diff_test_diff(struct diff_test *c, struct diff_test_diff *d)
 {
 	struct walk w = { .d = d, .reader = { .fs = c->fs } };
 	u64 start;
 	int ret = 0;
 
-	if (d->flags & ~CDT_FLAGS || d->lowest_level >= COW_DIFF_MAX_LEVELS)
+	if (d->flags & ~DIFF_TEST_FLAGS || d->lowest_level >= COW_DIFF_MAX_LEVELS)
 		return -EINVAL;
 	d->pairs = 0;
 	d->reads = 0;
@@ -142,7 +141,7 @@ int cdt_diff(struct cdt *c, struct cdt_diff *d)
 	d->failed = 0;
 	d->differs = 0;
 	w.params = params_of(c, &w);
-	if (!(d->flags & CDT_NO_ORACLE))
+	if (!(d->flags & DIFF_TEST_NO_ORACLE))
 		ret = expect(c, &w);
 	if (!ret) {
 		start = ktime_get_ns();
@@ -153,7 +152,7 @@ int cdt_diff(struct cdt *c, struct cdt_diff *d)
 		d->problem = c->diff.trouble.problem;
 		cow_diff_describe(&c->diff, d->text, sizeof(d->text));
 		d->open = w.reader.open;
-		/* a diff that goes on reads what is on the way once more */
+		/* a restarted diff reads the blocks of its path again */
 		d->read_twice = d->stop_after || d->fail_in ? 0 : w.reader.read_twice;
 		d->levels[0] = w.params.old.ptr.block ? w.params.old.level + 1 : 0;
 		d->levels[1] = w.params.new.ptr.block ? w.params.new.level + 1 : 0;

@@ -6,65 +6,65 @@
 #include "cow_diff_test_internal.h"
 #include "test_device.h"
 
-union cdt_args {
-	struct cdt_setup setup;
-	struct cdt_change change;
-	struct cdt_mark mark;
-	struct cdt_diff diff;
-	struct cdt_corrupt corrupt;
-	struct cdt_fuzz fuzz;
-	struct cdt_balance balance;
+union diff_test_args {
+	struct diff_test_setup setup;
+	struct diff_test_change change;
+	struct diff_test_mark mark;
+	struct diff_test_diff diff;
+	struct diff_test_corrupt corrupt;
+	struct diff_test_fuzz fuzz;
+	struct diff_test_balance balance;
 	u32 number;
 };
 
-static int cdt_do(struct cdt *c, unsigned int cmd, union cdt_args *a)
+static int diff_test_do(struct diff_test *c, unsigned int cmd, union diff_test_args *a)
 {
-	if (cmd == CDT_SETUP)
-		return c->fs ? -EBUSY : cdt_set_up(c, &a->setup);
+	if (cmd == DIFF_TEST_SETUP)
+		return c->fs ? -EBUSY : diff_test_set_up(c, &a->setup);
 	if (!c->fs)
 		return -ENXIO;
 	switch (cmd) {
-	case CDT_CHANGE:
-		return cdt_change(c, &a->change);
-	case CDT_MARK:
-		return cdt_mark(c, &a->mark);
-	case CDT_BALANCE:
-		return cdt_balance(c, &a->balance);
-	case CDT_CHECK:
-		return cdt_check(c);
-	case CDT_BY_HAND:
-		return cdt_by_hand(c, a->number);
+	case DIFF_TEST_CHANGE:
+		return diff_test_change(c, &a->change);
+	case DIFF_TEST_MARK:
+		return diff_test_mark(c, &a->mark);
+	case DIFF_TEST_BALANCE:
+		return diff_test_balance(c, &a->balance);
+	case DIFF_TEST_CHECK:
+		return diff_test_check(c);
+	case DIFF_TEST_BY_HAND:
+		return diff_test_by_hand(c, a->number);
 	}
 	if (!c->generation)
 		return -ENODATA;
 	switch (cmd) {
-	case CDT_DIFF:
-		return cdt_diff(c, &a->diff);
-	case CDT_CORRUPT:
-		return cdt_corrupt(c, &a->corrupt);
-	case CDT_FUZZ:
-		return cdt_fuzz(c, &a->fuzz);
-	case CDT_MISUSE:
-		return cdt_misuse(c, a->number);
+	case DIFF_TEST_DIFF:
+		return diff_test_diff(c, &a->diff);
+	case DIFF_TEST_CORRUPT:
+		return diff_test_corrupt(c, &a->corrupt);
+	case DIFF_TEST_FUZZ:
+		return diff_test_fuzz(c, &a->fuzz);
+	case DIFF_TEST_MISUSE:
+		return diff_test_misuse(c, a->number);
 	}
 	return -ENOTTY;
 }
 
-static int cdt_run(void *object, unsigned int cmd, void *args)
+static int diff_test_run(void *object, unsigned int cmd, void *args)
 {
-	struct cdt *c = object;
+	struct diff_test *c = object;
 	int ret = mutex_lock_killable(&c->lock);
 
 	if (ret)
 		return ret;
-	ret = cdt_do(c, cmd, args);
+	ret = diff_test_do(c, cmd, args);
 	mutex_unlock(&c->lock);
 	return ret;
 }
 
-static int cdt_open(void **object)
+static int diff_test_open(void **object)
 {
-	struct cdt *c = kvzalloc(sizeof(*c), GFP_KERNEL);
+	struct diff_test *c = kvzalloc(sizeof(*c), GFP_KERNEL);
 
 	if (!c)
 		return -ENOMEM;
@@ -73,13 +73,13 @@ static int cdt_open(void **object)
 	return 0;
 }
 
-static void cdt_release(void *object)
+static void diff_test_release(void *object)
 {
-	cdt_tear_down(object);
+	diff_test_tear_down(object);
 	kvfree(object);
 }
 
-TEST_DEVICE(cow_diff_test, cdt_open, cdt_release, cdt_run, union cdt_args);
+TEST_DEVICE(cow_diff_test, diff_test_open, diff_test_release, diff_test_run, union diff_test_args);
 
 MODULE_DESCRIPTION("Tests of the COW diff on copy-on-write trees");
 MODULE_LICENSE("GPL");

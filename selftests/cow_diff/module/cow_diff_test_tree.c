@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * /dev/cow_diff_test: its trees, their changes, and balance with quota.
+ * /dev/cow_diff_test: its trees, changes, and balance with quota.
  */
 #include <linux/ktime.h>
 #include <linux/math64.h>
@@ -14,7 +14,7 @@
 #define KEY_STEP	10
 #define MAX_BLOCKS	(1U << 20)
 
-/* Nothing is reused, so the old tree is there for ever. */
+/* Never reuse blocks, so that the old tree stays valid. */
 static u64 reusable(void *private)
 {
 	return 0;
@@ -34,7 +34,7 @@ static int enough(unsigned int i)
 	return fatal_signal_pending(current) ? -EINTR : 0;
 }
 
-static int fill(struct cdt *c, const struct cdt_setup *s)
+static int fill(struct diff_test *c, const struct diff_test_setup *s)
 {
 	u32 *key, i;
 	int ret = 0;
@@ -59,18 +59,18 @@ static int fill(struct cdt *c, const struct cdt_setup *s)
 
 static bool is_size(u32 items)
 {
-	return !items || (items >= 4 && items <= CDT_MAX_ITEMS);
+	return !items || (items >= 4 && items <= DIFF_TEST_MAX_ITEMS);
 }
 
-int cdt_set_up(struct cdt *c, const struct cdt_setup *s)
+int diff_test_set_up(struct diff_test *c, const struct diff_test_setup *s)
 {
 	const struct cow_params params = {
-		.max_blocks = MAX_BLOCKS, .lock_type = FCT_RWSEM,
+		.max_blocks = MAX_BLOCKS, .lock_type = LOCK_TEST_RWSEM,
 		.leaf_items = s->leaf_items, .node_items = s->node_items,
 	};
 	int ret;
 
-	if (s->keys > CDT_MAX_KEYS || !is_size(s->leaf_items) || !is_size(s->node_items) ||
+	if (s->keys > DIFF_TEST_MAX_KEYS || !is_size(s->leaf_items) || !is_size(s->node_items) ||
 	    !s->seed)
 		return -EINVAL;
 	c->random.state = s->seed;
@@ -83,37 +83,38 @@ int cdt_set_up(struct cdt *c, const struct cdt_setup *s)
 	if (!ret)
 		ret = cow_commit(c->fs, 0);
 	if (ret)
-		cdt_tear_down(c);
+		diff_test_tear_down(c);
 	return ret;
 }
 
-void cdt_tear_down(struct cdt *c)
+void diff_test_tear_down(struct diff_test *c)
 {
 	if (c->fs)
 		cow_fs_destroy(c->fs);
 	c->fs = NULL;
 }
 
-static int change_one(struct cdt *c, struct cow_tree *tree, const struct cdt_change *ch, u64 i)
+static int change_one(struct diff_test *c, struct cow_tree *tree,
+		      const struct diff_test_change *ch, u64 i)
 {
 	u64 any = (cow_random(&c->random) >> 32) * (ch->first + 1) >> 32;
 
 	switch (ch->op) {
-	case CDT_INSERT:
+	case DIFF_TEST_INSERT:
 		return cow_insert(tree, ch->first + i * ch->step, i);
-	case CDT_DELETE:
+	case DIFF_TEST_DELETE:
 		return cow_delete(tree, ch->first + i * ch->step);
-	case CDT_INSERT_RANDOM:
-		/* of what is there, if @step is that of the keys */
+	case DIFF_TEST_INSERT_RANDOM:
+		/* overwrites an existing key if @step is KEY_STEP */
 		return cow_insert(tree, any - (u32)any % (u32)ch->step, i);
-	case CDT_CHANGE_RANDOM:
+	case DIFF_TEST_CHANGE_RANDOM:
 		return cow_random_below(&c->random, 2) ? cow_insert(tree, any, i) :
 			cow_delete(tree, any - (u32)any % KEY_STEP);
 	}
 	return -EINVAL;
 }
 
-int cdt_change(struct cdt *c, const struct cdt_change *ch)
+int diff_test_change(struct diff_test *c, const struct diff_test_change *ch)
 {
 	struct cow_tree *tree = &c->tree;
 	int ret = 0;
@@ -133,17 +134,17 @@ int cdt_change(struct cdt *c, const struct cdt_change *ch)
 	return ret;
 }
 
-int cdt_mark(struct cdt *c, struct cdt_mark *m)
+int diff_test_mark(struct diff_test *c, struct diff_test_mark *m)
 {
 	int ret;
 
-	if (m->snapshot && c->nr_snapshots == CDT_MAX_SNAPSHOTS)
+	if (m->snapshot && c->nr_snapshots == DIFF_TEST_MAX_SNAPSHOTS)
 		return -ENOSPC;
 	m->generation = cow_running(c->fs);
 	ret = cow_commit(c->fs, 0);
 	if (ret)
 		return ret;
-	/* one more parent each: what the trees still have is not changed in place */
+	/* the extra reference keeps blocks of the marked trees from changing in place */
 	cow_snapshot(&c->marked, &c->tree);
 	c->generation = m->generation;
 	if (m->snapshot)
@@ -151,7 +152,7 @@ int cdt_mark(struct cdt *c, struct cdt_mark *m)
 	return 0;
 }
 
-int cdt_check(struct cdt *c)
+int diff_test_check(struct diff_test *c)
 {
 	unsigned int i;
 	long n = cow_check_tree(c->fs, c->tree.root);
@@ -163,7 +164,7 @@ int cdt_check(struct cdt *c)
 
 /* --- balance ------------------------------------------------------------- */
 
-static int balance_groups(struct cdt *c, struct cow_balance *b, unsigned int groups)
+static int balance_groups(struct diff_test *c, struct cow_balance *b, unsigned int groups)
 {
 	u32 blocks = c->fs->nr_blocks, i;
 	int ret = 0;
@@ -180,7 +181,7 @@ static int balance_groups(struct cdt *c, struct cow_balance *b, unsigned int gro
 	return ret;
 }
 
-int cdt_balance(struct cdt *c, struct cdt_balance *args)
+int diff_test_balance(struct diff_test *c, struct diff_test_balance *args)
 {
 	unsigned int nr = c->nr_snapshots + 1, i;
 	struct cow_tree **tree = cow_alloc(nr * sizeof(*tree));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Diffs of the copy-on-write tree: how it is read, and the oracle that reads all of it.
+ * Diffs of the copy-on-write tree: read operations, and the brute-force oracle.
  */
 #include "cow_blocks.h"
 #include "cow_diff_tree.h"
@@ -20,7 +20,7 @@ static int read_block(void *private, const struct cow_diff_ptr *ptr, struct cow_
 	node->level = b->level;
 	node->nr = b->nr;
 	node->generation = b->generation;
-	/* a node keeps no key for its first child: its parent knows it */
+	/* a node has no key for its first child: use the key from the parent */
 	node->key = b->level ? ptr->key : cow_diff_key(b->item[0].key);
 	node->data = b;
 	r->open++;
@@ -124,7 +124,7 @@ static int see_tree(struct cow_fs *fs, struct all *all, u32 root)
 	return 0;
 }
 
-/* Leaves those that @other does not have. */
+/* Keep only blocks that @other does not have. */
 static void keep_changed(struct all *all, const struct all *other, unsigned int lowest)
 {
 	unsigned long i, n = 0;
@@ -135,7 +135,7 @@ static void keep_changed(struct all *all, const struct all *other, unsigned int 
 	all->nr = n;
 }
 
-/* Of the blocks up to @end, none of which is after @s: the one that has its place. */
+/* The counterpart of @s among the first @end blocks of @all, all of which come before @s. */
 static const struct seen *at_place(const struct all *all, unsigned long end, const struct seen *s)
 {
 	unsigned long i;
@@ -191,19 +191,19 @@ static long expected_pairs(const struct all *old, const struct all *new,
 	return nr;
 }
 
-long cow_diff_expect(struct cow_fs *fs, u32 old, u32 new, unsigned int lowest_level,
+long cow_diff_expect(struct cow_fs *fs, const struct cow_diff_params *p,
 		     struct cow_diff_pair *pairs, unsigned long max,
 		     unsigned long *all_blocks)
 {
 	struct all all_old = { }, all_new = { };
-	long ret = see_tree(fs, &all_old, old);
+	long ret = see_tree(fs, &all_old, p->old.ptr.block);
 
 	if (!ret)
-		ret = see_tree(fs, &all_new, new);
+		ret = see_tree(fs, &all_new, p->new.ptr.block);
 	if (!ret) {
 		*all_blocks = all_old.nr + all_new.nr;
-		keep_changed(&all_old, &all_new, lowest_level);
-		keep_changed(&all_new, &all_old, lowest_level);
+		keep_changed(&all_old, &all_new, p->lowest_level);
+		keep_changed(&all_new, &all_old, p->lowest_level);
 		ret = expected_pairs(&all_old, &all_new, pairs, max);
 	}
 	cow_free(all_old.seen);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * reusebench - what it costs to see a grace period before an object is used again
+ * reusebench - cost of waiting for a grace period before an object is reused
  *
- * One task allocates a batch of objects, works with each, and frees them, in a loop: alone,
- * and beside tasks that look up paths, which is done under RCU. Freed objects are used again
- * at once (which must not be), after synchronize_rcu() or cond_synchronize_rcu() for each
- * batch, never (call_rcu() frees them), or from an RCU reuse queue; in interleaved rounds.
+ * One task repeatedly allocates a batch of objects, works with each, and frees them. It runs
+ * alone, and beside tasks that look up paths, which happens under RCU. Freed objects are
+ * reused at once (unsafe); after synchronize_rcu() or cond_synchronize_rcu() for each batch;
+ * never, as call_rcu() frees them; or from an RCU reuse queue. Rounds are interleaved.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -36,12 +36,12 @@ static const struct variant {
 	const char *option, *shown;
 	unsigned int variant;
 } variants[] = {
-	{ "no-wait", "no wait (unsafe)", RRT_NO_WAIT },
-	{ "synchronize", "synchronize_rcu", RRT_SYNCHRONIZE },
-	{ "cond-synchronize", "cond_synchronize_rcu", RRT_COND_SYNCHRONIZE },
-	{ "call-rcu", "call_rcu and free", RRT_CALL_RCU },
-	{ "reuse-queue", "reuse queue", RRT_OURS },
-	{ "reuse-expedited", "reuse queue, expedited", RRT_OURS_EXPEDITED },
+	{ "no-wait", "no wait (unsafe)", REUSE_TEST_NO_WAIT },
+	{ "synchronize", "synchronize_rcu", REUSE_TEST_SYNCHRONIZE },
+	{ "cond-synchronize", "cond_synchronize_rcu", REUSE_TEST_COND_SYNCHRONIZE },
+	{ "call-rcu", "call_rcu and free", REUSE_TEST_CALL_RCU },
+	{ "reuse-queue", "reuse queue", REUSE_TEST_OURS },
+	{ "reuse-expedited", "reuse queue, expedited", REUSE_TEST_OURS_EXPEDITED },
 };
 
 #define NR_VARIANTS	(sizeof(variants) / sizeof(variants[0]))
@@ -56,14 +56,14 @@ static struct {
 	const char *json;
 	bool quiet, anywhere;
 } opt = {
-	/* an inode of the figures of XFS takes 64 us at the least: 931,328 a minute */
+	/* from XFS's figures: 931,328 inodes a minute are at least 64 us for each */
 	.tasks = 4, .rounds = 3, .work_ns = 64000, .keep = 32768, .max = 65536, .duration = 1,
 	.nr_batches = 4, .batch = { 8, 32, 128, 512 },
 };
 
 static struct result {
 	double per_minute[MAX_ROUNDS];		/* allocations */
-	double ratio[MAX_ROUNDS];		/* to no wait, in the same round */
+	double ratio[MAX_ROUNDS];		/* to "no wait" in the same round */
 	double allocated, reused;
 	uint64_t peak, longest_ns;
 } results[NR_SETTINGS][MAX_BATCHES][NR_VARIANTS];
@@ -85,7 +85,7 @@ static void to_cpus(int first)
 	sched_setaffinity(0, sizeof(set), &set);
 }
 
-/* Deep, so that most of it is the walk under RCU; and one file that comes and goes. */
+/* A deep path, so that the walk under RCU dominates, and one file that comes and goes. */
 static void look_up(int n)
 {
 	char path[256] = FOLDER, file[64];
@@ -155,12 +155,12 @@ static void stop_neighbours(const pid_t *pid, int n)
 static void run(int fd, int setting, int b, unsigned int v, int round)
 {
 	struct result *r = &results[setting][b][v];
-	struct rrt_bench a = {
+	struct reuse_test_bench a = {
 		.variant = variants[v].variant, .batch = opt.batch[b], .ms = opt.duration * 1000,
 		.work_ns = opt.work_ns, .keep = opt.keep, .max = opt.max,
 	};
 
-	if (ioctl(fd, RRT_BENCH, &a))
+	if (ioctl(fd, REUSE_TEST_BENCH, &a))
 		fatal("%s, batch %d: %s", variants[v].shown, opt.batch[b], strerror(errno));
 	r->per_minute[round] = a.allocated * 60e9 / a.ns;
 	r->allocated += a.allocated;
@@ -186,10 +186,10 @@ static void run_round(int fd, int setting, int round)
 		}
 		if (opt.quiet)
 			continue;
-		printf("round %d of %d: %s, batch %d: %.0f allocations a minute, %.2f of no wait\n",
+		printf("round %d of %d: %s, batch %d: %.0f allocations a minute, ratio %.2f\n",
 		       round + 1, opt.rounds, settings[setting], opt.batch[b],
-		       results[setting][b][RRT_OURS].per_minute[round],
-		       results[setting][b][RRT_OURS].ratio[round]);
+		       results[setting][b][REUSE_TEST_OURS].per_minute[round],
+		       results[setting][b][REUSE_TEST_OURS].ratio[round]);
 		fflush(stdout);
 	}
 }
@@ -273,9 +273,11 @@ static void print_variant(FILE *f, unsigned int v)
 			fprintf(f, ",\n      ");
 			snprintf(name, sizeof(name), "%s_%d_ratio", settings[s], opt.batch[b]);
 			print_figure(f, name, r->ratio);
-			fprintf(f, ",\n      \"%s_%d_more\": { \"allocated\": %.0f, \"reused\": %.0f, \"peak\": %llu, \"longest_ns\": %llu }",
-				settings[s], opt.batch[b], r->allocated, r->reused,
-				(unsigned long long)r->peak, (unsigned long long)r->longest_ns);
+			fprintf(f, ",\n      \"%s_%d_more\": { \"allocated\": %.0f, ", settings[s],
+				opt.batch[b], r->allocated);
+			fprintf(f, "\"reused\": %.0f, \"peak\": %llu, \"longest_ns\": %llu }",
+				r->reused, (unsigned long long)r->peak,
+				(unsigned long long)r->longest_ns);
 		}
 	}
 	fprintf(f, "\n    }");
@@ -284,13 +286,14 @@ static void print_variant(FILE *f, unsigned int v)
 static void print_json(int argc, char **argv, time_t start)
 {
 	FILE *f = json_begin(opt.json, "reuse", argc, argv, start,
-			     "freed objects that are used again, %g us of work each",
+			     "freed objects that are reused, %g us of work each",
 			     opt.work_ns / 1e3);
 	unsigned int v;
 	int i;
 
-	fprintf(f, "  \"parameters\": { \"work_ns\": %d, \"keep\": %d, \"max\": %d, \"tasks\": %d, \"rounds\": %d, \"batches\": [",
-		opt.work_ns, opt.keep, opt.max, opt.tasks, opt.rounds);
+	fprintf(f, "  \"parameters\": { \"work_ns\": %d, \"keep\": %d, \"max\": %d, ", opt.work_ns,
+		opt.keep, opt.max);
+	fprintf(f, "\"tasks\": %d, \"rounds\": %d, \"batches\": [", opt.tasks, opt.rounds);
 	for (i = 0; i < opt.nr_batches; i++)
 		fprintf(f, "%s%d", i ? ", " : "", opt.batch[i]);
 	fprintf(f, "] },\n  \"unit\": \"allocations a minute\",\n  \"locks\": {");
@@ -309,16 +312,16 @@ static void usage(FILE *f)
 {
 	fprintf(f,
 "Usage: reusebench [OPTIONS]\n"
-"  -b LIST  --batch=LIST     objects in a batch, 1 to 4096 each       [8,32,128,512]\n"
+"  -b LIST  --batch=LIST     objects per batch, 1 to 4096 each        [8,32,128,512]\n"
 "  -w NS    --work=NS        with each object, 0 to 1000000           [64000]\n"
 "  -t NUM   --threads=NUM    tasks that look up paths, 1 to 256       [4]\n"
-"           --anywhere       they share the CPU of the one that allocates\n"
-"  -D TIME  --duration=TIME  of a round of one variant                [1s]\n"
-"  -r NUM   --rounds=NUM     order rotated, 1 to 16                   [3]\n"
+"           --anywhere       let them share the CPU of the allocating task\n"
+"  -D TIME  --duration=TIME  of one round of one variant              [1s]\n"
+"  -r NUM   --rounds=NUM     rounds in rotated order, 1 to 16         [3]\n"
 "           --keep=NUM       of the reuse queue, 1 to 16777216        [32768]\n"
-"           --max=NUM        the same, 0: none                        [65536]\n"
+"           --max=NUM        of the reuse queue, 0: no limit          [65536]\n"
 "           --json=FILE      -: stdout\n"
-"  -q       --quiet          only the tables\n"
+"  -q       --quiet          print only the tables\n"
 "           --help\n");
 }
 
@@ -329,7 +332,7 @@ static void parse_batches(const char *arg)
 	opt.nr_batches = 0;
 	for (s = strtok(list, ","); s; s = strtok(NULL, ",")) {
 		if (opt.nr_batches == MAX_BATCHES)
-			fatal("--batch: must be %d at the most", MAX_BATCHES);
+			fatal("--batch: must be at most %d numbers", MAX_BATCHES);
 		opt.batch[opt.nr_batches++] = number("--batch", s, 1, 4096);
 	}
 	if (!opt.nr_batches)
@@ -394,7 +397,7 @@ static void parse(int argc, char **argv)
 		exit(1);
 	}
 	if (opt.max && opt.max < opt.keep)
-		fatal("--max=%d: must be 0, or %d (--keep) at the least", opt.max, opt.keep);
+		fatal("--max=%d: must be 0 or at least %d (--keep)", opt.max, opt.keep);
 }
 
 int main(int argc, char **argv)
@@ -420,7 +423,7 @@ int main(int argc, char **argv)
 	sort_all();
 	print_table(ALONE);
 	print_table(BESIDE);
-	printf("allocations a minute, median of %d rounds; in brackets, of no wait\n", opt.rounds);
+	printf("allocations a minute, median of %d rounds (ratio to \"no wait\")\n", opt.rounds);
 	printf("%d ns of work with each object, %d tasks that look up paths%s, keep %d, max %d\n",
 	       opt.work_ns, opt.tasks, opt.anywhere ? " anywhere" : " on other CPUs", opt.keep,
 	       opt.max);

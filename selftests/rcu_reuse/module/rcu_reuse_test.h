@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 WITH Linux-syscall-note */
 /*
- * /dev/rcu_reuse_test: RCU reuse queues, readers that hold them up, and a workload. Tests
- * only.
+ * /dev/rcu_reuse_test: RCU reuse queues, readers that block them, and a workload. Tests only.
+ * Needs CAP_SYS_ADMIN.
  *
- * Each open file is a queue, made by RRT_SETUP, with so many objects, which are in the
- * queue or free. Each object takes a cookie of its own when it is unlinked: when it comes
- * out of the queue, that must have passed. Needs CAP_SYS_ADMIN.
+ * Each open file is one queue; REUSE_TEST_SETUP creates it with a fixed number of objects, each
+ * queued or free. An object takes a cookie of its own when it is unlinked. When it leaves the
+ * queue, the grace period of this cookie must have ended.
  */
 #ifndef RCU_REUSE_TEST_H
 #define RCU_REUSE_TEST_H
@@ -13,103 +13,103 @@
 #include <linux/ioctl.h>
 #include <linux/types.h>
 
-enum rrt_flavour {
-	RRT_RCU,
-	RRT_EXPEDITED,
-	RRT_SRCU,
-	RRT_BUSTED,	/* first in, first out, at once: who looks for that must find it */
-	RRT_NR_FLAVOURS,
+enum reuse_test_flavour {
+	REUSE_TEST_RCU,
+	REUSE_TEST_EXPEDITED,
+	REUSE_TEST_SRCU,
+	REUSE_TEST_BUSTED,	/* a plain FIFO without grace periods: torture must detect it */
+	REUSE_TEST_NR_FLAVOURS,
 };
 
-#define RRT_MAX_OBJECTS	4000000U
+#define REUSE_TEST_MAX_OBJECTS	4000000U
 
-struct rrt_setup {
+struct reuse_test_setup {
 	__u32 flavour;
-	__u32 objects;		/* 1 to RRT_MAX_OBJECTS */
+	__u32 objects;		/* 1 to REUSE_TEST_MAX_OBJECTS */
 	__u32 batch, keep, max, max_age_ms;	/* see struct rcu_reuse_params */
-	__u32 srcu_expedited;	/* both, which is refused */
-	__u32 no_release;	/* no rcu_reuse_ops.release, which is refused */
+	__u32 srcu_expedited;	/* set both; must be refused */
+	__u32 no_release;	/* omit rcu_reuse_ops.release; must be refused */
 };
 
-/* From where the queue is called. */
-enum rrt_context {
-	RRT_PLAIN,
-	RRT_PREEMPT_OFF,
-	RRT_IRQS_OFF,
-	RRT_RAW_LOCK,		/* under a raw spinlock, interrupts off */
-	RRT_IPI,		/* on another CPU, in a hard interrupt */
-	RRT_NR_CONTEXTS,
+/* The context of the calls. */
+enum reuse_test_context {
+	REUSE_TEST_PLAIN,
+	REUSE_TEST_PREEMPT_OFF,
+	REUSE_TEST_IRQS_OFF,
+	REUSE_TEST_RAW_LOCK,	/* raw spinlock held, interrupts off */
+	REUSE_TEST_IPI,		/* hard interrupt on another CPU */
+	REUSE_TEST_NR_CONTEXTS,
 };
 
-struct rrt_io {
-	__u32 nr;		/* objects to enqueue, or calls of dequeue */
+struct reuse_test_io {
+	__u32 nr;		/* objects to enqueue, or dequeue calls */
 	__u32 context;
-	__u32 cpu;		/* for RRT_IPI */
-	__u32 until_none;	/* dequeue: stop at the first one that finds nothing */
+	__u32 cpu;		/* for REUSE_TEST_IPI */
+	__u32 until_none;	/* dequeue: stop at the first call that finds nothing */
 	/* out: */
-	__u32 done;		/* objects that went in, or came out */
-	__u32 error;		/* of the enqueue that failed, which ends it */
-	__u32 disorder;		/* objects that came out before an older one */
+	__u32 done;		/* objects enqueued or dequeued */
+	__u32 error;		/* of a failed enqueue, which ends the call */
+	__u32 disorder;		/* objects dequeued before an older one */
 	__u32 unused;
 };
 
-struct rrt_state {
+struct reuse_test_state {
 	__u64 free, queued, released;
-	__u64 early;		/* came out before their grace period */
-	__u64 foreign;		/* came out, and were not in */
+	__u64 early;		/* dequeued before their grace period had ended */
+	__u64 foreign;		/* dequeued without having been queued */
 };
 
-struct rrt_torture {
+struct reuse_test_torture {
 	__u32 ms, readers, writers, unused;	/* 1 to 64 of each */
 	/* out: */
 	__u64 reads, reused, fresh, early;
 	/*
-	 * What a reader saw become of its object before its section ended: nothing; it was
-	 * unlinked; it was in use again, which must not be.
+	 * State of a reader's object at the end of its section: linked; unlinked; reused, which
+	 * must not happen.
 	 */
 	__u64 pipe[3];
 };
 
-#define RRT_SETUP	_IOW('Q', 1, struct rrt_setup)
-#define RRT_ENQUEUE	_IOWR('Q', 2, struct rrt_io)
-#define RRT_DEQUEUE	_IOWR('Q', 3, struct rrt_io)
-#define RRT_STATE	_IOR('Q', 4, struct rrt_state)
-#define RRT_READER_IN	_IO('Q', 5)	/* a reader is in its section until RRT_READER_OUT */
-#define RRT_READER_OUT	_IO('Q', 6)
-#define RRT_READER_RESTS _IO('Q', 12)	/* ... or so, and its task stays until then */
-#define RRT_DRAIN	_IO('Q', 7)
-#define RRT_DESTROY	_IO('Q', 8)
-#define RRT_TORTURE	_IOWR('Q', 9, struct rrt_torture)
-#define RRT_MISUSE	_IOW('Q', 10, __u32)	/* enum rrt_misuse */
+#define REUSE_TEST_SETUP	_IOW('Q', 1, struct reuse_test_setup)
+#define REUSE_TEST_ENQUEUE	_IOWR('Q', 2, struct reuse_test_io)
+#define REUSE_TEST_DEQUEUE	_IOWR('Q', 3, struct reuse_test_io)
+#define REUSE_TEST_STATE	_IOR('Q', 4, struct reuse_test_state)
+#define REUSE_TEST_READER_IN	_IO('Q', 5)	/* a reader stays in its section ... */
+#define REUSE_TEST_READER_OUT	_IO('Q', 6)	/* ... until here, where its task ends, ... */
+#define REUSE_TEST_READER_RESTS	_IO('Q', 12)	/* ... or here, where its task is kept */
+#define REUSE_TEST_DRAIN	_IO('Q', 7)
+#define REUSE_TEST_DESTROY	_IO('Q', 8)
+#define REUSE_TEST_TORTURE	_IOWR('Q', 9, struct reuse_test_torture)
+#define REUSE_TEST_MISUSE	_IOW('Q', 10, __u32)	/* enum reuse_test_misuse */
 
-enum rrt_misuse {
-	RRT_ENQUEUE_TWICE, RRT_ENQUEUE_AFTER_END,
+enum reuse_test_misuse {
+	REUSE_TEST_ENQUEUE_TWICE, REUSE_TEST_ENQUEUE_AFTER_END,
 };
 
 /* --- the workload of reusebench ------------------------------------------ */
 
-enum rrt_variant {
-	RRT_NO_WAIT,		/* at once: what must not be */
-	RRT_SYNCHRONIZE,	/* synchronize_rcu() for each batch */
-	RRT_COND_SYNCHRONIZE,	/* cond_synchronize_rcu() before the next one */
-	RRT_CALL_RCU,		/* each object is freed, by call_rcu() */
-	RRT_OURS,
-	RRT_OURS_EXPEDITED,
-	RRT_NR_VARIANTS,
+enum reuse_test_variant {
+	REUSE_TEST_NO_WAIT,		/* reuse at once: unsafe */
+	REUSE_TEST_SYNCHRONIZE,		/* synchronize_rcu() for each batch */
+	REUSE_TEST_COND_SYNCHRONIZE,	/* cond_synchronize_rcu() before the next batch */
+	REUSE_TEST_CALL_RCU,		/* call_rcu() frees each object */
+	REUSE_TEST_OURS,
+	REUSE_TEST_OURS_EXPEDITED,
+	REUSE_TEST_NR_VARIANTS,
 };
 
-struct rrt_bench {
+struct reuse_test_bench {
 	__u32 variant;
-	__u32 batch;		/* objects that are allocated, then freed; 1 to 4096 */
+	__u32 batch;		/* objects allocated, then freed; 1 to 4096 */
 	__u32 ms;
-	__u32 work_ns;		/* what is done with an object between */
-	__u32 keep, max;	/* of ours */
+	__u32 work_ns;		/* work with an object before it is freed */
+	__u32 keep, max;	/* of the reuse queue */
 	/* out: */
 	__u64 ns, allocated, reused;
-	__u64 peak;		/* objects at once, those that wait included */
+	__u64 peak;		/* maximum number of objects, waiting ones included */
 	__u64 longest_ns;	/* of a batch */
 };
 
-#define RRT_BENCH	_IOWR('Q', 11, struct rrt_bench)
+#define REUSE_TEST_BENCH	_IOWR('Q', 11, struct reuse_test_bench)
 
 #endif /* RCU_REUSE_TEST_H */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The workload of reusebench: one task that allocates a batch of objects, links them where
- * readers find them, does some work with each, unlinks and frees them, and again.
+ * The workload of reusebench. One task repeatedly allocates a batch of objects, links them for
+ * readers, does some work with each, then unlinks and frees them.
  */
 #include <linux/hash.h>
 #include <linux/ktime.h>
@@ -16,7 +16,7 @@
 
 #define MAX_BATCH	4096U
 #define BUCKETS		1024
-#define PAYLOAD		448	/* with the rest, about what an inode of a filesystem has */
+#define PAYLOAD		448	/* makes the object about as large as an inode */
 
 struct node {
 	struct hlist_node	link;
@@ -28,27 +28,27 @@ struct node {
 };
 
 struct bench {
-	struct rrt_bench	*args;
+	struct reuse_test_bench	*args;
 	struct rcu_reuse_queue	queue;
 	struct kmem_cache	*cache;
 	struct hlist_head	bucket[BUCKETS];
 	spinlock_t		lock;		/* of the buckets */
 	struct node		*node[MAX_BATCH];
-	struct node		*free;		/* of those variants that keep them */
+	struct node		*free;		/* variants that keep free objects */
 	unsigned long		cookie;
 	bool			has_cookie;
-	atomic_long_t		nodes;		/* that are there */
+	atomic_long_t		nodes;		/* existing objects */
 	u32			sum;
 };
 
-/* One pass over an object. Its time is that of work that is really done. */
+/* One pass over an object: the unit of work. */
 static u32 pass(const struct node *n)
 {
 	const u32 *p = (const u32 *)n->payload;
 	u32 sum = 0;
 	int i;
 
-	/* each time anew */
+	/* do not hoist the loads out of the caller's loop */
 	barrier();
 	for (i = 0; i < PAYLOAD / 4; i++)
 		sum = hash_32(sum ^ p[i], 32) + i;
@@ -77,8 +77,8 @@ static int compare_u64(const void *a, const void *b)
 }
 
 /*
- * Not the shortest: an emulator's clock stands still at times. Not the median either: a
- * guest does, too.
+ * A low sample, but not the minimum: an emulator's clock may stand still. Not the median: a
+ * guest may stand still, too.
  */
 static unsigned int measure_pass(struct bench *b, const struct node *n)
 {
@@ -93,7 +93,7 @@ static unsigned int measure_pass(struct bench *b, const struct node *n)
 	return max_t(u64, div_u64(ns[2], passes), 1);
 }
 
-/* Measured once, so the same for all variants. */
+/* Measure only once, so that all variants do the same work. */
 static unsigned int passes_for(struct bench *b, const struct node *n)
 {
 	static unsigned int pass_ns;
@@ -123,9 +123,9 @@ static void release(void *private, struct rcu_reuse_head *head)
 
 static const struct rcu_reuse_ops ops = { .release = release };
 
-static bool is_ours(const struct rrt_bench *args)
+static bool is_ours(const struct reuse_test_bench *args)
 {
-	return args->variant == RRT_OURS || args->variant == RRT_OURS_EXPEDITED;
+	return args->variant == REUSE_TEST_OURS || args->variant == REUSE_TEST_OURS_EXPEDITED;
 }
 
 static struct node *reuse_one(struct bench *b)
@@ -163,15 +163,15 @@ static struct node *node_alloc(struct bench *b)
 	return n;
 }
 
-/* It is unlinked. */
-static void node_give(struct bench *b, struct node *n)
+/* @n is unlinked: free it in the way of the variant. */
+static void node_retire(struct bench *b, struct node *n)
 {
 	switch (b->args->variant) {
-	case RRT_CALL_RCU:
+	case REUSE_TEST_CALL_RCU:
 		call_rcu(&n->rcu, free_by_rcu);
 		break;
-	case RRT_OURS:
-	case RRT_OURS_EXPEDITED:
+	case REUSE_TEST_OURS:
+	case REUSE_TEST_OURS_EXPEDITED:
 		if (rcu_reuse_enqueue(&b->queue, &n->reuse))
 			call_rcu(&n->rcu, free_by_rcu);
 		break;
@@ -190,9 +190,9 @@ static void before_reuse(struct bench *b)
 
 static void after_free(struct bench *b)
 {
-	if (b->args->variant == RRT_SYNCHRONIZE)
+	if (b->args->variant == REUSE_TEST_SYNCHRONIZE)
 		synchronize_rcu();
-	if (b->args->variant == RRT_COND_SYNCHRONIZE) {
+	if (b->args->variant == REUSE_TEST_COND_SYNCHRONIZE) {
 		b->cookie = start_poll_synchronize_rcu();
 		b->has_cookie = true;
 	}
@@ -221,7 +221,7 @@ static int one_batch(struct bench *b, unsigned int passes)
 		spin_lock(&b->lock);
 		hlist_del_rcu(&b->node[i]->link);
 		spin_unlock(&b->lock);
-		node_give(b, b->node[i]);
+		node_retire(b, b->node[i]);
 	}
 	after_free(b);
 	cond_resched();
@@ -230,7 +230,7 @@ static int one_batch(struct bench *b, unsigned int passes)
 
 static int loop(struct bench *b)
 {
-	struct rrt_bench *args = b->args;
+	struct reuse_test_bench *args = b->args;
 	struct node *n = node_alloc(b);
 	u64 start, last, now;
 	unsigned int passes;
@@ -270,16 +270,16 @@ static void free_all(struct bench *b)
 		  atomic_long_read(&b->nodes));
 }
 
-int rrt_bench(struct rrt_bench *args)
+int reuse_test_bench(struct reuse_test_bench *args)
 {
 	const struct rcu_reuse_params params = {
 		.batch = clamp(args->batch, 1U, 64U), .keep = args->keep, .max = args->max,
-		.max_age_ms = 10000, .expedited = args->variant == RRT_OURS_EXPEDITED,
+		.max_age_ms = 10000, .expedited = args->variant == REUSE_TEST_OURS_EXPEDITED,
 	};
 	struct bench *b;
 	int ret;
 
-	if (args->variant >= RRT_NR_VARIANTS || !args->batch || args->batch > MAX_BATCH ||
+	if (args->variant >= REUSE_TEST_NR_VARIANTS || !args->batch || args->batch > MAX_BATCH ||
 	    args->ms > 600000 || args->work_ns > 1000000)
 		return -EINVAL;
 	args->ns = 0;

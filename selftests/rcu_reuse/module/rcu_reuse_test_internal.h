@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Queues, objects and readers of /dev/rcu_reuse_test: see rcu_reuse_test.h. For its files
- * alone.
+ * Queues, objects and readers of /dev/rcu_reuse_test: see rcu_reuse_test.h.
  */
-#ifndef FSCOMMIT_RRT_H
-#define FSCOMMIT_RRT_H
+#ifndef RCU_REUSE_TEST_INTERNAL_H
+#define RCU_REUSE_TEST_INTERNAL_H
 
 #include <linux/mutex.h>
 #include <linux/rcu_reuse.h>
@@ -17,22 +16,22 @@
 struct object {
 	struct rcu_reuse_head	reuse;
 	struct object		*next;		/* free, or in the busted queue */
-	unsigned long		cookie;		/* when it was unlinked */
-	u64			number;		/* in the order of enqueue */
-	u64			life;		/* how often it was used */
-	int			pipe;		/* see struct rrt_torture */
+	unsigned long		cookie;		/* taken when it was unlinked */
+	u64			number;		/* in order of enqueue */
+	u64			life;		/* number of uses */
+	int			pipe;		/* see struct reuse_test_torture */
 	bool			queued;
 };
 
-struct rrt {
-	struct mutex		lock;		/* setup, and the reader */
-	struct rw_semaphore	life;		/* of the queue; below @lock, written by its end */
-	struct rrt_setup	setup;
+struct reuse_test {
+	struct mutex		lock;		/* setup and reader */
+	struct rw_semaphore	life;		/* of the queue; nests in @lock; destroy writes */
+	struct reuse_test_setup	setup;
 	struct rcu_reuse_queue	queue;
 	bool			has_queue;
 	struct srcu_struct	srcu;
 	struct object		*object;	/* NULL until set up */
-	raw_spinlock_t		free_lock;	/* the next four */
+	raw_spinlock_t		free_lock;	/* protects the next two lines */
 	struct object		*free, *busted_first, *busted_last;
 	unsigned long		nr_free, nr_busted;
 	atomic64_t		released, early, foreign, numbers;
@@ -40,24 +39,24 @@ struct rrt {
 	struct completion	reader_is_in;
 };
 
-static inline int rrt_read_lock(struct rrt *r)
+static inline int reuse_test_read_lock(struct reuse_test *r)
 {
-	if (r->setup.flavour == RRT_SRCU)
+	if (r->setup.flavour == REUSE_TEST_SRCU)
 		return srcu_read_lock(&r->srcu);
 	rcu_read_lock();
 	return 0;
 }
 
-static inline void rrt_read_unlock(struct rrt *r, int idx)
+static inline void reuse_test_read_unlock(struct reuse_test *r, int idx)
 {
-	if (r->setup.flavour == RRT_SRCU)
+	if (r->setup.flavour == REUSE_TEST_SRCU)
 		srcu_read_unlock(&r->srcu, idx);
 	else
 		rcu_read_unlock();
 }
 
-/* In a read section, which may be of RCU: a point where it can be preempted. */
-static inline void rrt_preempt_point(void)
+/* In a reader's section: allow preemption there if the kernel can preempt RCU readers. */
+static inline void reuse_test_preempt_point(void)
 {
 	preempt_disable();
 	cpu_relax();
@@ -65,13 +64,13 @@ static inline void rrt_preempt_point(void)
 }
 
 /* rcu_reuse_test_main.c */
-struct object *rrt_fresh(struct rrt *r);
-void rrt_free(struct rrt *r, struct object *o);
-int rrt_enqueue(struct rrt *r, struct object *o);
-struct object *rrt_dequeue(struct rrt *r);
+struct object *reuse_test_fresh(struct reuse_test *r);
+void reuse_test_free(struct reuse_test *r, struct object *o);
+int reuse_test_enqueue(struct reuse_test *r, struct object *o);
+struct object *reuse_test_dequeue(struct reuse_test *r);
 
-/* rrt_torture.c, rrt_bench.c */
-int rrt_torture(struct rrt *r, struct rrt_torture *t);
-int rrt_bench(struct rrt_bench *b);
+/* rcu_reuse_test_torture.c, rcu_reuse_test_bench.c */
+int reuse_test_torture(struct reuse_test *r, struct reuse_test_torture *t);
+int reuse_test_bench(struct reuse_test_bench *b);
 
-#endif /* FSCOMMIT_RRT_H */
+#endif /* RCU_REUSE_TEST_INTERNAL_H */

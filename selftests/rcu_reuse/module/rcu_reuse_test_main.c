@@ -13,7 +13,7 @@
 
 /* --- objects ------------------------------------------------------------- */
 
-void rrt_free(struct rrt *r, struct object *o)
+void reuse_test_free(struct reuse_test *r, struct object *o)
 {
 	unsigned long irqflags;
 
@@ -24,7 +24,7 @@ void rrt_free(struct rrt *r, struct object *o)
 	raw_spin_unlock_irqrestore(&r->free_lock, irqflags);
 }
 
-struct object *rrt_fresh(struct rrt *r)
+struct object *reuse_test_fresh(struct reuse_test *r)
 {
 	unsigned long irqflags;
 	struct object *o;
@@ -39,16 +39,16 @@ struct object *rrt_fresh(struct rrt *r)
 	return o;
 }
 
-static unsigned long unlink_cookie(struct rrt *r)
+static unsigned long unlink_cookie(struct reuse_test *r)
 {
-	return r->setup.flavour == RRT_SRCU ? get_state_synchronize_srcu(&r->srcu) :
+	return r->setup.flavour == REUSE_TEST_SRCU ? get_state_synchronize_srcu(&r->srcu) :
 					      get_state_synchronize_rcu();
 }
 
-/* What comes out of the queue must have been in, and for a grace period. */
-static void check_out(struct rrt *r, struct object *o)
+/* A dequeued object must have been queued, and its grace period must have ended. */
+static void check_out(struct reuse_test *r, struct object *o)
 {
-	bool passed = r->setup.flavour == RRT_SRCU ?
+	bool passed = r->setup.flavour == REUSE_TEST_SRCU ?
 		poll_state_synchronize_srcu(&r->srcu, o->cookie) :
 		poll_state_synchronize_rcu(o->cookie);
 
@@ -59,7 +59,7 @@ static void check_out(struct rrt *r, struct object *o)
 	o->queued = false;
 }
 
-static void busted_enqueue(struct rrt *r, struct object *o)
+static void busted_enqueue(struct reuse_test *r, struct object *o)
 {
 	unsigned long irqflags;
 
@@ -73,7 +73,7 @@ static void busted_enqueue(struct rrt *r, struct object *o)
 	raw_spin_unlock_irqrestore(&r->free_lock, irqflags);
 }
 
-static struct object *busted_dequeue(struct rrt *r)
+static struct object *busted_dequeue(struct reuse_test *r)
 {
 	struct object *o = NULL;
 	unsigned long irqflags;
@@ -88,14 +88,14 @@ static struct object *busted_dequeue(struct rrt *r)
 	return o;
 }
 
-int rrt_enqueue(struct rrt *r, struct object *o)
+int reuse_test_enqueue(struct reuse_test *r, struct object *o)
 {
 	int ret = 0;
 
 	o->number = atomic64_inc_return(&r->numbers);
 	o->queued = true;
 	o->cookie = unlink_cookie(r);
-	if (r->setup.flavour == RRT_BUSTED)
+	if (r->setup.flavour == REUSE_TEST_BUSTED)
 		busted_enqueue(r, o);
 	else
 		ret = rcu_reuse_enqueue(&r->queue, &o->reuse);
@@ -104,12 +104,12 @@ int rrt_enqueue(struct rrt *r, struct object *o)
 	return ret;
 }
 
-struct object *rrt_dequeue(struct rrt *r)
+struct object *reuse_test_dequeue(struct reuse_test *r)
 {
 	struct rcu_reuse_head *head;
 	struct object *o;
 
-	if (r->setup.flavour == RRT_BUSTED) {
+	if (r->setup.flavour == REUSE_TEST_BUSTED) {
 		o = busted_dequeue(r);
 	} else {
 		head = rcu_reuse_dequeue(&r->queue);
@@ -123,24 +123,24 @@ struct object *rrt_dequeue(struct rrt *r)
 static void release(void *private, struct rcu_reuse_head *head)
 {
 	struct object *o = container_of(head, struct object, reuse);
-	struct rrt *r = private;
+	struct reuse_test *r = private;
 
 	might_sleep();
 	check_out(r, o);
 	atomic64_inc(&r->released);
-	rrt_free(r, o);
+	reuse_test_free(r, o);
 }
 
 static const struct rcu_reuse_ops ops = { .release = release }, no_ops = { };
 
-/* --- in any context ------------------------------------------------------ */
+/* --- calls in any context ------------------------------------------------ */
 
 struct call {
-	struct rrt	*r;
-	struct rrt_io	*io;
-	u64		last;
-	unsigned int	chunk;
-	bool		enqueue, end;
+	struct reuse_test	*r;
+	struct reuse_test_io	*io;
+	u64			last;
+	unsigned int		chunk;
+	bool			enqueue, end;
 };
 
 static void do_one(struct call *c)
@@ -149,18 +149,18 @@ static void do_one(struct call *c)
 	int ret;
 
 	if (c->enqueue) {
-		o = rrt_fresh(c->r);
-		ret = o ? rrt_enqueue(c->r, o) : -ENOMEM;
+		o = reuse_test_fresh(c->r);
+		ret = o ? reuse_test_enqueue(c->r, o) : -ENOMEM;
 		c->io->done += !ret;
 		if (!ret)
 			return;
 		c->io->error = -ret;
 		c->end = true;
 		if (o)
-			rrt_free(c->r, o);
+			reuse_test_free(c->r, o);
 		return;
 	}
-	o = rrt_dequeue(c->r);
+	o = reuse_test_dequeue(c->r);
 	if (!o) {
 		c->end = c->io->until_none;
 		return;
@@ -168,7 +168,7 @@ static void do_one(struct call *c)
 	c->io->done++;
 	c->io->disorder += o->number < c->last;
 	c->last = o->number;
-	rrt_free(c->r, o);
+	reuse_test_free(c->r, o);
 }
 
 static void do_chunk(void *arg)
@@ -186,38 +186,38 @@ static int do_in_context(struct call *c)
 	int ret = 0;
 
 	switch (c->io->context) {
-	case RRT_PLAIN:
+	case REUSE_TEST_PLAIN:
 		do_chunk(c);
 		break;
-	case RRT_PREEMPT_OFF:
+	case REUSE_TEST_PREEMPT_OFF:
 		preempt_disable();
 		do_chunk(c);
 		preempt_enable();
 		break;
-	case RRT_IRQS_OFF:
+	case REUSE_TEST_IRQS_OFF:
 		local_irq_disable();
 		do_chunk(c);
 		local_irq_enable();
 		break;
-	case RRT_RAW_LOCK:
+	case REUSE_TEST_RAW_LOCK:
 		raw_spin_lock_irq(&raw_lock);
 		do_chunk(c);
 		raw_spin_unlock_irq(&raw_lock);
 		break;
-	case RRT_IPI:
+	case REUSE_TEST_IPI:
 		ret = smp_call_function_single(c->io->cpu, do_chunk, c, 1);
 		break;
 	}
 	return ret;
 }
 
-static int many(struct rrt *r, struct rrt_io *io, bool enqueue)
+static int many(struct reuse_test *r, struct reuse_test_io *io, bool enqueue)
 {
 	struct call c = { .r = r, .io = io, .enqueue = enqueue };
 	unsigned int left = io->nr;
 	int ret = 0;
 
-	if (io->context >= RRT_NR_CONTEXTS || io->cpu >= nr_cpu_ids)
+	if (io->context >= REUSE_TEST_NR_CONTEXTS || io->cpu >= nr_cpu_ids)
 		return -EINVAL;
 	io->done = 0;
 	io->error = 0;
@@ -237,37 +237,37 @@ static int many(struct rrt *r, struct rrt_io *io, bool enqueue)
 
 static int reader(void *arg)
 {
-	struct rrt *r = arg;
-	int idx = rrt_read_lock(r);
+	struct reuse_test *r = arg;
+	int idx = reuse_test_read_lock(r);
 
 	complete(&r->reader_is_in);
 	while (!kthread_should_stop()) {
 		if (kthread_should_park()) {
-			rrt_read_unlock(r, idx);
+			reuse_test_read_unlock(r, idx);
 			kthread_parkme();
-			idx = rrt_read_lock(r);
+			idx = reuse_test_read_lock(r);
 		}
-		if (r->setup.flavour == RRT_SRCU)
+		if (r->setup.flavour == REUSE_TEST_SRCU)
 			msleep(20);
 		else
-			rrt_preempt_point();
+			reuse_test_preempt_point();
 	}
-	rrt_read_unlock(r, idx);
+	reuse_test_read_unlock(r, idx);
 	return 0;
 }
 
 /*
- * On the last CPU: where the kernel preempts at certain points only, there are none in a read
- * section of RCU, and nothing else runs there.
+ * The reader occupies the last CPU: without preemptible RCU nothing else can run there while it
+ * is in its section.
  */
-static int reader_in(struct rrt *r)
+static int reader_in(struct reuse_test *r)
 {
 	struct task_struct *task;
 
 	if (r->reader)
 		return -EBUSY;
 	init_completion(&r->reader_is_in);
-	task = kthread_create(reader, r, "rrt_reader");
+	task = kthread_create(reader, r, "reuse_test_reader");
 	if (IS_ERR(task))
 		return PTR_ERR(task);
 	kthread_bind(task, cpumask_last(cpu_online_mask));
@@ -277,8 +277,8 @@ static int reader_in(struct rrt *r)
 	return 0;
 }
 
-/* It stays as a task: one that exits asks for a grace period. Until RRT_READER_OUT. */
-static int reader_rests(struct rrt *r)
+/* End the section but keep the task until READER_OUT: a task that exits needs a grace period. */
+static int reader_rests(struct reuse_test *r)
 {
 	struct task_struct *task = xchg(&r->reader, NULL);
 
@@ -289,8 +289,8 @@ static int reader_rests(struct rrt *r)
 	return 0;
 }
 
-/* Without the lock: who has it may wait for the reader. */
-static int reader_out(struct rrt *r)
+/* Does not take the lock: its holder may be waiting for the reader. */
+static int reader_out(struct reuse_test *r)
 {
 	struct task_struct *task = xchg(&r->reader, NULL);
 
@@ -299,19 +299,19 @@ static int reader_out(struct rrt *r)
 
 /* --- setup --------------------------------------------------------------- */
 
-static int make_queue(struct rrt *r)
+static int make_queue(struct reuse_test *r)
 {
-	const struct rrt_setup *s = &r->setup;
+	const struct reuse_test_setup *s = &r->setup;
 	struct rcu_reuse_params params = {
 		.batch = s->batch, .keep = s->keep, .max = s->max, .max_age_ms = s->max_age_ms,
-		.srcu = s->flavour == RRT_SRCU || s->srcu_expedited ? &r->srcu : NULL,
-		.expedited = s->flavour == RRT_EXPEDITED || s->srcu_expedited,
+		.srcu = s->flavour == REUSE_TEST_SRCU || s->srcu_expedited ? &r->srcu : NULL,
+		.expedited = s->flavour == REUSE_TEST_EXPEDITED || s->srcu_expedited,
 	};
 
 	return rcu_reuse_init(&r->queue, "test", s->no_release ? &no_ops : &ops, r, &params);
 }
 
-static int set_up(struct rrt *r, const struct rrt_setup *s)
+static int set_up(struct reuse_test *r, const struct reuse_test_setup *s)
 {
 	struct object *object;
 	unsigned int i;
@@ -319,7 +319,8 @@ static int set_up(struct rrt *r, const struct rrt_setup *s)
 
 	if (r->object)
 		return -EBUSY;
-	if (s->flavour >= RRT_NR_FLAVOURS || !s->objects || s->objects > RRT_MAX_OBJECTS)
+	if (s->flavour >= REUSE_TEST_NR_FLAVOURS || !s->objects ||
+	    s->objects > REUSE_TEST_MAX_OBJECTS)
 		return -EINVAL;
 	r->setup = *s;
 	ret = init_srcu_struct(&r->srcu);
@@ -334,16 +335,16 @@ static int set_up(struct rrt *r, const struct rrt_setup *s)
 	}
 	for (i = 0; i < s->objects; i++) {
 		rcu_reuse_head_init(&object[i].reuse);
-		rrt_free(r, &object[i]);
+		reuse_test_free(r, &object[i]);
 	}
 	r->has_queue = true;
-	/* from now on, who finds it is set up */
+	/* pairs with reuse_test_run(): publish after setup */
 	smp_store_release(&r->object, object);
 	return 0;
 }
 
-/* With nobody within an operation: that is up to the driver. */
-static void destroy(struct rrt *r)
+/* The user of a queue must exclude operations during destroy. */
+static void destroy(struct reuse_test *r)
 {
 	down_write(&r->life);
 	if (r->has_queue)
@@ -352,14 +353,14 @@ static void destroy(struct rrt *r)
 	up_write(&r->life);
 }
 
-static void get_state(struct rrt *r, struct rrt_state *s)
+static void get_state(struct reuse_test *r, struct reuse_test_state *s)
 {
 	raw_spin_lock_irq(&r->free_lock);
 	s->free = r->nr_free;
 	s->queued = r->nr_busted;
 	raw_spin_unlock_irq(&r->free_lock);
 	if (down_read_trylock(&r->life)) {
-		if (r->has_queue && r->setup.flavour != RRT_BUSTED)
+		if (r->has_queue && r->setup.flavour != REUSE_TEST_BUSTED)
 			s->queued = rcu_reuse_count(&r->queue);
 		up_read(&r->life);
 	}
@@ -368,59 +369,61 @@ static void get_state(struct rrt *r, struct rrt_state *s)
 	s->foreign = atomic64_read(&r->foreign);
 }
 
-/* Each leaves all as it was, and returns 0 if it was refused as it must be. */
-static int misuse(struct rrt *r, u32 which)
+/* Each misuse has no lasting effect. Return 0 if it was refused as required. */
+static int misuse(struct reuse_test *r, u32 which)
 {
-	struct object *o = rrt_fresh(r);
+	struct object *o = reuse_test_fresh(r);
 	int ret = -EINVAL;
 
 	if (!o)
 		return -ENOMEM;
 	switch (which) {
-	case RRT_ENQUEUE_TWICE:
-		ret = rrt_enqueue(r, o);
+	case REUSE_TEST_ENQUEUE_TWICE:
+		ret = reuse_test_enqueue(r, o);
 		if (ret)
 			break;
 		return rcu_reuse_enqueue(&r->queue, &o->reuse) == -EBUSY ? 0 : -EPROTO;
-	case RRT_ENQUEUE_AFTER_END:
+	case REUSE_TEST_ENQUEUE_AFTER_END:
 		destroy(r);
-		ret = rrt_enqueue(r, o) == -ESHUTDOWN && !rrt_dequeue(r) ? 0 : -EPROTO;
+		ret = -EPROTO;
+		if (reuse_test_enqueue(r, o) == -ESHUTDOWN && !reuse_test_dequeue(r))
+			ret = 0;
 		break;
 	}
-	rrt_free(r, o);
+	reuse_test_free(r, o);
 	return ret;
 }
 
 /* --- the device ---------------------------------------------------------- */
 
-union rrt_args {
-	struct rrt_setup setup;
-	struct rrt_io io;
-	struct rrt_state state;
-	struct rrt_torture torture;
-	struct rrt_bench bench;
+union reuse_test_args {
+	struct reuse_test_setup setup;
+	struct reuse_test_io io;
+	struct reuse_test_state state;
+	struct reuse_test_torture torture;
+	struct reuse_test_bench bench;
 	u32 number;
 };
 
-static int with_lock(struct rrt *r, unsigned int cmd, union rrt_args *a)
+static int with_lock(struct reuse_test *r, unsigned int cmd, union reuse_test_args *a)
 {
 	switch (cmd) {
-	case RRT_READER_IN:
+	case REUSE_TEST_READER_IN:
 		return reader_in(r);
-	case RRT_READER_RESTS:
+	case REUSE_TEST_READER_RESTS:
 		return reader_rests(r);
-	case RRT_DESTROY:
+	case REUSE_TEST_DESTROY:
 		destroy(r);
 		return 0;
-	case RRT_TORTURE:
-		return rrt_torture(r, &a->torture);
-	case RRT_MISUSE:
+	case REUSE_TEST_TORTURE:
+		return reuse_test_torture(r, &a->torture);
+	case REUSE_TEST_MISUSE:
 		return misuse(r, a->number);
 	}
 	return -ENOTTY;
 }
 
-static int on_queue(struct rrt *r, unsigned int cmd, union rrt_args *a)
+static int on_queue(struct reuse_test *r, unsigned int cmd, union reuse_test_args *a)
 {
 	int ret = 0;
 
@@ -428,27 +431,27 @@ static int on_queue(struct rrt *r, unsigned int cmd, union rrt_args *a)
 		return -EINTR;
 	if (!r->has_queue)
 		ret = -ENXIO;
-	else if (cmd == RRT_DRAIN)
+	else if (cmd == REUSE_TEST_DRAIN)
 		rcu_reuse_drain(&r->queue);
 	else
-		ret = many(r, &a->io, cmd == RRT_ENQUEUE);
+		ret = many(r, &a->io, cmd == REUSE_TEST_ENQUEUE);
 	up_read(&r->life);
 	return ret;
 }
 
-static int rrt_do(struct rrt *r, unsigned int cmd, union rrt_args *a)
+static int reuse_test_do(struct reuse_test *r, unsigned int cmd, union reuse_test_args *a)
 {
 	int ret;
 
 	switch (cmd) {
-	case RRT_ENQUEUE:
-	case RRT_DEQUEUE:
-	case RRT_DRAIN:
+	case REUSE_TEST_ENQUEUE:
+	case REUSE_TEST_DEQUEUE:
+	case REUSE_TEST_DRAIN:
 		return on_queue(r, cmd, a);
-	/* while a destroy waits for it */
-	case RRT_READER_OUT:
+	/* allowed while destroy waits for the reader */
+	case REUSE_TEST_READER_OUT:
 		return reader_out(r);
-	case RRT_STATE:
+	case REUSE_TEST_STATE:
 		get_state(r, &a->state);
 		return 0;
 	}
@@ -459,17 +462,17 @@ static int rrt_do(struct rrt *r, unsigned int cmd, union rrt_args *a)
 	return ret;
 }
 
-static int rrt_run(void *object, unsigned int cmd, void *args)
+static int reuse_test_run(void *object, unsigned int cmd, void *args)
 {
-	union rrt_args *a = args;
-	struct rrt *r = object;
+	union reuse_test_args *a = args;
+	struct reuse_test *r = object;
 	int ret;
 
-	if (cmd == RRT_BENCH)
-		return rrt_bench(&a->bench);
-	if (cmd != RRT_SETUP) {
+	if (cmd == REUSE_TEST_BENCH)
+		return reuse_test_bench(&a->bench);
+	if (cmd != REUSE_TEST_SETUP) {
 		/* pairs with set_up() */
-		return smp_load_acquire(&r->object) ? rrt_do(r, cmd, a) : -ENXIO;
+		return smp_load_acquire(&r->object) ? reuse_test_do(r, cmd, a) : -ENXIO;
 	}
 	mutex_lock(&r->lock);
 	ret = set_up(r, &a->setup);
@@ -477,9 +480,9 @@ static int rrt_run(void *object, unsigned int cmd, void *args)
 	return ret;
 }
 
-static int rrt_open(void **object)
+static int reuse_test_open(void **object)
 {
-	struct rrt *r = kzalloc(sizeof(*r), GFP_KERNEL);
+	struct reuse_test *r = kzalloc(sizeof(*r), GFP_KERNEL);
 
 	if (!r)
 		return -ENOMEM;
@@ -490,9 +493,9 @@ static int rrt_open(void **object)
 	return 0;
 }
 
-static void rrt_release(void *object)
+static void reuse_test_release(void *object)
 {
-	struct rrt *r = object;
+	struct reuse_test *r = object;
 
 	if (r->object) {
 		reader_out(r);
@@ -503,7 +506,8 @@ static void rrt_release(void *object)
 	kfree(r);
 }
 
-TEST_DEVICE(rcu_reuse_test, rrt_open, rrt_release, rrt_run, union rrt_args);
+TEST_DEVICE(rcu_reuse_test, reuse_test_open, reuse_test_release, reuse_test_run,
+	    union reuse_test_args);
 
 MODULE_DESCRIPTION("Tests of the RCU reuse queue");
 MODULE_LICENSE("GPL");

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Readers against writers who take their objects out of the queue.
+ * Readers against writers that reuse objects from the queue.
  *
- * Objects are linked into slots. A writer puts another one into a slot, and the old one
- * into the queue. A reader takes the object of a slot, stays, and looks what has become of
- * it, as rcutorture's pipe counts: it may have been unlinked meanwhile, but not be in use
- * again. How often an object was used, its life, tells so also when it was linked again.
+ * Objects are linked into slots. A writer replaces the object of a slot and enqueues the old
+ * one. A reader takes the object of a slot, delays, and checks its state, like the pipe count of
+ * rcutorture: the object may be unlinked by then, but not in use again. The number of uses, its
+ * life, reveals reuse even after the object has been linked again.
  */
 #include <linux/delay.h>
 #include <linux/kthread.h>
@@ -20,7 +20,7 @@
 #define MAX_THREADS	64
 
 struct torture {
-	struct rrt		*r;
+	struct reuse_test	*r;
 	struct object __rcu	*slot[SLOTS];
 	atomic64_t		reads, reused, fresh, pipe[3];
 };
@@ -30,21 +30,21 @@ static u32 rnd(struct rnd_state *state, u32 below)
 	return prandom_u32_state(state) % below;
 }
 
-static void stay(struct rrt *r, struct rnd_state *rnd_state)
+static void stay(struct reuse_test *r, struct rnd_state *rnd_state)
 {
 	u32 us = rnd(rnd_state, 256) ? rnd(rnd_state, 20) : 3000;
 	u64 until = ktime_get_ns() + us * 1000ULL;
 
-	if (r->setup.flavour == RRT_SRCU && us == 3000)
+	if (r->setup.flavour == REUSE_TEST_SRCU && us == 3000)
 		msleep(1);
 	while (ktime_get_ns() < until)
-		rrt_preempt_point();
+		reuse_test_preempt_point();
 }
 
 static void read_once(struct torture *t, struct rnd_state *rnd_state)
 {
-	struct rrt *r = t->r;
-	int idx = rrt_read_lock(r), pipe;
+	struct reuse_test *r = t->r;
+	int idx = reuse_test_read_lock(r), pipe;
 	struct object *o;
 	u64 life;
 
@@ -52,11 +52,11 @@ static void read_once(struct torture *t, struct rnd_state *rnd_state)
 	life = READ_ONCE(o->life);
 	stay(r, rnd_state);
 	pipe = READ_ONCE(o->pipe);
-	/* pipe before life: it is 0 again when the next life has begun */
+	/* read pipe before life: pipe is 0 again once the next life has begun */
 	smp_rmb();
 	if (READ_ONCE(o->life) != life)
 		pipe = 2;
-	rrt_read_unlock(r, idx);
+	reuse_test_read_unlock(r, idx);
 	atomic64_inc(&t->pipe[pipe]);
 	atomic64_inc(&t->reads);
 }
@@ -74,10 +74,10 @@ static int reader(void *arg)
 	return 0;
 }
 
-/* For what the queue refuses. */
-static void wait_for_readers(struct rrt *r)
+/* For an object that the queue refused. */
+static void wait_for_readers(struct reuse_test *r)
 {
-	if (r->setup.flavour == RRT_SRCU)
+	if (r->setup.flavour == REUSE_TEST_SRCU)
 		synchronize_srcu(&r->srcu);
 	else
 		synchronize_rcu();
@@ -85,13 +85,13 @@ static void wait_for_readers(struct rrt *r)
 
 static struct object *take_new(struct torture *t)
 {
-	struct object *o = rrt_dequeue(t->r);
+	struct object *o = reuse_test_dequeue(t->r);
 
 	if (o) {
 		WRITE_ONCE(o->pipe, 2);
 		atomic64_inc(&t->reused);
 	} else {
-		o = rrt_fresh(t->r);
+		o = reuse_test_fresh(t->r);
 		if (!o)
 			return NULL;
 		atomic64_inc(&t->fresh);
@@ -109,14 +109,14 @@ static void replace_one(struct torture *t, struct rnd_state *rnd_state)
 		schedule_timeout_idle(1);
 		return;
 	}
-	/* life before pipe: see read_once() */
+	/* write life before pipe: pairs with read_once() */
 	smp_wmb();
 	WRITE_ONCE(o->pipe, 0);
 	old = unrcu_pointer(xchg(slot, RCU_INITIALIZER(o)));
 	WRITE_ONCE(old->pipe, 1);
-	if (rrt_enqueue(t->r, old)) {
+	if (reuse_test_enqueue(t->r, old)) {
 		wait_for_readers(t->r);
-		rrt_free(t->r, old);
+		reuse_test_free(t->r, old);
 	}
 }
 
@@ -135,7 +135,7 @@ static int writer(void *arg)
 	return 0;
 }
 
-static int run(struct torture *t, const struct rrt_torture *args)
+static int run(struct torture *t, const struct reuse_test_torture *args)
 {
 	struct task_struct **task;
 	unsigned int i, nr = 0, all = args->readers + args->writers;
@@ -147,7 +147,7 @@ static int run(struct torture *t, const struct rrt_torture *args)
 	for (i = 0; i < all; i++) {
 		bool reads = i < args->readers;
 
-		task[i] = kthread_run(reads ? reader : writer, t, "rrt_%s/%u",
+		task[i] = kthread_run(reads ? reader : writer, t, "reuse_test_%s/%u",
 				      reads ? "read" : "write", i);
 		if (IS_ERR(task[i])) {
 			ret = PTR_ERR(task[i]);
@@ -163,7 +163,7 @@ static int run(struct torture *t, const struct rrt_torture *args)
 	return ret;
 }
 
-int rrt_torture(struct rrt *r, struct rrt_torture *args)
+int reuse_test_torture(struct reuse_test *r, struct reuse_test_torture *args)
 {
 	struct torture *t;
 	int i, ret = -ENOMEM;
@@ -176,7 +176,7 @@ int rrt_torture(struct rrt *r, struct rrt_torture *args)
 		return -ENOMEM;
 	t->r = r;
 	for (i = 0; i < SLOTS; i++) {
-		struct object *o = rrt_fresh(r);
+		struct object *o = reuse_test_fresh(r);
 
 		if (!o)
 			goto out;
@@ -191,12 +191,12 @@ int rrt_torture(struct rrt *r, struct rrt_torture *args)
 	for (i = 0; i < 3; i++)
 		args->pipe[i] = atomic64_read(&t->pipe[i]);
 out:
-	/* nobody reads any more */
+	/* all readers have ended */
 	for (i = 0; i < SLOTS; i++) {
 		struct object *o = rcu_dereference_protected(t->slot[i], true);
 
 		if (o)
-			rrt_free(r, o);
+			reuse_test_free(r, o);
 	}
 	kfree(t);
 	return ret;

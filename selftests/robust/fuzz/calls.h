@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What a sequence of the fuzzer is made of: calls of the test devices, each with an argument
- * of random words. What only takes time (sizes, durations) is bounded; what the module has to
- * refuse is not.
+ * The calls of a fuzzed sequence: ioctls of the test devices with arguments of random words.
+ * Values that only cost time (sizes, durations) are bounded; values that the module must refuse
+ * are not.
  */
 #ifndef FSCOMMIT_FUZZ_CALLS_H
 #define FSCOMMIT_FUZZ_CALLS_H
@@ -29,7 +29,7 @@ struct sequence {
 	struct call call[MAX_CALLS];
 };
 
-/* A word of an argument: what remains of it when it is divided by @limit. */
+/* A word of the argument is taken modulo @limit. */
 struct bound {
 	__u8 word;
 	__u32 limit;
@@ -46,75 +46,88 @@ struct device {
 };
 
 #define AT(type, field, limit)	{ offsetof(type, field) / 4, limit }
-/* the high half of 64 bits */
+/* the high half of a 64-bit field */
 #define HIGH(type, field, limit) { offsetof(type, field) / 4 + 1, limit }
 
 static const struct device devices[] = {
 	{ "/dev/fscommit_test", {
-		{ FCT_LOCK, { AT(struct fct_op, hold_us, 300), AT(struct fct_op, timeout_ms, 4),
-			      AT(struct fct_op, flags, 2) } },
-		{ FCT_LOCK, { AT(struct fct_op, hold_us, 300), AT(struct fct_op, hold, 2),
-			      AT(struct fct_op, timeout_ms, 4), AT(struct fct_op, flags, 2) } },
-		{ FCT_GO, { { 0, 64 } } },
-		{ FCT_STATE, { } },
-		{ FCT_SET_BOUND, { } },
-		{ FCT_SET_LEND, { } },
-		{ FCT_LOOP, { AT(struct fct_loop, hold_ns, 50000),
-			      AT(struct fct_loop, pause_us, 100),
-			      AT(struct fct_loop, duration_ms, 3) } },
-		{ FCT_PAIRS, { AT(struct fct_pairs, pairs, 100),
-			       HIGH(struct fct_pairs, pairs, 1) } },
+		{ LOCK_TEST_LOCK, { AT(struct lock_test_op, hold_us, 300),
+				    AT(struct lock_test_op, timeout_ms, 4),
+				    AT(struct lock_test_op, flags, 2) } },
+		{ LOCK_TEST_LOCK, { AT(struct lock_test_op, hold_us, 300),
+				    AT(struct lock_test_op, hold, 2),
+				    AT(struct lock_test_op, timeout_ms, 4),
+				    AT(struct lock_test_op, flags, 2) } },
+		{ LOCK_TEST_GO, { { 0, 64 } } },
+		{ LOCK_TEST_STATE, { } },
+		{ LOCK_TEST_SET_BOUND, { } },
+		{ LOCK_TEST_SET_LEND, { } },
+		{ LOCK_TEST_LOOP, { AT(struct lock_test_loop, hold_ns, 50000),
+				    AT(struct lock_test_loop, pause_us, 100),
+				    AT(struct lock_test_loop, duration_ms, 3) } },
+		{ LOCK_TEST_PAIRS, { AT(struct lock_test_pairs, pairs, 100),
+				     HIGH(struct lock_test_pairs, pairs, 1) } },
 	} },
 	{ "/dev/commit_root_test", {
-		{ CRT_SETUP, { AT(struct crt_setup, extents, 200), AT(struct crt_setup, broken, 1),
-			       AT(struct crt_setup, search, 3),
-			       AT(struct crt_setup, rewrite, 4) } },
-		{ CRT_READ, { AT(struct crt_request, first, 200), AT(struct crt_request, nr, 5),
-			      AT(struct crt_request, pause_us, 20) } },
-		{ CRT_WRITE, { { 0, 200 } } }, { CRT_MOVE, { { 0, 200 } } }, { CRT_COMMIT, { } },
-		{ CRT_PIN, { { 0, 8 } } }, { CRT_UNPIN, { { 0, 8 } } },
-		{ CRT_LOOKUP, { { 0, 8 }, { 1, 200 } } }, { CRT_WHERE, { { 0, 200 } } },
-		{ CRT_STATE, { } }, { CRT_SNAPSHOT, { } }, { CRT_FORGET, { { 0, 200 } } },
-		{ CRT_DESTROY, { } },
-		{ CRT_WANT_SPACE, { } }, { CRT_WANTED, { { 0, 8 } } },
+		{ ROOT_TEST_SETUP, { AT(struct root_test_setup, extents, 200),
+				     AT(struct root_test_setup, broken, 1),
+				     AT(struct root_test_setup, search, 3),
+				     AT(struct root_test_setup, rewrite, 4) } },
+		{ ROOT_TEST_READ, { AT(struct root_test_request, first, 200),
+				    AT(struct root_test_request, nr, 5),
+				    AT(struct root_test_request, pause_us, 20) } },
+		{ ROOT_TEST_WRITE, { { 0, 200 } } }, { ROOT_TEST_MOVE, { { 0, 200 } } },
+		{ ROOT_TEST_COMMIT, { } },
+		{ ROOT_TEST_PIN, { { 0, 8 } } }, { ROOT_TEST_UNPIN, { { 0, 8 } } },
+		{ ROOT_TEST_LOOKUP, { { 0, 8 }, { 1, 200 } } }, { ROOT_TEST_WHERE, { { 0, 200 } } },
+		{ ROOT_TEST_STATE, { } }, { ROOT_TEST_SNAPSHOT, { } },
+		{ ROOT_TEST_FORGET, { { 0, 200 } } },
+		{ ROOT_TEST_DESTROY, { } },
+		{ ROOT_TEST_WANT_SPACE, { } }, { ROOT_TEST_WANTED, { { 0, 8 } } },
 	} },
 	{ "/dev/share_gate_test", {
-		{ SGT_SETUP, { AT(struct sgt_setup, files, 32), AT(struct sgt_setup, broken, 1),
-			       AT(struct sgt_setup, mode, 3) } },
-		{ SGT_WRITE, { { 0, 32 }, { 1, 16 } } },
-		{ SGT_CLONE, { { 0, 32 }, { 1, 16 }, { 2, 32 }, { 3, 16 }, { 4, 17 } } },
-		{ SGT_FSYNC, { { 0, 32 } } }, { SGT_FULL, { { 0, 32 } } },
-		{ SGT_EVICT, { { 0, 32 } } }, { SGT_COMMIT, { } }, { SGT_CRASH, { } },
-		{ SGT_STATE, { } },
-		{ SGT_WRITE_FSYNC, { { 0, 32 }, { 1, 16 } } },
-		/* any range: also one that ends before it begins */
-		{ SGT_RANGE, { AT(struct sgt_range, ms, 4), AT(struct sgt_range, unused, 1) } },
-		{ SGT_RANGE_STATE, { } },
+		{ GATE_TEST_SETUP, { AT(struct gate_test_setup, files, 32),
+				     AT(struct gate_test_setup, broken, 1),
+				     AT(struct gate_test_setup, mode, 3) } },
+		{ GATE_TEST_WRITE, { { 0, 32 }, { 1, 16 } } },
+		{ GATE_TEST_CLONE, { { 0, 32 }, { 1, 16 }, { 2, 32 }, { 3, 16 }, { 4, 17 } } },
+		{ GATE_TEST_FSYNC, { { 0, 32 } } }, { GATE_TEST_FULL, { { 0, 32 } } },
+		{ GATE_TEST_EVICT, { { 0, 32 } } }, { GATE_TEST_COMMIT, { } },
+		{ GATE_TEST_CRASH, { } }, { GATE_TEST_STATE, { } },
+		{ GATE_TEST_WRITE_FSYNC, { { 0, 32 }, { 1, 16 } } },
+		/* any range, also an empty one */
+		{ GATE_TEST_RANGE, { AT(struct gate_test_range, ms, 4),
+				     AT(struct gate_test_range, unused, 1) } },
+		{ GATE_TEST_RANGE_STATE, { } },
 	} },
 	{ "/dev/cow_diff_test", {
-		{ CDT_SETUP, { AT(struct cdt_setup, keys, 2000) } },
-		{ CDT_CHANGE, { AT(struct cdt_change, op, 4), AT(struct cdt_change, tree, 4),
-				AT(struct cdt_change, nr, 500), HIGH(struct cdt_change, nr, 1) } },
-		{ CDT_MARK, { { 0, 2 } } },
-		/* nowhere to write pairs to */
-		{ CDT_DIFF, { AT(struct cdt_diff, pairs_at, 1),
-			      HIGH(struct cdt_diff, pairs_at, 1),
-			      AT(struct cdt_diff, max_pairs, 1) } },
-		{ CDT_CORRUPT, { { 0, 20 }, { 1, 2 } } },
-		{ CDT_BALANCE, { { 0, 2 }, { 1, 9 } } },
+		{ DIFF_TEST_SETUP, { AT(struct diff_test_setup, keys, 2000) } },
+		{ DIFF_TEST_CHANGE, { AT(struct diff_test_change, op, 4),
+				      AT(struct diff_test_change, tree, 4),
+				      AT(struct diff_test_change, nr, 500),
+				      HIGH(struct diff_test_change, nr, 1) } },
+		{ DIFF_TEST_MARK, { { 0, 2 } } },
+		/* no buffer for pairs */
+		{ DIFF_TEST_DIFF, { AT(struct diff_test_diff, pairs_at, 1),
+				    HIGH(struct diff_test_diff, pairs_at, 1),
+				    AT(struct diff_test_diff, max_pairs, 1) } },
+		{ DIFF_TEST_CORRUPT, { { 0, 20 }, { 1, 2 } } },
+		{ DIFF_TEST_BALANCE, { { 0, 2 }, { 1, 9 } } },
 	} },
 	{ "/dev/rcu_reuse_test", {
-		/* any parameters of the queue: it has to refuse them */
-		{ RRT_SETUP, { AT(struct rrt_setup, objects, 2000),
-			       AT(struct rrt_setup, flavour, 3) } },
-		{ RRT_SETUP, { AT(struct rrt_setup, objects, 2000),
-			       AT(struct rrt_setup, flavour, 3),
-			       AT(struct rrt_setup, srcu_expedited, 1),
-			       AT(struct rrt_setup, no_release, 1),
-			       AT(struct rrt_setup, batch, 64) } },
-		{ RRT_ENQUEUE, { AT(struct rrt_io, nr, 500), AT(struct rrt_io, cpu, 3) } },
-		{ RRT_DEQUEUE, { AT(struct rrt_io, nr, 500), AT(struct rrt_io, cpu, 3) } },
-		{ RRT_STATE, { } }, { RRT_DRAIN, { } }, { RRT_DESTROY, { } },
+		/* any parameters of the queue: the module must refuse bad ones */
+		{ REUSE_TEST_SETUP, { AT(struct reuse_test_setup, objects, 2000),
+				      AT(struct reuse_test_setup, flavour, 3) } },
+		{ REUSE_TEST_SETUP, { AT(struct reuse_test_setup, objects, 2000),
+				      AT(struct reuse_test_setup, flavour, 3),
+				      AT(struct reuse_test_setup, srcu_expedited, 1),
+				      AT(struct reuse_test_setup, no_release, 1),
+				      AT(struct reuse_test_setup, batch, 64) } },
+		{ REUSE_TEST_ENQUEUE, { AT(struct reuse_test_io, nr, 500),
+					AT(struct reuse_test_io, cpu, 3) } },
+		{ REUSE_TEST_DEQUEUE, { AT(struct reuse_test_io, nr, 500),
+					AT(struct reuse_test_io, cpu, 3) } },
+		{ REUSE_TEST_STATE, { } }, { REUSE_TEST_DRAIN, { } }, { REUSE_TEST_DESTROY, { } },
 	} },
 };
 

@@ -1,15 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0
-# `make fuzz`: random calls of the test devices, random parameters, random reads and writes of
-# debugfs, with KASAN, on User-Mode Linux.
+# `make fuzz`: random calls of the test devices, random parameters, and random reads and writes in
+# debugfs, with KASAN on User-Mode Linux.
 #
 #	fuzz.sh SECONDS [EDIT]
 #
-# EDIT breaks the module, as for stage.sh: to see whether it is found.
+# EDIT is a sed script for stage.sh that breaks the module, to check that the fuzzer finds the bug.
 #
-# Half of the time goes to kcov_fuzz, which keeps the sequences that reach code of the module
-# that none had reached: they are in the cache, and the next run begins with them.
-# FUZZ_SEED repeats a run as far as scheduling allows.
+# kcov_fuzz gets half of the time. It keeps sequences that reach new code of the module in the
+# cache, and the next run starts with them. FUZZ_SEED repeats a run as far as scheduling allows.
 
 # shellcheck source-path=SCRIPTDIR
 . "$(dirname "$0")/../../harness/lib.sh"
@@ -31,10 +30,11 @@ seed=${FUZZ_SEED:+FUZZ_SEED=$FUZZ_SEED}
 	for m in $modules; do
 		echo "load $m"
 	done
-	echo "test kcov_fuzz $((seconds / 2 + 120)) $seed kcov_fuzz $((seconds / 2)) /fscommit/corpus"
-	echo "test fuzz_device $((seconds / 4 + 120)) $seed FUZZ_SECONDS=$((seconds / 4)) fuzz_device"
-	# two tests in it
-	echo "test fuzz_files $((seconds / 4 + 120)) $seed FUZZ_SECONDS=$((seconds / 8)) fuzz_files"
+	half=$((seconds / 2)) quarter=$((seconds / 4))
+	echo "test kcov_fuzz $((half + 120)) $seed kcov_fuzz $half /fscommit/corpus"
+	echo "test fuzz_device $((quarter + 120)) $seed FUZZ_SECONDS=$quarter fuzz_device"
+	# fuzz_files has two tests
+	echo "test fuzz_files $((quarter + 120)) $seed FUZZ_SECONDS=$((seconds / 8)) fuzz_files"
 	# shellcheck disable=SC2086 # a list
 	for m in $(printf '%s\n' $modules | tac); do
 		echo "unload $m"
@@ -47,7 +47,8 @@ step "fuzzing on $kernel" "$seconds s" "$out.log" "$HARNESS/boot.sh" --out "$out
 	--timeout $((seconds + 400)) "$kernel" "$out.plan" "$tree/module/fscommit.ko" \
 	"$tree"/selftests/*_test.ko "$programs"/unfair_rwsem/fuzz_* \
 	"$programs/robust/fuzz/kcov_fuzz" "$corpus" || rc=1
-sed -n 's/^TAP //p' "$out/result.txt" | grep -E '^(not )?ok|^# .*(sequences|texts|times|kills|SEED)' || true
+sed -n 's/^TAP //p' "$out/result.txt" |
+	grep -E '^(not )?ok|^# .*(sequences|texts|times|kills|SEED)' || true
 find "$out" -name 'seq-*' -exec cp -t "$corpus" {} +
 say "  $(find "$corpus" -type f | wc -l) sequences in $corpus"
 if [ "$rc" -ne 0 ] || grep -q '^TAP not ok' "$out/result.txt"; then

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Random sequences of calls by two threads, on the test devices, kept where one reached code
- * of the module that none had reached before (KCOV), and changed at random from then on.
+ * Random sequences of ioctls of the test devices, run by two threads. A sequence that reaches new
+ * code of the module (KCOV) is kept, and changed at random later.
  *
  *	kcov_fuzz SECONDS [CORPUS]
  *
- * CORPUS is a folder of sequences to begin with; new ones go to /tmp/out as seq-*. What is
- * wrong is for the kernel to say (KASAN, WARN), but for a lock that did not exclude.
+ * CORPUS is a folder of initial sequences; new ones go to /tmp/out as seq-*. The kernel reports
+ * errors (KASAN, WARN); the fuzzer itself checks only the exclusion of the lock.
  * FUZZ_SEED repeats a run as far as scheduling allows.
  */
 #define _GNU_SOURCE
@@ -32,11 +32,11 @@
 #define KCOV_INIT_TRACE	_IOR('c', 1, unsigned long)
 #define KCOV_ENABLE	_IO('c', 100)
 #define COVER_SIZE	(32 << 10)
-/* of a program counter: more bits than the module's code has */
+/* bits of a program counter; more than the size of the module's code */
 #define PLACES		(1 << 19)
 #define MAX_CORPUS	4096
 #define LIMIT_MS	400
-/* mostly they wait */
+/* tasks mostly wait */
 #define TASKS		8
 
 /* Shared with the task that runs a sequence. */
@@ -91,7 +91,7 @@ static unsigned long *kcov_begin(void)
 	return area;
 }
 
-/* Of one sequence after the other, the calls that are this thread's. */
+/* Run this thread's calls of each sequence. */
 static void *run_thread(void *number)
 {
 	unsigned long *area = kcov_begin(), i, nr;
@@ -116,19 +116,19 @@ static void *run_thread(void *number)
 	}
 }
 
-/* Whoever holds a lock until it is told to go. */
+/* Release the holders that wait for LOCK_TEST_GO. */
 static void go_all(void)
 {
 	__u32 id;
 
-	for (id = 0; id < FCT_MAX_IDS; id++)
-		ioctl(fds[0], FCT_GO, &id);
+	for (id = 0; id < LOCK_TEST_MAX_IDS; id++)
+		ioctl(fds[0], LOCK_TEST_GO, &id);
 }
 
-/* A byte for each sequence, when it is there and when it has run. */
+/* Each sequence begins and ends with a byte in the pipes. */
 static void run_task(int from, int to)
 {
-	struct fct_state s;
+	struct lock_test_state s;
 	pthread_t thread;
 	unsigned int i;
 	__u32 type;
@@ -140,11 +140,12 @@ static void run_task(int from, int to)
 		if (pthread_create(&thread, NULL, run_thread, (void *)(unsigned long)i))
 			_exit(2);
 	while (read(from, &c, 1) == 1) {
-		type = run->seq.call[0].unused % 8 ? FCT_UNFAIR :
-						     run->seq.call[0].unused / 8 % FCT_NR_TYPES;
+		type = run->seq.call[0].unused % 8 ? LOCK_TEST_UNFAIR :
+						     run->seq.call[0].unused / 8 %
+						     LOCK_TEST_NR_TYPES;
 		for (i = 0; i < NR_DEVICES; i++)
 			fds[i] = open(devices[i].path, O_RDWR);
-		ioctl(fds[0], FCT_CREATE, &type);
+		ioctl(fds[0], LOCK_TEST_CREATE, &type);
 		finished = 0;
 		pthread_barrier_wait(&begin);
 		while (__atomic_load_n(&finished, __ATOMIC_ACQUIRE) < 2) {
@@ -152,7 +153,7 @@ static void run_task(int from, int to)
 			go_all();
 		}
 		memset(&s, 0, sizeof(s));
-		if (type == FCT_UNFAIR && !ioctl(fds[0], FCT_STATE, &s))
+		if (type == LOCK_TEST_UNFAIR && !ioctl(fds[0], LOCK_TEST_STATE, &s))
 			run->violations += s.violations;
 		for (i = 0; i < NR_DEVICES; i++)
 			close(fds[i]);
@@ -164,12 +165,12 @@ static void run_task(int from, int to)
 
 /* --- the tasks ----------------------------------------------------------- */
 
-/* Each runs sequences until one takes too long: then it is killed, and there is a new one. */
+/* A task runs sequences until one takes too long; then it is killed and replaced. */
 static struct task {
 	pid_t pid;
 	int to, from;
 	struct run *run;
-	double end;	/* of the time for its sequence; 0: it has none */
+	double end;	/* deadline of its sequence; 0: it has none */
 } tasks[TASKS];
 
 static int start_task(struct task *t)
@@ -192,7 +193,7 @@ static int start_task(struct task *t)
 	return t->pid < 0 ? -1 : 0;
 }
 
-/* Returns its status. */
+/* Return the exit status. */
 static int end_task(struct task *t)
 {
 	int status = 0;
@@ -214,11 +215,11 @@ static int begin_sequence(struct task *t, const struct sequence *s)
 	t->run->seq = *s;
 	memset(t->run->place, 0, sizeof(t->run->place));
 	t->end = now() + LIMIT_MS / 1e3;
-	/* if it has died, that is seen when it does not answer */
+	/* end_sequence() notices a task that has died */
 	return write(t->to, &c, 1) == 1 || errno == EPIPE ? 0 : -1;
 }
 
-/* One that has run, or whose time is over. */
+/* A task that has finished its sequence or exceeded its time. */
 static struct task *next_done(void)
 {
 	struct pollfd answer[TASKS];
@@ -236,7 +237,7 @@ static struct task *next_done(void)
 	}
 }
 
-/* Returns how many places it has found; < 0: it could not be run. */
+/* Return the number of new places; < 0: the task could not run the sequence. */
 static int end_sequence(struct task *t)
 {
 	struct pollfd answer = { .fd = t->from, .events = POLLIN };
@@ -258,7 +259,7 @@ static int end_sequence(struct task *t)
 	return found;
 }
 
-/* --- making them --------------------------------------------------------- */
+/* --- making sequences ---------------------------------------------------- */
 
 static __u32 random_word(void)
 {
@@ -287,7 +288,7 @@ static void random_call(struct call *c)
 		c->word[i] = random_word();
 }
 
-/* Mostly of one device, that is set up first. */
+/* Mostly calls of one device, which is set up first. */
 static void random_sequence(struct sequence *s)
 {
 	unsigned int i, device = roll();
@@ -321,7 +322,7 @@ static void change(struct sequence *s)
 				(--s->nr - at) * sizeof(s->call[0]));
 		break;
 	case 2:
-		/* the end of another one */
+		/* the end of another sequence */
 		nr = below(other->nr);
 		if (nr > MAX_CALLS - at)
 			nr = MAX_CALLS - at;
@@ -402,19 +403,55 @@ static void make_sequence(struct sequence *s)
 		change(s);
 }
 
-int main(int argc, char **argv)
+/* Run random sequences until @end or a violation. Return < 0 if one could not be run. */
+static int fuzz(double end, unsigned int *nr, unsigned int *violations)
 {
-	double end = now() + (argc > 1 ? atof(argv[1]) : 10), told = now();
-	unsigned int n = 0, i, first, violations = 0;
-	const char *seed = getenv("FUZZ_SEED");
+	double reported = now();
 	struct sequence s;
 	struct task *t;
+	int i, found = 0;
+
+	for (i = 0; i < TASKS && !found; i++) {
+		make_sequence(&s);
+		found = begin_sequence(&tasks[i], &s);
+	}
+	for (*nr = 0; found >= 0 && now() < end && !*violations; ++*nr) {
+		t = next_done();
+		s = t->run->seq;
+		found = end_sequence(t);
+		if (t->run->violations) {
+			*violations = t->run->violations;
+			save(&s);
+		}
+		if (found > 0) {
+			keep(&s);
+			save(&s);
+			nr_found++;
+		}
+		if (found >= 0) {
+			make_sequence(&s);
+			found = begin_sequence(t, &s);
+		}
+		if (now() > reported + 10) {
+			reported = now();
+			printf("# %u sequences, %u places\n", *nr, nr_seen);
+			fflush(stdout);
+		}
+	}
+	return found;
+}
+
+int main(int argc, char **argv)
+{
+	double end = now() + (argc > 1 ? atof(argv[1]) : 10);
+	unsigned int n, i, first, violations = 0;
+	const char *seed = getenv("FUZZ_SEED");
 	struct run *r;
 	int found;
 
 	dice = seed ? strtoull(seed, NULL, 0) : (unsigned long long)time(NULL) << 20 ^ getpid();
 	printf("TAP version 13\n1..1\n# FUZZ_SEED=%llu\n", dice);
-	/* a task that died has closed its end */
+	/* a task that died has closed its end of the pipe */
 	signal(SIGPIPE, SIG_IGN);
 	r = mmap(NULL, TASKS * sizeof(*r), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
 		 -1, 0);
@@ -429,33 +466,7 @@ int main(int argc, char **argv)
 		run_folder(argv[2]);
 	first = nr_corpus;
 	printf("# %u sequences of the corpus reach %u places\n", nr_corpus, nr_seen);
-	for (i = 0, found = 0; i < TASKS && !found; i++) {
-		make_sequence(&s);
-		found = begin_sequence(&tasks[i], &s);
-	}
-	for (; found >= 0 && now() < end && !violations; n++) {
-		t = next_done();
-		s = t->run->seq;
-		found = end_sequence(t);
-		if (t->run->violations) {
-			violations = t->run->violations;
-			save(&s);
-		}
-		if (found > 0) {
-			keep(&s);
-			save(&s);
-			nr_found++;
-		}
-		if (found >= 0) {
-			make_sequence(&s);
-			found = begin_sequence(t, &s);
-		}
-		if (now() > told + 10) {
-			told = now();
-			printf("# %u sequences, %u places\n", n, nr_seen);
-			fflush(stdout);
-		}
-	}
+	found = fuzz(end, &n, &violations);
 	for (i = 0; i < TASKS; i++)
 		if (tasks[i].pid)
 			end_task(&tasks[i]);

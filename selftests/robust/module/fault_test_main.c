@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What the product allocates while it is in use, as operations that undo themselves, for
- * alloc_faults.c: to write a name to the parameter run does it, in the task that writes.
+ * Users of the allocating parts of fscommit, for alloc_faults.c. Writing a name to the parameter
+ * run executes that user in the writing task. Each use undoes itself.
  */
 #include <linux/module.h>
 #include <linux/slab.h>
@@ -12,7 +12,7 @@
 
 #include "import_fscommit.h"
 
-/* more than what an ida has room for without memory of its own */
+/* more than an ida holds without an allocation */
 #define NR_TREES	200
 
 static struct commit_tree trees[NR_TREES];
@@ -39,8 +39,8 @@ static int commit(struct commit_root_set *set, u64 generation)
 }
 
 /*
- * A commit that has failed is done again, and then works: what it began must not be in the
- * way of the second one. The failure stays the result.
+ * Retry a failed commit: it must then work, so the first attempt must leave nothing behind. The
+ * result is still the failure.
  */
 static int use_roots(void)
 {
@@ -63,7 +63,7 @@ static int use_roots(void)
 		ret = commit(set, generation);
 		if (ret) {
 			again = commit(set, generation);
-			/* where all allocations fail, this one does */
+			/* the retry also fails while all allocations fail */
 			if (again && again != -ENOMEM)
 				ret = -EPROTO;
 		}
@@ -96,7 +96,7 @@ static int use_queue(void)
 	return ret;
 }
 
-/* Without memory a section has no effect, and ends all the same; so does one within it. */
+/* Without memory a section has no effect, but can be nested and ended. */
 static int use_section(void)
 {
 	static DEFINE_UNFAIR_RWSEM(sem);
@@ -124,7 +124,7 @@ static int run(const char *name, const struct kernel_param *kp)
 static const struct kernel_param_ops run_ops = { .set = run };
 
 module_param_cb(run, &run_ops, NULL, 0200);
-MODULE_PARM_DESC(run, "roots, queue or section: uses that part of fscommit once");
+MODULE_PARM_DESC(run, "roots, queue or section: use that part of fscommit once");
 
 MODULE_DESCRIPTION("Allocations of fscommit that may fail");
 MODULE_LICENSE("GPL");

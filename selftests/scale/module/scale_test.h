@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 WITH Linux-syscall-note */
 /*
- * /dev/scale_test: what the tests of selftests/scale need from within the kernel. Tests
- * only.
+ * /dev/scale_test: what the tests of selftests/scale need from the kernel. Tests only.
  *
- * Each open file has one lock, of the type that SCALE_CREATE chose. Needs CAP_SYS_ADMIN.
+ * Each open file has one lock of the type given to SCALE_CREATE. Needs CAP_SYS_ADMIN.
  */
 #ifndef SCALE_TEST_H
 #define SCALE_TEST_H
@@ -11,7 +10,7 @@
 #include <linux/ioctl.h>
 #include <linux/types.h>
 
-/* enum fct_type, enum fct_mode */
+/* enum lock_test_type, enum lock_test_mode */
 #include "fscommit_test.h"
 
 #define SCALE_MAX_LOCKS		1000000U
@@ -25,8 +24,8 @@
 struct scale_read {
 	__u32 from_cpu;
 	__u32 to_cpu;
-	__u64 unlock_ns;	/* out: the release alone */
-	__u64 clock_ns;		/* out: two readings of the clock, one after the other */
+	__u64 unlock_ns;	/* out: duration of the release */
+	__u64 clock_ns;		/* out: two successive readings of the clock */
 };
 
 enum scale_path {
@@ -42,35 +41,35 @@ struct scale_count {
 	__u32 from_cpu;
 	__u32 to_cpu;
 	__u32 rounds;
-	__u64 min_ns;		/* out: the fastest round, without the clock's own time */
+	__u64 min_ns;		/* out: the fastest round minus the clock's own time */
 };
 
-/* SCALE_INIT: initialise so many locks of a type, in memory that was touched before. */
+/* SCALE_INIT: initialise @locks locks of a type in memory that was touched before. */
 struct scale_init {
-	__u32 type;		/* FCT_RWSEM or FCT_UNFAIR */
+	__u32 type;		/* LOCK_TEST_RWSEM or LOCK_TEST_UNFAIR */
 	__u32 locks;
 	__u64 ns;		/* out */
 };
 
 /*
- * SCALE_MANY: so many objects with a lock each. One task holds every other lock for reading
- * while up to 3 tasks on other CPUs read it @reads times each. Then one task acquires each
- * lock for writing once, while the others go on reading.
+ * SCALE_MANY: @locks objects with a lock each. In the first phase one task holds every other
+ * lock for reading while up to 3 tasks on other CPUs read it @reads times each. In the second
+ * phase one task acquires each lock for writing once, while the others continue to read.
  */
 struct scale_many {
 	__u32 locks;
 	__u32 reads;
 	__u64 read_ns;		/* out: the first phase */
 	__u64 write_ns;		/* out: the second phase */
-	__u64 concurrent_reads;	/* out: in the second phase */
+	__u64 concurrent_reads;	/* out: of the second phase */
 	__u32 violations;	/* out: of exclusion, and objects with a wrong value */
-	__u32 locked;		/* out: locks that are not free at the end */
+	__u32 locked;		/* out: locks not free at the end */
 };
 
 /*
- * SCALE_WAITERS: kernel threads that wait for a lock for reading, the n-th for lock n modulo
- * @locks; each lock is held for writing by a thread of its own. They stay until
- * SCALE_WAITERS_END or until the file is closed.
+ * SCALE_WAITERS: start @waiters kernel threads that wait for reading; the n-th waits for lock n
+ * modulo @locks. A thread per lock holds it for writing. All stay until SCALE_WAITERS_END or
+ * until the file is closed.
  */
 struct scale_waiters {
 	__u32 locks;
@@ -78,19 +77,19 @@ struct scale_waiters {
 };
 
 /*
- * SCALE_LATE_BEGIN: a real-time thread on another CPU sends interrupts to @cpu, one after the
- * other, until SCALE_LATE_END. SCALE_LATE_TAKE: the longest that one took to be handled, and
- * to be seen so, since the last SCALE_LATE_TAKE.
+ * SCALE_LATE_BEGIN: a real-time thread on another CPU sends interrupts to @cpu one by one until
+ * SCALE_LATE_END. SCALE_LATE_TAKE: the maximum time from sending an interrupt until the sender
+ * sees it handled, since the last SCALE_LATE_TAKE.
  */
 struct scale_late {
-	__u32 cpu;		/* in, for SCALE_LATE_BEGIN */
-	__u32 interrupts;	/* out, for SCALE_LATE_TAKE, as what follows */
-	__u64 max_ns;
+	__u32 cpu;		/* in: SCALE_LATE_BEGIN */
+	__u32 interrupts;	/* out: SCALE_LATE_TAKE */
+	__u64 max_ns;		/* out: SCALE_LATE_TAKE */
 };
 
 struct scale_state {
-	__u32 readers;		/* asleep in SCALE_READ, with the lock */
-	__u32 waiting;		/* threads of SCALE_WAITERS that have asked for their lock */
+	__u32 readers;		/* tasks that hold the lock asleep in SCALE_READ */
+	__u32 waiting;		/* threads of SCALE_WAITERS that have requested their lock */
 };
 
 #define SCALE_CREATE		_IOW('S', 1, __u32)

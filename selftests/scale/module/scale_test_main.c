@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * /dev/scale_test: see scale_test.h. It uses the public interface of the lock alone.
+ * /dev/scale_test: see scale_test.h. It uses only the public interface of the lock.
  */
 #include <linux/completion.h>
 #include <linux/cpumask.h>
@@ -15,13 +15,13 @@
 #include "test_locks.h"
 #include "test_device.h"
 
-/* Readers of one object in SCALE_MANY, beside the holder. */
+/* Readers of one object in SCALE_MANY besides the holder. */
 #define MAX_SWEEPERS	3
-/* Pairs between two readings of the clock. */
+/* Pairs between two clock readings. */
 #define PAIRS_PER_ROUND	16
 
 struct waiters {
-	u32			nr_locks, nr_waiters;	/* threads that were started */
+	u32			nr_locks, nr_waiters;	/* started threads */
 	struct unfair_rwsem	*locks;
 	struct completion	end;	/* for the holders */
 	struct completion	ended;	/* once for each thread */
@@ -29,7 +29,7 @@ struct waiters {
 };
 
 struct scale {
-	struct mutex		setup;	/* of what follows */
+	struct mutex		setup;	/* protects the fields below */
 	const struct test_lock_ops *ops;	/* NULL until created */
 	u32			type;
 	union test_lock		lock;
@@ -49,7 +49,7 @@ static int move_to(u32 cpu)
 	return set_cpus_allowed_ptr(current, cpumask_of(cpu));
 }
 
-/* Finer than User-Mode Linux's clock, which goes in steps of 256 ns. */
+/* User-Mode Linux's clock has a resolution of only 256 ns. */
 static u64 ticks(void)
 {
 #if defined(CONFIG_X86) || defined(CONFIG_UML_X86)
@@ -74,7 +74,7 @@ static int create(struct scale *s, u32 type)
 {
 	int ret = -EBUSY;
 
-	if (type >= FCT_NR_TYPES)
+	if (type >= LOCK_TEST_NR_TYPES)
 		return -EINVAL;
 	mutex_lock(&s->setup);
 	if (!s->ops) {
@@ -83,7 +83,7 @@ static int create(struct scale *s, u32 type)
 		s->first_tick = ticks();
 		s->first_ns = ktime_get_ns();
 		if (!ret)
-			/* pairs with run_scale(): ops imply a lock that is initialised */
+			/* pairs with run_scale(): ops imply an initialised lock */
 			smp_store_release(&s->ops, &test_locks[type]);
 	}
 	mutex_unlock(&s->setup);
@@ -97,7 +97,7 @@ static u64 clock_ns(void)
 	return ktime_get_ns() - start;
 }
 
-/* --- readers that sleep -------------------------------------------------- */
+/* --- sleeping readers ---------------------------------------------------- */
 
 static int read_and_move(struct scale *s, struct scale_read *r)
 {
@@ -106,7 +106,7 @@ static int read_and_move(struct scale *s, struct scale_read *r)
 
 	if (ret)
 		return ret;
-	s->ops->lock(&s->lock, false, FCT_PLAIN, 0, 0);
+	s->ops->lock(&s->lock, false, LOCK_TEST_PLAIN, 0, 0);
 	atomic_inc(&s->readers);
 	ret = wait_for_completion_killable(&s->go);
 	if (!ret)
@@ -123,54 +123,36 @@ static int read_and_move(struct scale *s, struct scale_read *r)
 
 /* --- instructions -------------------------------------------------------- */
 
-/* The calls as a driver makes them: inline. */
-static u64 time_read_pairs(struct scale *s)
+/* Inline calls, as in a driver. */
+#define TIME_PAIRS(lock_call, unlock_call, sem)				\
+({									\
+	u64 _start = ktime_get_ns();					\
+	int _i;								\
+									\
+	for (_i = 0; _i < PAIRS_PER_ROUND; _i++) {			\
+		lock_call(sem);						\
+		unlock_call(sem);					\
+	}								\
+	ktime_get_ns() - _start;					\
+})
+
+static u64 time_pairs(struct scale *s, bool write)
 {
 	struct rw_semaphore *rwsem = &s->lock.rwsem;
 	struct unfair_rwsem *unfair = &s->lock.unfair;
-	u64 start = ktime_get_ns();
-	int i;
 
-	if (s->type == FCT_UNFAIR) {
-		for (i = 0; i < PAIRS_PER_ROUND; i++) {
-			unfair_down_read(unfair);
-			unfair_up_read(unfair);
-		}
-	} else {
-		for (i = 0; i < PAIRS_PER_ROUND; i++) {
-			down_read(rwsem);
-			up_read(rwsem);
-		}
-	}
-	return ktime_get_ns() - start;
-}
-
-static u64 time_write_pairs(struct scale *s)
-{
-	struct rw_semaphore *rwsem = &s->lock.rwsem;
-	struct unfair_rwsem *unfair = &s->lock.unfair;
-	u64 start = ktime_get_ns();
-	int i;
-
-	if (s->type == FCT_UNFAIR) {
-		for (i = 0; i < PAIRS_PER_ROUND; i++) {
-			unfair_down_write(unfair);
-			unfair_up_write(unfair);
-		}
-	} else {
-		for (i = 0; i < PAIRS_PER_ROUND; i++) {
-			down_write(rwsem);
-			up_write(rwsem);
-		}
-	}
-	return ktime_get_ns() - start;
+	if (s->type != LOCK_TEST_UNFAIR)
+		return write ? TIME_PAIRS(down_write, up_write, rwsem) :
+			       TIME_PAIRS(down_read, up_read, rwsem);
+	return write ? TIME_PAIRS(unfair_down_write, unfair_up_write, unfair) :
+		       TIME_PAIRS(unfair_down_read, unfair_up_read, unfair);
 }
 
 static u64 time_unlock(struct scale *s)
 {
 	u64 start = ktime_get_ns();
 
-	if (s->type == FCT_UNFAIR)
+	if (s->type == LOCK_TEST_UNFAIR)
 		unfair_up_read(&s->lock.unfair);
 	else
 		up_read(&s->lock.rwsem);
@@ -183,13 +165,13 @@ static int migrated_unlock(struct scale *s, const struct scale_count *c, u64 *ns
 
 	if (ret)
 		return ret;
-	s->ops->lock(&s->lock, false, FCT_PLAIN, 0, 0);
+	s->ops->lock(&s->lock, false, LOCK_TEST_PLAIN, 0, 0);
 	ret = move_to(c->to_cpu);
 	*ns = time_unlock(s);
 	return ret;
 }
 
-/* The fastest round: in the others an interrupt or another CPU's turn came between. */
+/* Report the fastest round: interrupts and other CPUs disturb the others. */
 static int count(struct scale *s, struct scale_count *c)
 {
 	u64 ns = 0, min_ns = U64_MAX, min_clock = U64_MAX;
@@ -198,15 +180,13 @@ static int count(struct scale *s, struct scale_count *c)
 
 	if (c->path >= SCALE_NR_PATHS || !c->rounds || c->rounds > SCALE_MAX_ROUNDS)
 		return -EINVAL;
-	if (s->type != FCT_UNFAIR && s->type != FCT_RWSEM)
+	if (s->type != LOCK_TEST_UNFAIR && s->type != LOCK_TEST_RWSEM)
 		return -EOPNOTSUPP;
 	for (i = 0; i < c->rounds && !ret; i++) {
 		switch (c->path) {
 		case SCALE_READ_PAIR:
-			ns = time_read_pairs(s);
-			break;
 		case SCALE_WRITE_PAIR:
-			ns = time_write_pairs(s);
+			ns = time_pairs(s, c->path == SCALE_WRITE_PAIR);
 			break;
 		case SCALE_MIGRATED_UNLOCK:
 			ret = migrated_unlock(s, c, &ns);
@@ -226,7 +206,7 @@ static int count(struct scale *s, struct scale_count *c)
 
 static int init_locks(struct scale_init *in)
 {
-	bool unfair = in->type == FCT_UNFAIR;
+	bool unfair = in->type == LOCK_TEST_UNFAIR;
 	size_t size = unfair ? sizeof(struct unfair_rwsem) : sizeof(struct rw_semaphore);
 	struct unfair_rwsem *u;
 	struct rw_semaphore *r;
@@ -234,7 +214,8 @@ static int init_locks(struct scale_init *in)
 	void *all;
 	u32 i;
 
-	if ((!unfair && in->type != FCT_RWSEM) || !in->locks || in->locks > SCALE_MAX_LOCKS)
+	if ((!unfair && in->type != LOCK_TEST_RWSEM) || !in->locks ||
+	    in->locks > SCALE_MAX_LOCKS)
 		return -EINVAL;
 	all = kvcalloc(in->locks, size, GFP_KERNEL);
 	if (!all)
@@ -259,20 +240,20 @@ static int init_locks(struct scale_init *in)
 struct object {
 	struct unfair_rwsem	lock;
 	u32			value;
-	bool			written;	/* now */
+	bool			written;	/* being written */
 };
 
 struct many {
 	struct object		*objects;
 	u32			nr, reads;
-	u32			turn;		/* objects that were held; U32_MAX: phase two */
+	u32			turn;		/* objects held so far; U32_MAX: phase two */
 	bool			stop;
 	atomic_t		done, violations;
 	atomic64_t		concurrent_reads;
 	struct completion	ended;
 };
 
-/* The other side may be a virtual CPU that does not run now. */
+/* Sleep at times: the task waited for may run on a virtual CPU that has no host CPU. */
 #define SPIN_UNTIL(cond)				\
 do {							\
 	u32 _spins = 0;					\
@@ -299,7 +280,7 @@ static int sweep(void *data)
 	u32 i, r, turn, seen = 0;
 
 	for (;;) {
-		/* pairs with read_every_other(): the lock of that turn is held */
+		/* pairs with read_every_other(): its lock is held */
 		SPIN_UNTIL((turn = smp_load_acquire(&m->turn)) != seen);
 		if (turn == U32_MAX)
 			break;
@@ -360,7 +341,7 @@ static int start_sweepers(struct many *m)
 	for_each_online_cpu(cpu) {
 		if (n == want)
 			break;
-		/* the first CPU is the holder's */
+		/* the holder runs on the first CPU */
 		if (cpu == cpumask_first(cpu_online_mask))
 			continue;
 		t = kthread_create(sweep, m, "scale/%d", cpu);
@@ -486,10 +467,9 @@ static int start_waiters(struct scale *s, const struct scale_waiters *a)
 		ret = PTR_ERR_OR_ZERO(kthread_run(hold_one, w, "scale_hold"));
 	if (ret)
 		i--;
-	/* until each lock is held */
 	while (atomic_read(&w->held) < i)
 		usleep_range(100, 200);
-	/* created before the first one runs: waiters that poll leave no CPU to create more */
+	/* create all before the first one runs: polling waiters leave no CPU for the rest */
 	for (i = 0; i < a->waiters && !ret; i++) {
 		threads[i] = kthread_create(wait_for_one, w, "scale_wait");
 		ret = PTR_ERR_OR_ZERO(threads[i]);
@@ -525,7 +505,7 @@ static int end_waiters(struct scale *s)
 	return 0;
 }
 
-/* --- interrupts that are kept off ----------------------------------------- */
+/* --- delayed interrupts --------------------------------------------------- */
 
 static void handle_interrupt(void *unused)
 {
@@ -544,7 +524,7 @@ static int send_interrupts(void *data)
 		smp_call_function_single(s->late_cpu, handle_interrupt, NULL, 1);
 		ns = ktime_get_ns() - ns;
 		preempt_enable();
-		/* else the maximum was taken meanwhile */
+		/* else the maximum was reset meanwhile */
 		if (seq == READ_ONCE(s->late_seq)) {
 			s->late_interrupts++;
 			WRITE_ONCE(s->late_max_ns, max(s->late_max_ns, ns));
@@ -685,5 +665,5 @@ static void release_scale(void *object)
 
 TEST_DEVICE(scale_test, open_scale, release_scale, run_scale, union scale_args);
 
-MODULE_DESCRIPTION("How the lock grows with CPUs, readers and locks");
+MODULE_DESCRIPTION("How the lock scales with CPUs, readers and locks");
 MODULE_LICENSE("GPL");

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * sharebench - what it costs to expect shared extents in each fsync
+ * sharebench - cost of allowing for shared extents in each fsync
  *
- * Jobs, threads with a file each, write 64 KiB and fsync: the checksums go to one log, a
- * copy-on-write B+tree. The log's range is always locked and cleared first; or by a share
- * gate, where something was shared; or never, which is wrong where something was.
- * In interleaved rounds, for each number of jobs.
+ * Each job is a thread with a file of its own. It writes 64 KiB and calls fsync, which puts
+ * the checksums into one log, a copy-on-write B+tree. The modes: always lock and clear the
+ * range of the log; let a share gate decide; never lock, which is wrong if extents are shared.
+ * The modes run in interleaved rounds for each number of jobs.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -33,14 +33,14 @@ static const struct mode {
 	const char *option, *shown;
 	unsigned int mode;
 } modes[] = {
-	{ "always", "always locked", SGT_ALWAYS },
-	{ "gate", "share gate", SGT_GATE },
-	{ "never", "never locked", SGT_NEVER },
+	{ "always", "always locked", GATE_TEST_ALWAYS },
+	{ "gate", "share gate", GATE_TEST_GATE },
+	{ "never", "never locked", GATE_TEST_NEVER },
 };
 
 #define NR_MODES	(sizeof(modes) / sizeof(modes[0]))
 
-/* MiB/s with 16 to 1024 jobs, by the change of btrfs that introduced last_reflink_trans */
+/* MiB/s with 16 to 1024 jobs, from the btrfs change that introduced last_reflink_trans */
 static const struct { int jobs; double before, after; } published[] = {
 	{ 16, 78.5, 110 }, { 32, 58.8, 76.1 }, { 64, 65.8, 85.1 }, { 128, 54.7, 121 },
 	{ 256, 69.2, 121 }, { 512, 85.4, 141 }, { 1024, 115, 171 },
@@ -54,7 +54,7 @@ static struct {
 	bool quiet;
 } opt = {
 	.rounds = 5, .interval = 200, .max_jobs = MAX_JOBS, .min_jobs = 1,
-	.lock_type = FCT_RWSEM, .duration = 0.5,
+	.lock_type = LOCK_TEST_RWSEM, .duration = 0.5,
 };
 
 static atomic_int ready, go, stop;
@@ -72,26 +72,26 @@ static struct result {
 
 static int open_fs(unsigned int mode, int files)
 {
-	struct sgt_setup setup = { .mode = mode, .lock_type = opt.lock_type, .files = files };
+	struct gate_test_setup setup = { .mode = mode, .lock_type = opt.lock_type, .files = files };
 	int fd = open("/dev/share_gate_test", O_RDWR);
 
 	if (fd < 0)
 		fatal("/dev/share_gate_test: %s (load share_gate_test.ko)", strerror(errno));
-	if (ioctl(fd, SGT_SETUP, &setup))
+	if (ioctl(fd, GATE_TEST_SETUP, &setup))
 		fatal("%d files: %s", files, strerror(errno));
 	return fd;
 }
 
-/* Of what it has written, a part goes to its neighbour. */
+/* Clone a part of what the job wrote into the next job's file. */
 static void share_one(int fd, int job, unsigned int slot, int jobs)
 {
-	struct sgt_clone c = {
-		.from = { job, slot }, .to = { (job + 1) % jobs, SGT_SLOTS - 1 },
+	struct gate_test_clone c = {
+		.from = { job, slot }, .to = { (job + 1) % jobs, GATE_TEST_SLOTS - 1 },
 		.offset = 4, .nr = 4,
 	};
 
-	/* ENODATA: a commit came in between, or it is itself a part */
-	if (ioctl(fd, SGT_CLONE, &c) && errno != ENODATA)
+	/* ENODATA: a commit emptied the slot, or the slot holds only a part of an extent */
+	if (ioctl(fd, GATE_TEST_CLONE, &c) && errno != ENODATA)
 		atomic_fetch_add(&failed, 1);
 }
 
@@ -105,14 +105,14 @@ static void *run_job(void *arg)
 	while (!atomic_load(&go))
 		usleep(2000);
 	while (!atomic_load(&stop)) {
-		struct sgt_slot at = { job->number, slot };
+		struct gate_test_slot at = { job->number, slot };
 
-		if (ioctl(job->fd, SGT_WRITE_FSYNC, &at))
+		if (ioctl(job->fd, GATE_TEST_WRITE_FSYNC, &at))
 			atomic_fetch_add(&failed, 1);
 		atomic_fetch_add(&fsyncs, 1);
 		if ((int)(rand_r(&seed) % 100) < opt.shared)
 			share_one(job->fd, job->number, slot, job->jobs);
-		slot = (slot + 1) % (SGT_SLOTS - 1);
+		slot = (slot + 1) % (GATE_TEST_SLOTS - 1);
 	}
 	getrusage(RUSAGE_THREAD, &usage);
 	atomic_fetch_add(&slept, usage.ru_nvcsw);
@@ -123,7 +123,7 @@ static void run(struct result *r, const struct mode *mode, int jobs, int round)
 {
 	static struct job job[MAX_JOBS];
 	int fd = open_fs(mode->mode, jobs), i, ret;
-	struct sgt_state state = { };
+	struct gate_test_state state = { };
 	pthread_attr_t attr;
 	double start, end;
 
@@ -142,13 +142,13 @@ static void run(struct result *r, const struct mode *mode, int jobs, int round)
 	}
 	while (atomic_load(&ready) < jobs)
 		usleep(1000);
-	/* of this thread alone */
+	/* the main thread only */
 	setpriority(PRIO_PROCESS, 0, -20);
 	start = now();
 	atomic_store(&go, 1);
 	while (now() < start + opt.duration) {
 		usleep(opt.interval * 1000);
-		if (ioctl(fd, SGT_COMMIT))
+		if (ioctl(fd, GATE_TEST_COMMIT))
 			fatal("commit: %s", strerror(errno));
 	}
 	end = now();
@@ -161,7 +161,7 @@ static void run(struct result *r, const struct mode *mode, int jobs, int round)
 	r->slept += atomic_load(&slept);
 	if (atomic_load(&failed))
 		fatal("%s, %d jobs: %lu fsyncs failed", mode->shown, jobs, atomic_load(&failed));
-	ioctl(fd, SGT_STATE, &state);
+	ioctl(fd, GATE_TEST_STATE, &state);
 	r->skipped += state.skipped;
 	r->locked += state.locked;
 	r->deleted += state.deleted;
@@ -208,24 +208,27 @@ static void print_table(void)
 				       published[p].after);
 		printf("\n");
 	}
-	printf("sleeps: of a job, for each fsync; %d %% of the writes are shared, a commit every %d ms\n",
-	       opt.shared, opt.interval);
+	printf("sleeps: per fsync of a job; %d %% of the writes are shared, ", opt.shared);
+	printf("a commit every %d ms\n", opt.interval);
 }
 
 static void print_mode(FILE *f, int step, unsigned int m)
 {
 	struct result *r = &results[step][m];
 
-	fprintf(f, "        \"%s\": { \"fsyncs_per_s\": { \"min\": %.1f, \"median\": %.1f, \"max\": %.1f },\n",
-		modes[m].option, r->rate[0], median(r), r->rate[opt.rounds - 1]);
-	fprintf(f, "          \"fsyncs\": %lu, \"skipped\": %lu, \"locked\": %lu, \"deleted\": %lu, \"slept\": %lu }%s\n",
-		r->fsyncs, r->skipped, r->locked, r->deleted, r->slept, m + 1 < NR_MODES ? "," : "");
+	fprintf(f, "        \"%s\": { \"fsyncs_per_s\": ", modes[m].option);
+	fprintf(f, "{ \"min\": %.1f, \"median\": %.1f, \"max\": %.1f },\n", r->rate[0], median(r),
+		r->rate[opt.rounds - 1]);
+	fprintf(f, "          \"fsyncs\": %lu, \"skipped\": %lu, \"locked\": %lu, ", r->fsyncs,
+		r->skipped, r->locked);
+	fprintf(f, "\"deleted\": %lu, \"slept\": %lu }%s\n", r->deleted, r->slept,
+		m + 1 < NR_MODES ? "," : "");
 }
 
 static void print_json(int argc, char **argv, time_t start)
 {
 	FILE *f = json_begin(opt.json, "share", argc, argv, start,
-			     "fsyncs by many jobs, %d %% of what they write is shared",
+			     "fsyncs by many jobs, %d %% of their writes are shared",
 			     opt.shared);
 	const char *comma = "";
 	unsigned int m, p;
@@ -256,15 +259,15 @@ static void usage(FILE *f)
 {
 	fprintf(f,
 "Usage: sharebench [OPTIONS]\n"
-"           --min-jobs=NUM   jobs are doubled from here, 1 to 1024    [1]\n"
-"           --max-jobs=NUM   to here                                  [1024]\n"
-"  -s NUM   --shared=PERCENT of the writes, a part to another file    [0]\n"
-"  -i MS    --interval=MS    between commits, 1 to 10000              [200]\n"
-"  -D TIME  --duration=TIME  of a round of one kind                   [0.5s]\n"
-"  -r NUM   --rounds=NUM     order rotated, 1 to 16                   [5]\n"
-"           --locks=TYPE     of the log's blocks: rwsem or unfair     [rwsem]\n"
+"           --min-jobs=NUM   first number of jobs, doubled, 1 to 1024  [1]\n"
+"           --max-jobs=NUM   last number of jobs                       [1024]\n"
+"  -s NUM   --shared=PERCENT of the writes, in part with another file  [0]\n"
+"  -i MS    --interval=MS    pause between commits, 1 to 10000         [200]\n"
+"  -D TIME  --duration=TIME  of one round of one mode                  [0.5s]\n"
+"  -r NUM   --rounds=NUM     rounds in rotated order, 1 to 16          [5]\n"
+"           --locks=TYPE     of the log's blocks: rwsem or unfair      [rwsem]\n"
 "           --json=FILE      -: stdout\n"
-"  -q       --quiet          only the table\n"
+"  -q       --quiet          print only the table\n"
 "           --help\n");
 }
 
@@ -304,7 +307,8 @@ static void parse(int argc, char **argv)
 		case OPT_LOCKS:
 			if (strcmp(optarg, "rwsem") && strcmp(optarg, "unfair"))
 				fatal("--locks=%s: must be rwsem or unfair", optarg);
-			opt.lock_type = strcmp(optarg, "rwsem") ? FCT_UNFAIR : FCT_RWSEM;
+			opt.lock_type =
+				strcmp(optarg, "rwsem") ? LOCK_TEST_UNFAIR : LOCK_TEST_RWSEM;
 			break;
 		case OPT_JSON:
 			opt.json = optarg;

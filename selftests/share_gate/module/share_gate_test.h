@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 WITH Linux-syscall-note */
 /*
- * /dev/share_gate_test: a toy filesystem that logs the checksums of what is fsynced. Tests
- * only.
+ * /dev/share_gate_test: a toy filesystem whose fsync logs checksums. Tests only. Needs
+ * CAP_SYS_ADMIN.
  *
- * Each open file is a filesystem, made by SGT_SETUP. It has files of SGT_SLOTS slots; a slot
- * refers to a part of an extent, which lies at a place of the disk that is never used again.
- * An fsync puts the checksums of new extents into the log, a copy-on-write B+tree, as items
- * (first block, blocks), and what the slots are. Two items must not overlap: a checksum is
- * looked for in the last item that begins at or before its block. A commit empties the
- * log. Needs CAP_SYS_ADMIN.
+ * Each open file is one filesystem; GATE_TEST_SETUP creates it. It has files with
+ * GATE_TEST_SLOTS slots each. A slot refers to a part of an extent; the place of an extent on
+ * the disk is never reused. An fsync logs the slots, and the checksums of new extents as
+ * items (first block, blocks) of a copy-on-write B+tree. Items must not overlap, because a
+ * lookup uses the last item that begins at or before the block. A commit empties the log.
  */
 #ifndef SHARE_GATE_TEST_H
 #define SHARE_GATE_TEST_H
@@ -16,88 +15,90 @@
 #include <linux/ioctl.h>
 #include <linux/types.h>
 
-enum sgt_mode {
-	SGT_ALWAYS,		/* lock, delete, insert */
-	SGT_GATE,		/* the same where something may be shared */
-	SGT_NEVER,		/* insert: wrong where something is shared */
-	SGT_NR_MODES,
+enum gate_test_mode {
+	GATE_TEST_ALWAYS,	/* lock, delete, insert */
+	GATE_TEST_GATE,		/* the same if something may be shared, else insert */
+	GATE_TEST_NEVER,	/* insert: wrong if something is shared */
+	GATE_TEST_NR_MODES,
 };
 
-/* Rules of share_gate.h to be broken: who looks for them must find that. */
-#define SGT_BREAK_SOURCE	0x01	/* the source of a share is not marked */
-#define SGT_BREAK_DESTINATION	0x02	/* nor the destination */
-#define SGT_BREAK_RELOAD	0x04	/* a file that is read in again begins anew */
-#define SGT_BREAK_RAISE		0x08	/* a full log does not raise the gate */
-#define SGT_BREAK_CLEAR		0x10	/* the gate is cleared before all is logged */
-#define SGT_BREAKS		0x1f
+/* Rules of share_gate.h that the filesystem breaks on request. */
+#define GATE_TEST_BREAK_SOURCE	0x01	/* do not mark the source of a share */
+#define GATE_TEST_BREAK_DESTINATION	0x02	/* do not mark the destination */
+#define GATE_TEST_BREAK_RELOAD	0x04	/* reset the gate of a file that is read in again */
+#define GATE_TEST_BREAK_RAISE	0x08	/* a full log does not raise the gate */
+#define GATE_TEST_BREAK_CLEAR	0x10	/* clear the gate before all is logged */
+#define GATE_TEST_BREAKS	0x1f
 
-#define SGT_MAX_FILES	2048U
-#define SGT_SLOTS	16U
-#define SGT_BLOCKS	16U		/* of an extent: 64 KiB */
+#define GATE_TEST_MAX_FILES	2048U
+#define GATE_TEST_SLOTS	16U
+#define GATE_TEST_BLOCKS	16U	/* per extent: 64 KiB */
 
-struct sgt_setup {
-	__u32 mode;		/* enum sgt_mode */
-	__u32 lock_type;	/* of the log's blocks: FCT_RWSEM, FCT_F2FS, FCT_UNFAIR */
-	__u32 files;		/* 1 to SGT_MAX_FILES */
-	__u32 broken;		/* SGT_BREAK_* */
+struct gate_test_setup {
+	__u32 mode;		/* enum gate_test_mode */
+	__u32 lock_type;	/* of the blocks: LOCK_TEST_RWSEM, _F2FS or _UNFAIR */
+	__u32 files;		/* 1 to GATE_TEST_MAX_FILES */
+	__u32 broken;		/* GATE_TEST_BREAK_* */
 };
 
-struct sgt_slot {
+struct gate_test_slot {
 	__u32 file, slot;
 };
 
-/* Blocks @offset to @offset + @nr - 1 of what the source has there. */
-struct sgt_clone {
-	struct sgt_slot from, to;
+/* Share blocks @offset to @offset + @nr - 1 of the slot @from with the slot @to. */
+struct gate_test_clone {
+	struct gate_test_slot from, to;
 	__u32 offset, nr;
 };
 
-struct sgt_crash {
+struct gate_test_crash {
 	__u64 checked;		/* out: blocks of new extents that were logged */
-	__u64 missing;		/* out: of these, without a checksum after the replay */
-	__u64 sum;		/* out: of the checksums that were found */
+	__u64 missing;		/* out: those without a checksum after the replay */
+	__u64 sum;		/* out: sum of the checksums found */
 };
 
-struct sgt_state {
+struct gate_test_state {
 	__u64 generation;
 	__u64 skipped, locked;	/* sections */
-	__u64 deleted;		/* items that were in the way */
+	__u64 deleted;		/* overlapping items */
 };
 
-#define SGT_SETUP	_IOW('S', 1, struct sgt_setup)
-#define SGT_WRITE	_IOW('S', 2, struct sgt_slot)
-#define SGT_CLONE	_IOW('S', 3, struct sgt_clone)
-#define SGT_FSYNC	_IOW('S', 4, __u32)		/* a file */
-#define SGT_FULL	_IOW('S', 5, __u32)		/* is to be logged from the start */
-#define SGT_EVICT	_IOW('S', 6, __u32)		/* and is read in again */
-#define SGT_COMMIT	_IO('S', 7)
-#define SGT_CRASH	_IOR('S', 8, struct sgt_crash)	/* replay the log; look; commit */
-#define SGT_STATE	_IOR('S', 9, struct sgt_state)
-#define SGT_WRITE_FSYNC	_IOW('S', 10, struct sgt_slot)
-#define SGT_RANGE	_IOWR('S', 11, struct sgt_range)
-#define SGT_RANGE_STATE	_IOR('S', 12, struct sgt_range_state)
-#define SGT_CONTRACT	_IOW('S', 13, __u32)	/* enum sgt_contract; EPROTO: see the log */
-#define SGT_MISUSE	_IOW('S', 14, __u32)	/* enum sgt_misuse */
+#define GATE_TEST_SETUP		_IOW('S', 1, struct gate_test_setup)
+#define GATE_TEST_WRITE		_IOW('S', 2, struct gate_test_slot)
+#define GATE_TEST_CLONE		_IOW('S', 3, struct gate_test_clone)
+#define GATE_TEST_FSYNC		_IOW('S', 4, __u32)	/* of a file */
+#define GATE_TEST_FULL		_IOW('S', 5, __u32)	/* log the whole file next time */
+#define GATE_TEST_EVICT		_IOW('S', 6, __u32)	/* evict it and read it in again */
+#define GATE_TEST_COMMIT	_IO('S', 7)
+#define GATE_TEST_CRASH		_IOR('S', 8, struct gate_test_crash)	/* replay, check, commit */
+#define GATE_TEST_STATE		_IOR('S', 9, struct gate_test_state)
+#define GATE_TEST_WRITE_FSYNC	_IOW('S', 10, struct gate_test_slot)
+#define GATE_TEST_RANGE		_IOWR('S', 11, struct gate_test_range)
+#define GATE_TEST_RANGE_STATE	_IOR('S', 12, struct gate_test_range_state)
+/* enum gate_test_contract; EPROTO on failure, and the log names the check */
+#define GATE_TEST_CONTRACT	_IOW('S', 13, __u32)
+#define GATE_TEST_MISUSE	_IOW('S', 14, __u32)	/* enum gate_test_misuse */
 
-/* Holds a range until the file that was opened goes, or for @ms; killable while it waits. */
-struct sgt_range {
+/* Hold a range for @ms or until a signal. The wait for it is killable. */
+struct gate_test_range {
 	__u64 first, last;
 	__u32 ms, unused;
-	__u64 turn;		/* out: how many had their range before */
+	__u64 turn;		/* out: number of ranges acquired before */
 };
 
-struct sgt_range_state {
+struct gate_test_range_state {
 	__u32 waiting, holding;
-	__u64 together;		/* pairs that overlapped while both held: never */
+	__u64 together;		/* overlapping pairs held at once: must stay 0 */
 };
 
-enum sgt_contract {
-	SGT_MONOTONIC, SGT_LATE_MARK, SGT_RELOADED, SGT_WRAP, SGT_LOCK_FAILS,
+enum gate_test_contract {
+	GATE_TEST_MONOTONIC, GATE_TEST_LATE_MARK, GATE_TEST_RELOADED, GATE_TEST_WRAP,
+	GATE_TEST_LOCK_FAILS,
 };
 
-enum sgt_misuse {
-	SGT_EXIT_TWICE, SGT_EMPTY_RANGE, SGT_NO_GENERATION, SGT_SHARED_MEANWHILE,
-	SGT_UNLOCK_TWICE, SGT_LOCK_EMPTY_RANGE,
+enum gate_test_misuse {
+	GATE_TEST_EXIT_TWICE, GATE_TEST_EMPTY_RANGE, GATE_TEST_NO_GENERATION,
+	GATE_TEST_SHARED_MEANWHILE, GATE_TEST_UNLOCK_TWICE, GATE_TEST_LOCK_EMPTY_RANGE,
 };
 
 #endif /* SHARE_GATE_TEST_H */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What the calls of share_gate.h promise, on gates of their own; what must be reported; and
- * ranges that programs hold.
+ * What the calls of share_gate.h promise, on gates of their own; misuse that must be
+ * reported; and ranges held for programs.
  */
 #include <linux/delay.h>
 #include <linux/list.h>
@@ -10,11 +10,7 @@
 #include "contract.h"
 #include "share_gate_test_internal.h"
 
-/* Of a generation: may something of it be shared in that one? */
-static bool shared(const struct share_gate *gate, u64 generation)
-{
-	return share_gate_may_be_shared(gate, generation);
-}
+#define shared(gate, generation)	share_gate_may_be_shared(gate, generation)
 
 static int monotonic(void)
 {
@@ -24,14 +20,14 @@ static int monotonic(void)
 	share_gate_init(&b);
 	CHECK(!shared(&a, 1) && !shared(&b, 1));
 	share_gate_mark(&a, &b, 7);
-	/* whoever is late does not take it back */
+	/* a late mark of an older generation changes nothing */
 	share_gate_mark(&a, &a, 5);
 	CHECK(shared(&a, 7) && shared(&b, 7));
 	CHECK(shared(&a, 6));
 	CHECK(!shared(&a, 8) && !shared(&b, 8));
 	share_gate_mark(&b, &a, 9);
 	CHECK(shared(&a, 9) && shared(&b, 9));
-	/* which generation runs is not known */
+	/* an unknown generation */
 	CHECK(shared(&a, 0) && shared(&a, ~0ULL));
 	return 0;
 }
@@ -44,17 +40,17 @@ static int late_mark(void)
 	share_gate_init(&gate);
 	share_gate_mark(&gate, &gate, 7);
 	marks = share_gate_marks(&gate);
-	/* in the same generation, while all is logged that was marked before */
+	/* a mark that comes while the older ones are logged */
 	share_gate_mark(&gate, &gate, 7);
 	share_gate_clear(&gate, marks);
 	CHECK(shared(&gate, 7));
 	share_gate_clear(&gate, share_gate_marks(&gate));
 	CHECK(!shared(&gate, 7));
-	/* an older one takes nothing back */
+	/* an old clear does not remove a newer mark */
 	share_gate_mark(&gate, &gate, 7);
 	share_gate_clear(&gate, marks);
 	CHECK(shared(&gate, 7));
-	/* a share in an older generation than that which is known already */
+	/* raise to a generation older than the last mark */
 	share_gate_clear(&gate, share_gate_marks(&gate));
 	share_gate_raise(&gate, 7);
 	CHECK(shared(&gate, 7));
@@ -69,7 +65,7 @@ static int reloaded(void)
 	share_gate_reloaded(&gate, 7);
 	CHECK(shared(&gate, 7));
 	CHECK(!shared(&gate, 8));
-	/* not known: always, until all is logged */
+	/* an unknown generation is shared until everything is logged */
 	share_gate_reloaded(&gate, 0);
 	CHECK(shared(&gate, 7) && shared(&gate, 1ULL << 62));
 	share_gate_mark(&gate, &gate, 8);
@@ -86,7 +82,7 @@ static int wrap(void)
 	share_gate_init(&gate);
 	share_gate_mark(&gate, &gate, ~0ULL - 1);
 	CHECK(shared(&gate, ~0ULL - 1));
-	/* 0 and ~0 are left out */
+	/* the count skips 0 and ~0 */
 	CHECK(!shared(&gate, 1));
 	share_gate_mark(&gate, &gate, 1);
 	CHECK(shared(&gate, 1));
@@ -111,7 +107,7 @@ static void count_unlock(void *lock, u64 first, u64 last, void *private)
 
 static const struct share_gate_ops count_ops = { count_lock, count_unlock };
 
-/* An error of the range lock is the caller's; what was not taken is not released. */
+/* The caller gets the range lock's error; a range that was not locked is not unlocked. */
 static int lock_fails(void)
 {
 	struct share_gate_section section;
@@ -132,21 +128,21 @@ static int lock_fails(void)
 	CHECK(share_gate_enter(&section, &gate, 7, &count_ops, NULL, &error, 1, 1) ==
 	      SHARE_GATE_LOCKED);
 	CHECK(locks == 2 && !unlocks);
-	/* what happens to the gate meanwhile does not matter */
+	/* exit unlocks although the gate has been cleared meanwhile */
 	share_gate_clear(&gate, share_gate_marks(&gate));
 	share_gate_exit(&section);
 	CHECK(locks == 2 && unlocks == 1);
 	return 0;
 }
 
-int sgt_contract(u32 which)
+int gate_test_contract(u32 which)
 {
 	static int (*const scenario[])(void) = {
-		[SGT_MONOTONIC] = monotonic,
-		[SGT_LATE_MARK] = late_mark,
-		[SGT_RELOADED] = reloaded,
-		[SGT_WRAP] = wrap,
-		[SGT_LOCK_FAILS] = lock_fails,
+		[GATE_TEST_MONOTONIC] = monotonic,
+		[GATE_TEST_LATE_MARK] = late_mark,
+		[GATE_TEST_RELOADED] = reloaded,
+		[GATE_TEST_WRAP] = wrap,
+		[GATE_TEST_LOCK_FAILS] = lock_fails,
 	};
 
 	return which < ARRAY_SIZE(scenario) ? scenario[which]() : -EINVAL;
@@ -154,7 +150,7 @@ int sgt_contract(u32 which)
 
 /* --- misuse -------------------------------------------------------------- */
 
-int sgt_misuse(u32 which)
+int gate_test_misuse(u32 which)
 {
 	struct share_gate_section section;
 	struct share_ranges ranges;
@@ -165,31 +161,31 @@ int sgt_misuse(u32 which)
 	share_gate_init(&gate);
 	share_ranges_init(&ranges);
 	switch (which) {
-	case SGT_EXIT_TWICE:
+	case GATE_TEST_EXIT_TWICE:
 		ret = share_gate_enter(&section, &gate, 7, &count_ops, NULL, &no_error, 1, 2);
 		share_gate_exit(&section);
 		share_gate_exit(&section);
 		return ret;
-	case SGT_EMPTY_RANGE:
+	case GATE_TEST_EMPTY_RANGE:
 		ret = share_gate_enter(&section, &gate, 7, &count_ops, NULL, &no_error, 2, 1);
 		return ret == -EINVAL ? 0 : -EPROTO;
-	case SGT_NO_GENERATION:
+	case GATE_TEST_NO_GENERATION:
 		share_gate_mark(&gate, &gate, 0);
 		return share_gate_may_be_shared(&gate, 1000) ? 0 : -EPROTO;
-	case SGT_SHARED_MEANWHILE:
+	case GATE_TEST_SHARED_MEANWHILE:
 		ret = share_gate_enter(&section, &gate, 7, &count_ops, NULL, &no_error, 1, 2);
 		share_gate_mark(&gate, &gate, 7);
 		share_gate_exit(&section);
 		return ret;
-	case SGT_UNLOCK_TWICE:
+	case GATE_TEST_UNLOCK_TWICE:
 		share_range_lock(&ranges, &range, 1, 2);
 		share_range_unlock(&ranges, &range);
 		share_range_unlock(&ranges, &range);
 		return 0;
-	case SGT_LOCK_EMPTY_RANGE:
+	case GATE_TEST_LOCK_EMPTY_RANGE:
 		if (share_range_lock_killable(&ranges, &range, 2, 1) != -EINVAL)
 			return -EPROTO;
-		/* nothing is locked: another one has all of it at once */
+		/* the empty range is not held: all blocks can be locked at once */
 		share_range_lock(&ranges, &range, 0, ~0ULL);
 		share_range_unlock(&ranges, &range);
 		return 0;
@@ -230,7 +226,7 @@ static void hold(struct holder *me, u32 ms)
 	spin_unlock(&holders_lock);
 }
 
-int sgt_range(struct sgt_range *r)
+int gate_test_range(struct gate_test_range *r)
 {
 	struct holder me = { .first = r->first, .last = r->last };
 	struct share_range range;
@@ -251,9 +247,9 @@ int sgt_range(struct sgt_range *r)
 	return 0;
 }
 
-void sgt_range_state(struct sgt_range_state *state)
+void gate_test_range_state(struct gate_test_range_state *state)
 {
-	*state = (struct sgt_range_state) {
+	*state = (struct gate_test_range_state) {
 		.waiting = atomic_read(&waiting),
 		.holding = atomic_read(&holding),
 		.together = atomic64_read(&together),

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The files of the toy filesystem: what is written, shared, logged, committed, and what is
- * there after a crash. How the rules of share_gate.h are kept: a share holds the locks of both
- * files, an fsync that of its file.
+ * The files of the toy filesystem: write, share, log, commit, and check after a crash. As the
+ * rules of share_gate.h demand, a share holds the locks of both files and an fsync that of
+ * its file.
  */
 #include <linux/hash.h>
 #include <linux/slab.h>
@@ -16,27 +16,27 @@ static u64 csum(u64 block)
 	return hash_64(block, 64);
 }
 
-static bool breaks(const struct sgt *s, u32 rule)
+static bool breaks(const struct gate_test *s, u32 rule)
 {
 	return s->setup.broken & rule;
 }
 
-/* The log is searched by nobody who has not locked it. */
+/* Freed blocks are reusable at once: every search of the log locks its blocks. */
 static u64 reusable(void *private)
 {
 	return ~0ULL;
 }
 
-/* At a commit, with nobody in: what is in the files is committed, and the log begins anew. */
+/* Commit with all operations excluded: commit the files and start an empty log. */
 static void publish(void *private, u64 generation)
 {
-	struct sgt *s = private;
+	struct gate_test *s = private;
 	unsigned int i, k;
 
 	for (i = 0; i < s->setup.files; i++) {
-		struct file_of_test *f = &s->file[i];
+		struct test_file *f = &s->file[i];
 
-		for (k = 0; k < SGT_SLOTS; k++)
+		for (k = 0; k < GATE_TEST_SLOTS; k++)
 			f->slot[k].logged = true;
 		memcpy(f->committed, f->slot, sizeof(f->slot));
 	}
@@ -46,7 +46,7 @@ static void publish(void *private, u64 generation)
 
 static const struct cow_ops cow_ops = { reusable, publish };
 
-int sgt_commit(struct sgt *s)
+int gate_test_commit(struct gate_test *s)
 {
 	int ret;
 
@@ -58,28 +58,28 @@ int sgt_commit(struct sgt *s)
 
 /* --- operations ---------------------------------------------------------- */
 
-static struct file_of_test *file_at(struct sgt *s, const struct sgt_slot *at)
+static struct test_file *file_at(struct gate_test *s, const struct gate_test_slot *at)
 {
-	if (at->file >= s->setup.files || at->slot >= SGT_SLOTS)
+	if (at->file >= s->setup.files || at->slot >= GATE_TEST_SLOTS)
 		return NULL;
 	return &s->file[at->file];
 }
 
-static int fsync_locked(struct sgt *s, struct file_of_test *f)
+static int fsync_locked(struct gate_test *s, struct test_file *f)
 {
 	u64 running = cow_running(s->fs), marks = share_gate_marks(&f->gate);
 	unsigned int i;
 	int ret = 0;
 
-	if (breaks(s, SGT_BREAK_CLEAR))
+	if (breaks(s, GATE_TEST_BREAK_CLEAR))
 		share_gate_clear(&f->gate, marks);
-	for (i = 0; i < SGT_SLOTS && !ret; i++) {
+	for (i = 0; i < GATE_TEST_SLOTS && !ret; i++) {
 		struct slot *slot = &f->slot[i];
 
 		if (slot->logged)
 			continue;
 		if (slot->nr && slot->generation == running)
-			ret = sgt_log_slot(s, &f->gate, slot);
+			ret = gate_test_log_slot(s, &f->gate, slot);
 		slot->logged = !ret;
 	}
 	if (ret)
@@ -90,9 +90,9 @@ static int fsync_locked(struct sgt *s, struct file_of_test *f)
 	return 0;
 }
 
-int sgt_fsync(struct sgt *s, u32 file)
+int gate_test_fsync(struct gate_test *s, u32 file)
 {
-	struct file_of_test *f;
+	struct test_file *f;
 	int ret;
 
 	if (file >= s->setup.files)
@@ -107,9 +107,9 @@ int sgt_fsync(struct sgt *s, u32 file)
 	return ret;
 }
 
-int sgt_write(struct sgt *s, const struct sgt_slot *at, bool fsync)
+int gate_test_write(struct gate_test *s, const struct gate_test_slot *at, bool fsync)
 {
-	struct file_of_test *f = file_at(s, at);
+	struct test_file *f = file_at(s, at);
 	int ret = 0;
 
 	if (!f)
@@ -118,8 +118,8 @@ int sgt_write(struct sgt *s, const struct sgt_slot *at, bool fsync)
 		return -EINTR;
 	cow_begin(s->fs);
 	f->slot[at->slot] = (struct slot) {
-		.place = atomic64_add_return(SGT_BLOCKS, &s->next_place),
-		.nr = SGT_BLOCKS, .generation = cow_running(s->fs),
+		.place = atomic64_add_return(GATE_TEST_BLOCKS, &s->next_place),
+		.nr = GATE_TEST_BLOCKS, .generation = cow_running(s->fs),
 	};
 	f->last_transaction = cow_running(s->fs);
 	if (fsync)
@@ -129,8 +129,8 @@ int sgt_write(struct sgt *s, const struct sgt_slot *at, bool fsync)
 	return ret;
 }
 
-/* In order, or two that share with each other wait for ever. */
-static int lock_both(struct file_of_test *a, struct file_of_test *b)
+/* Lock by address to avoid deadlock. */
+static int lock_both(struct test_file *a, struct test_file *b)
 {
 	if (a > b)
 		swap(a, b);
@@ -145,13 +145,14 @@ static int lock_both(struct file_of_test *a, struct file_of_test *b)
 	return 0;
 }
 
-int sgt_clone(struct sgt *s, const struct sgt_clone *c)
+int gate_test_clone(struct gate_test *s, const struct gate_test_clone *c)
 {
-	struct file_of_test *from = file_at(s, &c->from), *to = file_at(s, &c->to);
+	struct test_file *from = file_at(s, &c->from), *to = file_at(s, &c->to);
 	struct slot slot;
 	int ret;
 
-	if (!from || !to || !c->nr || c->offset >= SGT_BLOCKS || c->nr > SGT_BLOCKS - c->offset)
+	if (!from || !to || !c->nr || c->offset >= GATE_TEST_BLOCKS ||
+	    c->nr > GATE_TEST_BLOCKS - c->offset)
 		return -EINVAL;
 	ret = lock_both(from, to);
 	if (ret)
@@ -159,8 +160,8 @@ int sgt_clone(struct sgt *s, const struct sgt_clone *c)
 	cow_begin(s->fs);
 	slot = from->slot[c->from.slot];
 	if (c->offset + c->nr <= slot.nr) {
-		share_gate_mark(breaks(s, SGT_BREAK_SOURCE) ? &to->gate : &from->gate,
-				breaks(s, SGT_BREAK_DESTINATION) ? &from->gate : &to->gate,
+		share_gate_mark(breaks(s, GATE_TEST_BREAK_SOURCE) ? &to->gate : &from->gate,
+				breaks(s, GATE_TEST_BREAK_DESTINATION) ? &from->gate : &to->gate,
 				cow_running(s->fs));
 		slot.place += c->offset;
 		slot.nr = c->nr;
@@ -177,10 +178,10 @@ int sgt_clone(struct sgt *s, const struct sgt_clone *c)
 	return ret;
 }
 
-/* What was logged is to be logged again; also since it is not known after a read. */
-int sgt_full(struct sgt *s, u32 file, bool evict)
+/* Mark all slots as not logged. With @evict the file is read in again, too. */
+int gate_test_full(struct gate_test *s, u32 file, bool evict)
 {
-	struct file_of_test *f;
+	struct test_file *f;
 	unsigned int i;
 
 	if (file >= s->setup.files)
@@ -189,12 +190,12 @@ int sgt_full(struct sgt *s, u32 file, bool evict)
 	if (mutex_lock_killable(&f->lock))
 		return -EINTR;
 	cow_begin(s->fs);
-	for (i = 0; i < SGT_SLOTS; i++)
+	for (i = 0; i < GATE_TEST_SLOTS; i++)
 		f->slot[i].logged = false;
 	if (!evict) {
-		if (!breaks(s, SGT_BREAK_RAISE))
+		if (!breaks(s, GATE_TEST_BREAK_RAISE))
 			share_gate_raise(&f->gate, f->last_transaction);
-	} else if (breaks(s, SGT_BREAK_RELOAD)) {
+	} else if (breaks(s, GATE_TEST_BREAK_RELOAD)) {
 		share_gate_init(&f->gate);
 	} else {
 		share_gate_reloaded(&f->gate, f->last_transaction);
@@ -206,43 +207,44 @@ int sgt_full(struct sgt *s, u32 file, bool evict)
 
 /* --- a crash ------------------------------------------------------------- */
 
-static void replay_slot(struct sgt *s, const struct slot *slot, struct sgt_crash *crash)
+static void replay_slot(struct gate_test *s, const struct slot *slot,
+			struct gate_test_crash *crash)
 {
 	unsigned int i;
 
-	/* older ones have their checksums in the tree that was committed */
+	/* checksums of older extents are in the committed tree */
 	if (slot->generation != cow_running(s->fs))
 		return;
 	for (i = 0; i < slot->nr; i++) {
 		crash->checked++;
-		if (sgt_has_csum(s, slot->place + i))
+		if (gate_test_has_csum(s, slot->place + i))
 			crash->sum += csum(slot->place + i);
 		else
 			crash->missing++;
 	}
 }
 
-/* Nobody else is there: what was not logged is gone. Then a commit. */
-int sgt_crash(struct sgt *s, struct sgt_crash *crash)
+/* The caller excludes all other operations. Drop what was not logged, then commit. */
+int gate_test_crash(struct gate_test *s, struct gate_test_crash *crash)
 {
 	unsigned int i, k;
 
-	*crash = (struct sgt_crash){ };
+	*crash = (struct gate_test_crash){ };
 	for (i = 0; i < s->setup.files; i++) {
-		struct file_of_test *f = &s->file[i];
+		struct test_file *f = &s->file[i];
 		bool logged = f->logged_in == cow_running(s->fs);
 
-		for (k = 0; logged && k < SGT_SLOTS; k++)
+		for (k = 0; logged && k < GATE_TEST_SLOTS; k++)
 			replay_slot(s, &f->logged[k], crash);
 		memcpy(f->slot, logged ? f->logged : f->committed, sizeof(f->slot));
 		share_gate_reloaded(&f->gate, f->last_transaction);
 	}
-	return sgt_commit(s);
+	return gate_test_commit(s);
 }
 
 /* --- setup --------------------------------------------------------------- */
 
-void sgt_tear_down(struct sgt *s)
+void gate_test_tear_down(struct gate_test *s)
 {
 	if (s->fs)
 		cow_fs_destroy(s->fs);
@@ -251,16 +253,17 @@ void sgt_tear_down(struct sgt *s)
 	s->file = NULL;
 }
 
-int sgt_set_up(struct sgt *s, const struct sgt_setup *setup)
+int gate_test_set_up(struct gate_test *s, const struct gate_test_setup *setup)
 {
 	struct cow_params params = { .max_blocks = 60000, .lock_type = setup->lock_type };
 	unsigned int i;
 	int ret = -ENOMEM;
 
-	if (setup->mode >= SGT_NR_MODES || !setup->files || setup->files > SGT_MAX_FILES ||
-	    setup->broken & ~SGT_BREAKS ||
-	    (setup->lock_type != FCT_RWSEM && setup->lock_type != FCT_F2FS &&
-	     setup->lock_type != FCT_UNFAIR))
+	if (setup->mode >= GATE_TEST_NR_MODES || !setup->files ||
+	    setup->files > GATE_TEST_MAX_FILES ||
+	    setup->broken & ~GATE_TEST_BREAKS ||
+	    (setup->lock_type != LOCK_TEST_RWSEM && setup->lock_type != LOCK_TEST_F2FS &&
+	     setup->lock_type != LOCK_TEST_UNFAIR))
 		return -EINVAL;
 	if (s->fs)
 		return -EBUSY;
@@ -276,6 +279,6 @@ int sgt_set_up(struct sgt *s, const struct sgt_setup *setup)
 	}
 	ret = cow_fs_create(&s->fs, &params, &cow_ops, s) ?: cow_tree_create(&s->log, s->fs);
 	if (ret)
-		sgt_tear_down(s);
+		gate_test_tear_down(s);
 	return ret;
 }

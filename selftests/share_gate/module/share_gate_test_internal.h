@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The toy filesystem of /dev/share_gate_test: see share_gate_test.h. For its files alone.
+ * The toy filesystem of /dev/share_gate_test: see share_gate_test.h.
  */
-#ifndef FSCOMMIT_SGT_H
-#define FSCOMMIT_SGT_H
+#ifndef SHARE_GATE_TEST_INTERNAL_H
+#define SHARE_GATE_TEST_INTERNAL_H
 
 #include <linux/mutex.h>
 #include <linux/rwsem.h>
@@ -12,54 +12,54 @@
 #include "cow_tree.h"
 #include "share_gate_test.h"
 
-/* A part of an extent; nr == 0: nothing. */
+/* A part of an extent; nr == 0: an empty slot. */
 struct slot {
-	u64	place;		/* of its first block that is meant */
+	u64	place;		/* of the first block of the part */
 	u32	nr;
-	bool	logged;		/* as it is, or committed */
+	bool	logged;		/* its current content is logged or committed */
 	u64	generation;	/* in which the extent was written */
 };
 
-struct file_of_test {
+struct test_file {
 	struct mutex		lock;		/* excludes shares and sections */
 	struct share_gate	gate;
 	u64			last_transaction;
 	u64			logged_in;	/* generation */
-	struct slot		slot[SGT_SLOTS];
-	struct slot		logged[SGT_SLOTS];
-	struct slot		committed[SGT_SLOTS];
+	struct slot		slot[GATE_TEST_SLOTS];
+	struct slot		logged[GATE_TEST_SLOTS];
+	struct slot		committed[GATE_TEST_SLOTS];
 };
 
-struct sgt {
-	struct sgt_setup	setup;
+struct gate_test {
+	struct gate_test_setup	setup;
 	struct rw_semaphore	life;		/* written by setup and a crash; outermost */
 	struct mutex		lock;		/* commits */
 	struct cow_fs		*fs;		/* NULL until set up */
 	struct cow_tree		log, next_log;
 	struct share_ranges	ranges;
-	struct file_of_test	*file;
+	struct test_file	*file;
 	atomic64_t		next_place;
 	atomic64_t		skipped, locked, deleted;
 };
 
-/* sgt_log.c */
-int sgt_log_slot(struct sgt *s, struct share_gate *gate, const struct slot *slot);
-bool sgt_has_csum(struct sgt *s, u64 block);
+/* share_gate_test_log.c */
+int gate_test_log_slot(struct gate_test *s, struct share_gate *gate, const struct slot *slot);
+bool gate_test_has_csum(struct gate_test *s, u64 block);
 
-/* sgt_fs.c */
-int sgt_set_up(struct sgt *s, const struct sgt_setup *setup);
-void sgt_tear_down(struct sgt *s);
-int sgt_write(struct sgt *s, const struct sgt_slot *at, bool fsync);
-int sgt_clone(struct sgt *s, const struct sgt_clone *c);
-int sgt_fsync(struct sgt *s, u32 file);
-int sgt_full(struct sgt *s, u32 file, bool evict);
-int sgt_commit(struct sgt *s);
-int sgt_crash(struct sgt *s, struct sgt_crash *crash);
+/* share_gate_test_fs.c */
+int gate_test_set_up(struct gate_test *s, const struct gate_test_setup *setup);
+void gate_test_tear_down(struct gate_test *s);
+int gate_test_write(struct gate_test *s, const struct gate_test_slot *at, bool fsync);
+int gate_test_clone(struct gate_test *s, const struct gate_test_clone *c);
+int gate_test_fsync(struct gate_test *s, u32 file);
+int gate_test_full(struct gate_test *s, u32 file, bool evict);
+int gate_test_commit(struct gate_test *s);
+int gate_test_crash(struct gate_test *s, struct gate_test_crash *crash);
 
-/* sgt_contract.c */
-int sgt_contract(u32 which);
-int sgt_misuse(u32 which);
-int sgt_range(struct sgt_range *r);
-void sgt_range_state(struct sgt_range_state *state);
+/* share_gate_test_contract.c */
+int gate_test_contract(u32 which);
+int gate_test_misuse(u32 which);
+int gate_test_range(struct gate_test_range *r);
+void gate_test_range_state(struct gate_test_range_state *state);
 
-#endif /* FSCOMMIT_SGT_H */
+#endif /* SHARE_GATE_TEST_INTERNAL_H */

@@ -4,18 +4,18 @@
  */
 #include "share_gate_test_internal.h"
 
-/* The items that begin in these blocks of an extent, and how long they are. */
+/* The items that begin in the blocks of an extent, and their lengths. */
 struct items {
-	u64		length[SGT_BLOCKS];
-	unsigned long	found[BITS_TO_LONGS(SGT_BLOCKS)];
+	u64		length[GATE_TEST_BLOCKS];
+	unsigned long	found[BITS_TO_LONGS(GATE_TEST_BLOCKS)];
 };
 
 static u64 start_of_extent(u64 block)
 {
-	return block / SGT_BLOCKS * SGT_BLOCKS;
+	return block / GATE_TEST_BLOCKS * GATE_TEST_BLOCKS;
 }
 
-static void find_items(struct sgt *s, u64 first, unsigned int nr, struct items *items)
+static void find_items(struct gate_test *s, u64 first, unsigned int nr, struct items *items)
 {
 	struct cow_range range = { first, nr, items->length, items->found };
 
@@ -23,8 +23,8 @@ static void find_items(struct sgt *s, u64 first, unsigned int nr, struct items *
 	cow_search_live(&s->log, &range);
 }
 
-/* An item that was taken out: what of it is not between @first and @last goes back. */
-static int put_rest_back(struct sgt *s, u64 key, u64 length, u64 first, u64 last)
+/* Reinsert what a deleted item covered outside @first to @last. */
+static int put_rest_back(struct gate_test *s, u64 key, u64 length, u64 first, u64 last)
 {
 	int ret = 0;
 
@@ -35,8 +35,8 @@ static int put_rest_back(struct sgt *s, u64 key, u64 length, u64 first, u64 last
 	return ret;
 }
 
-/* Those in a leaf before that of @last. */
-static int delete_elsewhere(struct sgt *s, u64 from, u64 first, u64 last)
+/* Delete the items in leaves before that of @last. */
+static int delete_elsewhere(struct gate_test *s, u64 from, u64 first, u64 last)
 {
 	struct items items;
 	unsigned int i;
@@ -53,8 +53,8 @@ static int delete_elsewhere(struct sgt *s, u64 from, u64 first, u64 last)
 	return ret;
 }
 
-/* What begins before @first and does not reach it, is put back: the extent is locked. */
-static int delete_items(struct sgt *s, u64 first, u64 last)
+/* An item that ends before @first is reinserted: the caller has locked the extent. */
+static int delete_items(struct gate_test *s, u64 first, u64 last)
 {
 	u64 from = start_of_extent(first), end = last, key, length;
 
@@ -70,7 +70,7 @@ static int delete_items(struct sgt *s, u64 first, u64 last)
 		if (key + length > first)
 			atomic64_inc(&s->deleted);
 		ret = put_rest_back(s, key, length, first, last);
-		/* what is before it was not in the way */
+		/* no earlier item overlaps */
 		if (ret || key <= first)
 			return ret;
 		end = key - 1;
@@ -78,19 +78,19 @@ static int delete_items(struct sgt *s, u64 first, u64 last)
 }
 
 /*
- * Of an extent of the running generation, in a transaction. The whole extent is locked, since
- * an item that is in the way may reach beyond the slot.
+ * Log @slot, an extent of the running generation, within a transaction. Lock the whole extent:
+ * an overlapping item may extend beyond the slot.
  */
-int sgt_log_slot(struct sgt *s, struct share_gate *gate, const struct slot *slot)
+int gate_test_log_slot(struct gate_test *s, struct share_gate *gate, const struct slot *slot)
 {
 	u64 first = slot->place, last = first + slot->nr - 1;
-	u64 start = start_of_extent(first), end = start + SGT_BLOCKS - 1;
+	u64 start = start_of_extent(first), end = start + GATE_TEST_BLOCKS - 1;
 	struct share_gate_section section;
 	struct share_range range;
 	int ret;
 
 	switch (s->setup.mode) {
-	case SGT_ALWAYS:
+	case GATE_TEST_ALWAYS:
 		ret = share_range_lock_killable(&s->ranges, &range, start, end);
 		if (ret)
 			return ret;
@@ -98,7 +98,7 @@ int sgt_log_slot(struct sgt *s, struct share_gate *gate, const struct slot *slot
 		ret = delete_items(s, first, last) ?: cow_insert(&s->log, first, slot->nr);
 		share_range_unlock(&s->ranges, &range);
 		return ret;
-	case SGT_NEVER:
+	case GATE_TEST_NEVER:
 		return cow_insert(&s->log, first, slot->nr);
 	}
 	ret = share_gate_enter(&section, gate, cow_running(s->fs), &share_range_ops, &s->ranges,
@@ -112,8 +112,8 @@ int sgt_log_slot(struct sgt *s, struct share_gate *gate, const struct slot *slot
 	return ret;
 }
 
-/* In the last item that begins at @block or before. */
-bool sgt_has_csum(struct sgt *s, u64 block)
+/* Look in the last item that begins at or before @block. */
+bool gate_test_has_csum(struct gate_test *s, u64 block)
 {
 	u64 from = start_of_extent(block);
 	struct items items;

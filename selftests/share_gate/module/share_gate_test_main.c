@@ -6,52 +6,52 @@
 #include "share_gate_test_internal.h"
 #include "test_device.h"
 
-union sgt_args {
-	struct sgt_setup setup;
-	struct sgt_slot slot;
-	struct sgt_clone clone;
-	struct sgt_crash crash;
-	struct sgt_state state;
-	struct sgt_range range;
-	struct sgt_range_state range_state;
+union gate_test_args {
+	struct gate_test_setup setup;
+	struct gate_test_slot slot;
+	struct gate_test_clone clone;
+	struct gate_test_crash crash;
+	struct gate_test_state state;
+	struct gate_test_range range;
+	struct gate_test_range_state range_state;
 	u32 number;
 };
 
-static int with_lock(struct sgt *s, unsigned int cmd, union sgt_args *a)
+static int with_lock(struct gate_test *s, unsigned int cmd, union gate_test_args *a)
 {
 	int ret = -ENOTTY;
 
 	if (mutex_lock_killable(&s->lock))
 		return -EINTR;
-	if (cmd == SGT_SETUP)
-		ret = sgt_set_up(s, &a->setup);
+	if (cmd == GATE_TEST_SETUP)
+		ret = gate_test_set_up(s, &a->setup);
 	else if (!s->fs)
 		ret = -ENXIO;
-	else if (cmd == SGT_COMMIT)
-		ret = sgt_commit(s);
-	else if (cmd == SGT_CRASH)
-		ret = sgt_crash(s, &a->crash);
+	else if (cmd == GATE_TEST_COMMIT)
+		ret = gate_test_commit(s);
+	else if (cmd == GATE_TEST_CRASH)
+		ret = gate_test_crash(s, &a->crash);
 	mutex_unlock(&s->lock);
 	return ret;
 }
 
-static int on_files(struct sgt *s, unsigned int cmd, union sgt_args *a)
+static int on_files(struct gate_test *s, unsigned int cmd, union gate_test_args *a)
 {
 	switch (cmd) {
-	case SGT_WRITE:
-		return sgt_write(s, &a->slot, false);
-	case SGT_WRITE_FSYNC:
-		return sgt_write(s, &a->slot, true);
-	case SGT_CLONE:
-		return sgt_clone(s, &a->clone);
-	case SGT_FSYNC:
-		return sgt_fsync(s, a->number);
-	case SGT_FULL:
-		return sgt_full(s, a->number, false);
-	case SGT_EVICT:
-		return sgt_full(s, a->number, true);
-	case SGT_STATE:
-		a->state = (struct sgt_state) {
+	case GATE_TEST_WRITE:
+		return gate_test_write(s, &a->slot, false);
+	case GATE_TEST_WRITE_FSYNC:
+		return gate_test_write(s, &a->slot, true);
+	case GATE_TEST_CLONE:
+		return gate_test_clone(s, &a->clone);
+	case GATE_TEST_FSYNC:
+		return gate_test_fsync(s, a->number);
+	case GATE_TEST_FULL:
+		return gate_test_full(s, a->number, false);
+	case GATE_TEST_EVICT:
+		return gate_test_full(s, a->number, true);
+	case GATE_TEST_STATE:
+		a->state = (struct gate_test_state) {
 			.generation = cow_running(s->fs),
 			.skipped = atomic64_read(&s->skipped),
 			.locked = atomic64_read(&s->locked),
@@ -62,47 +62,47 @@ static int on_files(struct sgt *s, unsigned int cmd, union sgt_args *a)
 	return with_lock(s, cmd, a);
 }
 
-static int sgt_do(struct sgt *s, unsigned int cmd, union sgt_args *a)
+static int gate_test_do(struct gate_test *s, unsigned int cmd, union gate_test_args *a)
 {
 	switch (cmd) {
-	case SGT_RANGE:
-		return sgt_range(&a->range);
-	case SGT_RANGE_STATE:
-		sgt_range_state(&a->range_state);
+	case GATE_TEST_RANGE:
+		return gate_test_range(&a->range);
+	case GATE_TEST_RANGE_STATE:
+		gate_test_range_state(&a->range_state);
 		return 0;
-	case SGT_CONTRACT:
-		return sgt_contract(a->number);
-	case SGT_MISUSE:
-		return sgt_misuse(a->number);
-	case SGT_SETUP:
+	case GATE_TEST_CONTRACT:
+		return gate_test_contract(a->number);
+	case GATE_TEST_MISUSE:
+		return gate_test_misuse(a->number);
+	case GATE_TEST_SETUP:
 		return with_lock(s, cmd, a);
 	}
 	return READ_ONCE(s->fs) ? on_files(s, cmd, a) : -ENXIO;
 }
 
-static int sgt_run(void *object, unsigned int cmd, void *args)
+static int gate_test_run(void *object, unsigned int cmd, void *args)
 {
-	struct sgt *s = object;
+	struct gate_test *s = object;
 	int ret;
 
-	/* a crash finds nobody within a call, and nothing works on what is set up in part */
-	if (cmd == SGT_SETUP || cmd == SGT_CRASH) {
+	/* setup and crash exclude all other calls */
+	if (cmd == GATE_TEST_SETUP || cmd == GATE_TEST_CRASH) {
 		if (down_write_killable(&s->life))
 			return -EINTR;
-		ret = sgt_do(s, cmd, args);
+		ret = gate_test_do(s, cmd, args);
 		up_write(&s->life);
 		return ret;
 	}
 	if (down_read_killable(&s->life))
 		return -EINTR;
-	ret = sgt_do(s, cmd, args);
+	ret = gate_test_do(s, cmd, args);
 	up_read(&s->life);
 	return ret;
 }
 
-static int sgt_open(void **object)
+static int gate_test_open(void **object)
 {
-	struct sgt *s = kzalloc(sizeof(*s), GFP_KERNEL);
+	struct gate_test *s = kzalloc(sizeof(*s), GFP_KERNEL);
 
 	if (!s)
 		return -ENOMEM;
@@ -112,13 +112,14 @@ static int sgt_open(void **object)
 	return 0;
 }
 
-static void sgt_release(void *object)
+static void gate_test_release(void *object)
 {
-	sgt_tear_down(object);
+	gate_test_tear_down(object);
 	kfree(object);
 }
 
-TEST_DEVICE(share_gate_test, sgt_open, sgt_release, sgt_run, union sgt_args);
+TEST_DEVICE(share_gate_test, gate_test_open, gate_test_release, gate_test_run,
+	    union gate_test_args);
 
 MODULE_DESCRIPTION("Tests of the share gate on a log of checksums");
 MODULE_LICENSE("GPL");

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * lockbench - what each lock type of /dev/fscommit_test costs
+ * lockbench - measure the cost of each lock type of /dev/fscommit_test
  *
  * Uncontended pairs, readers on two CPUs, a write-heavy mix, and the longest wait of
- * a reader under back-to-back writers; all lock types in interleaved rounds, their
- * order rotated. Options are named as in ckptlat. What is timed runs in the kernel,
- * called by real userspace tasks.
+ * a reader under back-to-back writers. All lock types run in interleaved rounds, in rotated
+ * order. Options have the same names as in ckptlat. The timed code runs in the kernel, called
+ * by userspace tasks.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -37,19 +37,19 @@
 
 #define MAX_ROUNDS	1000
 #define MAX_TASKS	64
-#define CHUNK		10000	/* pairs between two looks at the clock */
+#define CHUNK		10000	/* pairs between two readings of the clock */
 #define WINDOW_PARAM	"/sys/module/fscommit/parameters/window_us"
 
 static const struct lock_name {
 	const char *option, *shown;
 	unsigned int type;
 } lock_names[] = {
-	{ "rwsem", "rw_semaphore", FCT_RWSEM },
-	{ "percpu", "percpu_rw_semaphore", FCT_PERCPU },
-	{ "f2fs", "f2fs-style unfair", FCT_F2FS },
-	{ "unfair", "unfair_rwsem", FCT_UNFAIR },
-	/* last: what a pair costs where there is no lock */
-	{ "empty", "(empty loop)", FCT_BUSTED },
+	{ "rwsem", "rw_semaphore", LOCK_TEST_RWSEM },
+	{ "percpu", "percpu_rw_semaphore", LOCK_TEST_PERCPU },
+	{ "f2fs", "f2fs-style unfair", LOCK_TEST_F2FS },
+	{ "unfair", "unfair_rwsem", LOCK_TEST_UNFAIR },
+	/* last: the cost of a pair without a lock */
+	{ "empty", "(empty loop)", LOCK_TEST_BUSTED },
 };
 
 #define NR_LOCKS	(sizeof(lock_names) / sizeof(lock_names[0]))
@@ -79,7 +79,7 @@ static struct part {
 
 static struct {
 	bool lock[NR_LOCKS];
-	int rounds, writers, readers, nice, reader_nice;
+	long rounds, writers, readers, nice, reader_nice;
 	double duration;
 	long pairs, section, reader_section, interval, reader_interval, bound;
 	bool quiet, apart;
@@ -91,11 +91,11 @@ static struct {
 	.bound = 10000, .unit = "ns",
 };
 
-/* NAN where there is none */
+/* NAN: not measured */
 static double figures[NR_LOCKS][NR_FIGURES][MAX_ROUNDS];
 
 struct task {
-	struct fct_loop loop;	/* or pairs: how many, until then, in which time */
+	struct lock_test_loop loop;	/* for pairs_task(): only mode and count */
 	double seconds;
 	int nice;
 	int first_cpu, last_cpu;
@@ -111,7 +111,6 @@ static int cpus(void)
 	return sysconf(_SC_NPROCESSORS_ONLN);
 }
 
-/* Of the rounds; NAN if there is none. */
 static int compare(const void *a, const void *b)
 {
 	double x = *(const double *)a, y = *(const double *)b;
@@ -119,6 +118,7 @@ static int compare(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
+/* A quantile of the rounds; NAN if no round was measured. */
 static double quantile(unsigned int l, enum figure f, double q)
 {
 	double v[MAX_ROUNDS];
@@ -148,21 +148,21 @@ static int open_lock(unsigned int l)
 	if (fd < 0)
 		fatal("/dev/fscommit_test: %s (insmod fscommit_test.ko; root only)",
 		      strerror(errno));
-	if (ioctl(fd, FCT_CREATE, &type))
+	if (ioctl(fd, LOCK_TEST_CREATE, &type))
 		fatal("cannot create %s: %s", lock_names[l].shown, strerror(errno));
-	if (l == OURS && ioctl(fd, FCT_SET_BOUND, &bound))
+	if (l == OURS && ioctl(fd, LOCK_TEST_SET_BOUND, &bound))
 		fatal("bound of %ld us: %s", opt.bound, strerror(errno));
 	return fd;
 }
 
 static void close_lock(int fd, unsigned int l)
 {
-	struct fct_state s;
+	struct lock_test_state s;
 
-	if (ioctl(fd, FCT_STATE, &s))
+	if (ioctl(fd, LOCK_TEST_STATE, &s))
 		fatal("state of %s: %s", lock_names[l].shown, strerror(errno));
 	if (s.violations)
-		fatal("%s: held by two that exclude each other, %llu times",
+		fatal("%s: exclusion violated %llu times",
 		      lock_names[l].shown, (unsigned long long)s.violations);
 	close(fd);
 }
@@ -196,29 +196,29 @@ static void loop_task(int fd, struct task *t)
 
 	child_start(t);
 	start = now();
-	if (ioctl(fd, FCT_LOOP, &t->loop))
-		fatal("FCT_LOOP: %s", strerror(errno));
+	if (ioctl(fd, LOCK_TEST_LOOP, &t->loop))
+		fatal("LOCK_TEST_LOOP: %s", strerror(errno));
 	t->seconds = now() - start;
 	_exit(0);
 }
 
 static void pairs_task(int fd, struct task *t)
 {
-	struct fct_pairs p = { .mode = t->loop.mode, .pairs = CHUNK };
+	struct lock_test_pairs p = { .mode = t->loop.mode, .pairs = CHUNK };
 	double start;
 
 	child_start(t);
 	start = now();
 	do {
-		if (ioctl(fd, FCT_PAIRS, &p))
-			fatal("FCT_PAIRS: %s", strerror(errno));
+		if (ioctl(fd, LOCK_TEST_PAIRS, &p))
+			fatal("LOCK_TEST_PAIRS: %s", strerror(errno));
 		t->loop.count += CHUNK;
 		t->seconds = now() - start;
 	} while (t->seconds < opt.duration);
 	_exit(0);
 }
 
-/* The first @n of shared->task, at once, each by @fn. */
+/* Runs the first @n of shared->task at the same time, each by @fn. */
 static void run_tasks(int fd, int n, void (*fn)(int fd, struct task *t))
 {
 	pid_t pids[MAX_TASKS];
@@ -236,7 +236,7 @@ static void run_tasks(int fd, int n, void (*fn)(int fd, struct task *t))
 	}
 	while (atomic_load(&shared->ready) < n) {
 		if (waitpid(-1, &status, WNOHANG) > 0)
-			exit(1);	/* it said why; the others die with us */
+			exit(1);	/* it has printed the error; the others die with us */
 		usleep(200);
 	}
 	atomic_store(&shared->go, 1);
@@ -249,13 +249,13 @@ static void run_tasks(int fd, int n, void (*fn)(int fd, struct task *t))
 
 static double time_pairs(int fd, unsigned int l, unsigned int mode)
 {
-	struct fct_pairs p = { .mode = mode, .pairs = opt.pairs };
+	struct lock_test_pairs p = { .mode = mode, .pairs = opt.pairs };
 
-	/* one of them waits for an RCU grace period: that is no uncontended pair */
-	if (lock_names[l].type == FCT_PERCPU && mode == FCT_WRITE)
+	/* percpu_down_write() waits for an RCU grace period */
+	if (lock_names[l].type == LOCK_TEST_PERCPU && mode == LOCK_TEST_WRITE)
 		return NAN;
-	if (ioctl(fd, FCT_PAIRS, &p))
-		fatal("FCT_PAIRS on %s: %s", lock_names[l].shown, strerror(errno));
+	if (ioctl(fd, LOCK_TEST_PAIRS, &p))
+		fatal("LOCK_TEST_PAIRS on %s: %s", lock_names[l].shown, strerror(errno));
 	return (double)p.ns / opt.pairs;
 }
 
@@ -263,8 +263,8 @@ static void run_pairs(unsigned int l, int round)
 {
 	int fd = open_lock(l);
 
-	figures[l][READ_PAIR][round] = time_pairs(fd, l, FCT_READ);
-	figures[l][WRITE_PAIR][round] = time_pairs(fd, l, FCT_WRITE);
+	figures[l][READ_PAIR][round] = time_pairs(fd, l, LOCK_TEST_READ);
+	figures[l][WRITE_PAIR][round] = time_pairs(fd, l, LOCK_TEST_WRITE);
 	close_lock(fd, l);
 }
 
@@ -275,7 +275,7 @@ static double pairs_per_second(int fd, int tasks)
 
 	for (i = 0; i < tasks; i++)
 		shared->task[i] = (struct task){
-			.loop = { .mode = FCT_READ }, .first_cpu = i, .last_cpu = i,
+			.loop = { .mode = LOCK_TEST_READ }, .first_cpu = i, .last_cpu = i,
 		};
 	run_tasks(fd, tasks, pairs_task);
 	for (i = 0; i < tasks; i++)
@@ -298,7 +298,7 @@ static struct task make_loop(bool write)
 	int last = cpus() - 1;
 	struct task t = {
 		.loop = {
-			.mode = write ? FCT_WRITE : FCT_READ,
+			.mode = write ? LOCK_TEST_WRITE : LOCK_TEST_READ,
 			.hold_ns = (write ? opt.section : opt.reader_section) * 1000,
 			.pause_us = write ? opt.interval : opt.reader_interval,
 			.duration_ms = opt.duration * 1000,
@@ -326,7 +326,7 @@ static void run_loops(unsigned int l, int round)
 	double *wait[] = { &figures[l][READER_WAIT][round], &figures[l][WRITER_WAIT][round] };
 	int i, fd = open_lock(l);
 
-	/* readers come first: they are few, and a start in the middle of a storm is slow */
+	/* few readers first: a task starts slowly while many others already run */
 	for (i = 0; i < opt.readers + opt.writers; i++)
 		shared->task[i] = make_loop(i >= opt.readers);
 	run_tasks(fd, opt.readers + opt.writers, loop_task);
@@ -358,7 +358,7 @@ static void make_ratios(void)
 	}
 }
 
-/* --- what comes of it ----------------------------------------------------- */
+/* --- results -------------------------------------------------------------- */
 
 static void print_value(int width, int digits, double v, const char *suffix)
 {
@@ -372,7 +372,7 @@ static void print_pairs(void)
 {
 	unsigned int l;
 
-	printf("\n%-20s %9s %9s %9s %9s   (%s, minimum of %d rounds of %ld)\n",
+	printf("\n%-20s %9s %9s %9s %9s   (%s, minimum of %ld rounds of %ld)\n",
 	       "uncontended pair", "read", "/rwsem", "write", "/rwsem", opt.unit, opt.rounds,
 	       opt.pairs);
 	for (l = 0; l < NR_LOCKS; l++) {
@@ -391,7 +391,7 @@ static void print_scaling(void)
 {
 	unsigned int l;
 
-	printf("\n%-20s %9s %9s %9s   (million read pairs a second, median of %d)\n",
+	printf("\n%-20s %9s %9s %9s   (million read pairs a second, median of %ld)\n",
 	       "readers", "1 CPU", "2 CPUs", "ratio", opt.rounds);
 	for (l = 0; l < NR_LOCKS; l++) {
 		if (!opt.lock[l])
@@ -422,7 +422,7 @@ static void print_mix(void)
 		print_value(11, 2, highest(l, READER_WAIT) / 1e6, "");
 		printf("\n");
 	}
-	printf("%d writers, %d readers; rates, ratios: median of %d rounds; waits: the longest\n",
+	printf("%ld writers, %ld readers; rates, ratios: median of %ld rounds; waits: longest\n",
 	       opt.writers, opt.readers, opt.rounds);
 }
 
@@ -437,7 +437,7 @@ static long window_us(void)
 	return us;
 }
 
-/* What a reader that runs waits at most: the longest section is as long as it was. */
+/* The longest permitted wait of a running reader, given the longest section of that round. */
 static double limit_ns(int round)
 {
 	return (opt.bound + window_us()) * 1e3 + figures[OURS][WRITE_SECTION][round];
@@ -471,8 +471,9 @@ static void print_bound(void)
 	}
 	if (!opt.bound || !opt.lock[OURS])
 		return;
-	printf("limit: bound %ld us + window %ld us + the round's longest write section; kept in %d of %d rounds of %.1f s\n",
-	       opt.bound, window_us(), rounds_within(), opt.rounds, opt.duration);
+	printf("limit: bound %ld us + window %ld us + the round's longest write section; ",
+	       opt.bound, window_us());
+	printf("kept in %d of %ld rounds of %.1f s\n", rounds_within(), opt.rounds, opt.duration);
 }
 
 static struct part parts[] = {
@@ -567,7 +568,7 @@ static void usage(FILE *f)
 {
 	fprintf(f,
 "Usage: lockbench [OPTIONS] PART\n"
-"What each lock type costs. PART is one of\n"
+"Measure the cost of each lock type. PART is one of\n"
 "  pairs      uncontended read and write pairs, and an empty loop\n"
 "  scaling    read pairs on one CPU, and on two at once\n"
 "  mix        more writers than readers, short sections, no pause\n"
@@ -587,7 +588,7 @@ static void usage(FILE *f)
 "           --reader-nice=NUM                                   [0; bound: -20]\n"
 "           --apart           the readers on the last CPU, the writers on the others\n"
 "           --bound=US        reader bound of unfair_rwsem, 0: off      [10000]\n"
-"           --unit=TEXT       what a nanosecond stands for in `pairs': instructions\n"
+"           --unit=TEXT       meaning of a nanosecond in `pairs': instructions\n"
 "                             under QEMU's -icount shift=0                 [ns]\n"
 "           --json=FILE       results with all rounds; -: stdout\n"
 "           --title=TEXT      for the report\n"
@@ -629,69 +630,48 @@ enum {
 	OPT_JSON, OPT_TITLE,
 };
 
+static const struct option options[] = {
+	{ "lock", 1, NULL, 'l' }, { "rounds", 1, NULL, 'r' }, { "duration", 1, NULL, 'D' },
+	{ "pairs", 1, NULL, 'n' }, { "readers", 1, NULL, 't' }, { "threads", 1, NULL, 't' },
+	{ "writers", 1, NULL, 'w' }, { "section", 1, NULL, 's' }, { "interval", 1, NULL, 'i' },
+	{ "nice", 1, NULL, OPT_NICE }, { "reader-section", 1, NULL, OPT_RSECTION },
+	{ "reader-interval", 1, NULL, OPT_RINTERVAL }, { "reader-nice", 1, NULL, OPT_RNICE },
+	{ "apart", 0, NULL, OPT_APART }, { "bound", 1, NULL, OPT_BOUND },
+	{ "unit", 1, NULL, OPT_UNIT }, { "json", 1, NULL, OPT_JSON },
+	{ "title", 1, NULL, OPT_TITLE }, { "quiet", 0, NULL, 'q' }, { "help", 0, NULL, 'h' }, { }
+};
+
+/* LOCK_TEST_LOOP holds for a second at most */
+static const struct number_option numbers[] = {
+	{ 'r', "--rounds", &opt.rounds, 1, MAX_ROUNDS },
+	{ 'n', "--pairs", &opt.pairs, 1, LOCK_TEST_MAX_PAIRS },
+	{ 't', "--readers", &opt.readers, 0, MAX_TASKS / 2 },
+	{ 'w', "--writers", &opt.writers, 0, MAX_TASKS / 2 },
+	{ 's', "--section", &opt.section, 0, 1000000 },
+	{ 'i', "--interval", &opt.interval, 0, LOCK_TEST_MAX_HOLD_US },
+	{ OPT_NICE, "--nice", &opt.nice, -20, 19 },
+	{ OPT_RSECTION, "--reader-section", &opt.reader_section, 0, 1000000 },
+	{ OPT_RINTERVAL, "--reader-interval", &opt.reader_interval, 0, LOCK_TEST_MAX_HOLD_US },
+	{ OPT_RNICE, "--reader-nice", &opt.reader_nice, -20, 19 },
+	{ OPT_BOUND, "--bound", &opt.bound, 0, 10000000 }, { }
+};
+
 static void parse(int argc, char **argv)
 {
-	static const struct option options[] = {
-		{ "lock", 1, NULL, 'l' }, { "rounds", 1, NULL, 'r' },
-		{ "duration", 1, NULL, 'D' }, { "pairs", 1, NULL, 'n' },
-		{ "readers", 1, NULL, 't' }, { "threads", 1, NULL, 't' },
-		{ "writers", 1, NULL, 'w' }, { "section", 1, NULL, 's' },
-		{ "interval", 1, NULL, 'i' }, { "nice", 1, NULL, OPT_NICE },
-		{ "reader-section", 1, NULL, OPT_RSECTION },
-		{ "reader-interval", 1, NULL, OPT_RINTERVAL },
-		{ "reader-nice", 1, NULL, OPT_RNICE }, { "apart", 0, NULL, OPT_APART },
-		{ "bound", 1, NULL, OPT_BOUND }, { "unit", 1, NULL, OPT_UNIT },
-		{ "json", 1, NULL, OPT_JSON }, { "title", 1, NULL, OPT_TITLE },
-		{ "quiet", 0, NULL, 'q' }, { "help", 0, NULL, 'h' }, { }
-	};
 	int c;
 
 	while ((c = getopt_long(argc, argv, "l:r:D:n:t:w:s:i:qh", options, NULL)) != -1) {
-		/* one line each: checkpatch would like three, for the sake of nothing */
+		if (set_number_option(numbers, c, optarg))
+			continue;
 		switch (c) {
 		case 'l':
 			choose_locks(optarg);
 			break;
-		case 'r':
-			opt.rounds = number("--rounds", optarg, 1, MAX_ROUNDS);
-			break;
 		case 'D':
-			opt.duration = duration(optarg, FCT_MAX_LOOP_MS / 1000);
-			break;
-		case 'n':
-			opt.pairs = number("--pairs", optarg, 1, FCT_MAX_PAIRS);
-			break;
-		case 't':
-			opt.readers = number("--readers", optarg, 0, MAX_TASKS / 2);
-			break;
-		case 'w':
-			opt.writers = number("--writers", optarg, 0, MAX_TASKS / 2);
-			break;
-		/* the loop's hold is at most a second */
-		case 's':
-			opt.section = number("--section", optarg, 0, 1000000);
-			break;
-		case 'i':
-			opt.interval = number("--interval", optarg, 0, FCT_MAX_HOLD_US);
-			break;
-		case OPT_NICE:
-			opt.nice = number("--nice", optarg, -20, 19);
-			break;
-		case OPT_RSECTION:
-			opt.reader_section = number("--reader-section", optarg, 0, 1000000);
-			break;
-		case OPT_RINTERVAL:
-			opt.reader_interval = number("--reader-interval", optarg, 0,
-						     FCT_MAX_HOLD_US);
-			break;
-		case OPT_RNICE:
-			opt.reader_nice = number("--reader-nice", optarg, -20, 19);
+			opt.duration = duration(optarg, LOCK_TEST_MAX_LOOP_MS / 1000);
 			break;
 		case OPT_APART:
 			opt.apart = true;
-			break;
-		case OPT_BOUND:
-			opt.bound = number("--bound", optarg, 0, 10000000);
 			break;
 		case OPT_UNIT:
 			opt.unit = optarg;
@@ -718,6 +698,10 @@ static void parse(int argc, char **argv)
 		exit(1);
 	}
 	choose_part(argv[optind]);
+}
+
+static void set_defaults(void)
+{
 	if (opt.rounds < 0)
 		opt.rounds = part->rounds;
 	if (opt.writers < 0)
@@ -740,10 +724,10 @@ static void start_round_of(unsigned int l, int round, int turn, double t0)
 
 	for (i = 0; i < NR_LOCKS; i++)
 		locks += opt.lock[i];
-	/* rounds of `pairs' are short */
+	/* rounds of `pairs' are short: print one line per ten rounds */
 	if (opt.quiet || (part->empty && (turn || round % 10)))
 		return;
-	printf("round %d of %d: %-20s (%.0f s", round + 1, opt.rounds,
+	printf("round %d of %ld: %-20s (%.0f s", round + 1, opt.rounds,
 	       part->empty ? "all" : lock_names[l].shown, now() - t0);
 	if (!part->empty)
 		printf(" of about %.0f", locks * opt.rounds * (opt.duration + 0.1) *
@@ -760,6 +744,7 @@ int main(int argc, char **argv)
 	int round;
 
 	parse(argc, argv);
+	set_defaults();
 	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
 		      -1, 0);
 	if (shared == MAP_FAILED)

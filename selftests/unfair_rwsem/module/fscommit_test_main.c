@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * /dev/fscommit_test: see fscommit_test.h. Tests only, root only.
- */
+/* /dev/fscommit_test: see fscommit_test.h. Tests only, root only. */
 #include <linux/capability.h>
 #include <linux/delay.h>
 #include <linux/file.h>
@@ -15,23 +13,23 @@
 #include "misuse.h"
 #include "test_locks.h"
 
-/* For lockdep: not one that the lock inside has. */
-#define FCT_OUTER_SUBCLASS	7
+/* For lockdep: a subclass that the inner lock never has. */
+#define LOCK_TEST_OUTER_SUBCLASS	7
 
-struct fct_file {
-	struct mutex		setup;		/* FCT_CREATE against itself */
+struct lock_test_file {
+	struct mutex		setup;		/* serializes LOCK_TEST_CREATE */
 	const struct test_lock_ops *ops;	/* NULL until created */
 	u32			type;
-	u32			nr;		/* in the order in which they were made */
+	u32			nr;		/* order of creation */
 	union test_lock		lock;
 	wait_queue_head_t	go_queue;
-	DECLARE_BITMAP(go, FCT_MAX_IDS);
+	DECLARE_BITMAP(go, LOCK_TEST_MAX_IDS);
 	atomic_t		readers, writers;
-	atomic_t		acquiring[FCT_NR_MODES];
+	atomic_t		acquiring[LOCK_TEST_NR_MODES];
 	atomic64_t		taken, violations;
 };
 
-static void check_in(struct fct_file *f, bool write)
+static void check_in(struct lock_test_file *f, bool write)
 {
 	if (write) {
 		if (atomic_inc_return(&f->writers) != 1 || atomic_read(&f->readers))
@@ -43,7 +41,7 @@ static void check_in(struct fct_file *f, bool write)
 	}
 }
 
-static void check_out(struct fct_file *f, bool write)
+static void check_out(struct lock_test_file *f, bool write)
 {
 	if (write) {
 		if (atomic_dec_return(&f->writers) || atomic_read(&f->readers))
@@ -69,14 +67,14 @@ static void sleep_us(u32 us)
 	__set_current_state(TASK_RUNNING);
 }
 
-/* A gap between two looks at the clock is time in which the task was preempted. */
-#define FCT_GAP_NS	(50 * NSEC_PER_USEC)
+/* A longer gap between two readings of the clock means that the task was preempted. */
+#define LOCK_TEST_GAP_NS	(50 * NSEC_PER_USEC)
 
 /*
- * Stay on the CPU for @ns of the task's own time, or until FCT_GO with @id if @f is not NULL.
- * Preemptible, also on kernels that preempt only where the code allows it.
+ * Stays on the CPU for @ns of the task's own time or, if @f is not NULL, until LOCK_TEST_GO with
+ * @id. Preemptible, also on kernels that preempt only where the code permits it.
  */
-static void stay_busy(u64 ns, struct fct_file *f, u32 id)
+static void stay_busy(u64 ns, struct lock_test_file *f, u32 id)
 {
 	u64 last = ktime_get_ns(), now, spent = 0;
 
@@ -84,57 +82,59 @@ static void stay_busy(u64 ns, struct fct_file *f, u32 id)
 		test_hold_busy(0, is_killed);
 		cond_resched();
 		now = ktime_get_ns();
-		spent += min_t(u64, now - last, FCT_GAP_NS);
+		spent += min_t(u64, now - last, LOCK_TEST_GAP_NS);
 		last = now;
 	}
 }
 
-static void hold(struct fct_file *f, const struct fct_op *op, u32 id)
+static void hold(struct lock_test_file *f, const struct lock_test_op *op, u32 id)
 {
 	switch (op->hold) {
-	case FCT_BUSY:
+	case LOCK_TEST_BUSY:
 		test_hold_busy((u64)op->hold_us * NSEC_PER_USEC, is_killed);
 		break;
-	case FCT_SLEEP:
+	case LOCK_TEST_SLEEP:
 		sleep_us(op->hold_us);
 		break;
-	case FCT_UNTIL_GO:
-		/* killed: release at once, whatever the return value */
+	case LOCK_TEST_UNTIL_GO:
+		/* a killed task just releases */
 		if (wait_event_killable(f->go_queue, test_and_clear_bit(id, f->go)))
 			break;
 		break;
-	case FCT_BUSY_GO:
-		stay_busy((u64)FCT_MAX_HOLD_US * NSEC_PER_USEC, f, id);
+	case LOCK_TEST_BUSY_GO:
+		stay_busy((u64)LOCK_TEST_MAX_HOLD_US * NSEC_PER_USEC, f, id);
 		stay_busy((u64)op->hold_us * NSEC_PER_USEC, NULL, 0);
 		break;
 	}
 }
 
-static int check_op(const struct fct_file *f, const struct fct_op *op)
+static int check_op(const struct lock_test_file *f, const struct lock_test_op *op)
 {
-	if (op->mode >= FCT_NR_MODES || op->how >= FCT_NR_HOWS || op->hold >= FCT_NR_HOLDS ||
-	    op->hold_us > FCT_MAX_HOLD_US || op->timeout_ms > FCT_MAX_TIMEOUT_MS ||
-	    op->subclass >= 8 || op->id >= FCT_MAX_IDS || op->flags & ~FCT_FLAGS)
+	if (op->mode >= LOCK_TEST_NR_MODES || op->how >= LOCK_TEST_NR_HOWS ||
+	    op->hold >= LOCK_TEST_NR_HOLDS || op->hold_us > LOCK_TEST_MAX_HOLD_US ||
+	    op->timeout_ms > LOCK_TEST_MAX_TIMEOUT_MS || op->subclass >= 8 ||
+	    op->id >= LOCK_TEST_MAX_IDS || op->flags & ~LOCK_TEST_FLAGS)
 		return -EINVAL;
-	if (op->flags & FCT_DOWNGRADE) {
-		if (op->mode != FCT_WRITE || op->id + 1 >= FCT_MAX_IDS)
+	if (op->flags & LOCK_TEST_DOWNGRADE) {
+		if (op->mode != LOCK_TEST_WRITE || op->id + 1 >= LOCK_TEST_MAX_IDS)
 			return -EINVAL;
 		if (!f->ops->downgrade)
 			return -EOPNOTSUPP;
 	}
-	if (op->flags & FCT_OUTER_READ && op->flags & FCT_OUTER_EXPEDITE)
+	if (op->flags & LOCK_TEST_OUTER_READ && op->flags & LOCK_TEST_OUTER_EXPEDITE)
 		return -EINVAL;
-	if (op->flags & FCT_EXPEDITE && (f->type != FCT_UNFAIR || !(op->flags & FCT_OUTER_READ)))
+	if (op->flags & LOCK_TEST_EXPEDITE &&
+	    (f->type != LOCK_TEST_UNFAIR || !(op->flags & LOCK_TEST_OUTER_READ)))
 		return -EINVAL;
-	if (op->flags & (FCT_STAY | FCT_INNER_SECTION) &&
-	    (!(op->flags & FCT_OUTER_EXPEDITE) || op->id + 2 >= FCT_MAX_IDS))
+	if (op->flags & (LOCK_TEST_STAY | LOCK_TEST_INNER_SECTION) &&
+	    (!(op->flags & LOCK_TEST_OUTER_EXPEDITE) || op->id + 2 >= LOCK_TEST_MAX_IDS))
 		return -EINVAL;
-	if (op->how == FCT_GUARD || op->how == FCT_GUARD_TRY)
-		return f->type == FCT_UNFAIR && !op->flags ? 0 : -EOPNOTSUPP;
+	if (op->how == LOCK_TEST_GUARD || op->how == LOCK_TEST_GUARD_TRY)
+		return f->type == LOCK_TEST_UNFAIR && !op->flags ? 0 : -EOPNOTSUPP;
 	return 0;
 }
 
-static void under_lock(struct fct_file *f, struct fct_op *op, u64 start)
+static void under_lock(struct lock_test_file *f, struct lock_test_op *op, u64 start)
 {
 	op->wait_ns = ktime_get_ns() - start;
 	op->order = atomic64_inc_return(&f->taken);
@@ -144,17 +144,17 @@ static void under_lock(struct fct_file *f, struct fct_op *op, u64 start)
 	check_out(f, op->mode);
 }
 
-static int lock_by_guard(struct fct_file *f, struct fct_op *op, u64 start)
+static int lock_by_guard(struct lock_test_file *f, struct lock_test_op *op, u64 start)
 {
 	struct unfair_rwsem *sem = &f->lock.unfair;
 
-	if (op->how == FCT_GUARD && op->mode == FCT_WRITE) {
+	if (op->how == LOCK_TEST_GUARD && op->mode == LOCK_TEST_WRITE) {
 		scoped_guard(unfair_rwsem_write, sem)
 			under_lock(f, op, start);
-	} else if (op->how == FCT_GUARD) {
+	} else if (op->how == LOCK_TEST_GUARD) {
 		guard(unfair_rwsem_read)(sem);
 		under_lock(f, op, start);
-	} else if (op->mode == FCT_WRITE) {
+	} else if (op->mode == LOCK_TEST_WRITE) {
 		CLASS(unfair_rwsem_write_try, g)(sem);
 		if (!g.lock)
 			return -EAGAIN;
@@ -168,16 +168,16 @@ static int lock_by_guard(struct fct_file *f, struct fct_op *op, u64 start)
 	return 0;
 }
 
-static int do_lock(struct fct_file *f, struct fct_op *op)
+static int do_lock(struct lock_test_file *f, struct lock_test_op *op)
 {
-	bool write = op->mode == FCT_WRITE;
+	bool write = op->mode == LOCK_TEST_WRITE;
 	u64 start = ktime_get_ns();
 	int ret = check_op(f, op);
 
 	if (ret)
 		return ret;
 	atomic_inc(&f->acquiring[op->mode]);
-	if (op->how == FCT_GUARD || op->how == FCT_GUARD_TRY)
+	if (op->how == LOCK_TEST_GUARD || op->how == LOCK_TEST_GUARD_TRY)
 		ret = lock_by_guard(f, op, start);
 	else
 		ret = f->ops->lock(&f->lock, write, op->how,
@@ -187,11 +187,11 @@ static int do_lock(struct fct_file *f, struct fct_op *op)
 		op->wait_ns = ktime_get_ns() - start;
 		return ret;
 	}
-	if (op->how == FCT_GUARD || op->how == FCT_GUARD_TRY)
+	if (op->how == LOCK_TEST_GUARD || op->how == LOCK_TEST_GUARD_TRY)
 		return 0;
 	under_lock(f, op, start);
-	if (op->flags & FCT_DOWNGRADE) {
-		/* count in as a reader first: no moment in which nobody seems to hold it */
+	if (op->flags & LOCK_TEST_DOWNGRADE) {
+		/* before the downgrade: the lock must never seem to have no holder */
 		atomic_inc(&f->readers);
 		f->ops->downgrade(&f->lock);
 		hold(f, op, op->id + 1);
@@ -203,12 +203,13 @@ static int do_lock(struct fct_file *f, struct fct_op *op)
 	return 0;
 }
 
-static const struct file_operations fct_fops;
+static const struct file_operations lock_test_fops;
 
-/* What was lent on account of the lock that is held has been by then. */
-static int do_lock_expedited(struct fct_file *f, struct fct_op *op, struct fct_file *held)
+/* Waits for LOCK_TEST_GO first: until then, waiters for @held can lend to this task. */
+static int do_lock_expedited(struct lock_test_file *f, struct lock_test_op *op,
+			     struct lock_test_file *held)
 {
-	const struct fct_op until_go = { .hold = FCT_UNTIL_GO };
+	const struct lock_test_op until_go = { .hold = LOCK_TEST_UNTIL_GO };
 	int ret = check_op(f, op);
 
 	if (ret)
@@ -219,51 +220,52 @@ static int do_lock_expedited(struct fct_file *f, struct fct_op *op, struct fct_f
 	return ret;
 }
 
-static int do_lock_in_section(struct fct_file *f, struct fct_op *op, struct unfair_rwsem *expedited)
+static int do_lock_in_section(struct lock_test_file *f, struct lock_test_op *op,
+			      struct unfair_rwsem *expedited)
 {
-	const struct fct_op until_go = { .hold = FCT_UNTIL_GO };
+	const struct lock_test_op until_go = { .hold = LOCK_TEST_UNTIL_GO };
 	int ret;
 
-	if (op->flags & FCT_OUTER_NESTED) {
+	if (op->flags & LOCK_TEST_OUTER_NESTED) {
 		unfair_rwsem_expedite(expedited);
 		unfair_rwsem_unexpedite(expedited);
 	}
-	if (op->flags & FCT_INNER_SECTION)
+	if (op->flags & LOCK_TEST_INNER_SECTION)
 		unfair_rwsem_expedite(expedited);
 	ret = do_lock(f, op);
-	if (op->flags & FCT_INNER_SECTION)
+	if (op->flags & LOCK_TEST_INNER_SECTION)
 		unfair_rwsem_unexpedite(expedited);
-	if (!ret && op->flags & FCT_STAY)
+	if (!ret && op->flags & LOCK_TEST_STAY)
 		hold(f, &until_go, op->id + 2);
 	return ret;
 }
 
-/* With another lock held, or expedited. */
-static int do_lock_within(struct fct_file *f, struct fct_op *op)
+/* LOCK_TEST_LOCK with another lock held for reading, or expedited. */
+static int do_lock_within(struct lock_test_file *f, struct lock_test_op *op)
 {
 	struct file *file = fget(op->outer);
-	struct fct_file *outer;
+	struct lock_test_file *outer;
 	int ret = -EINVAL;
 	bool itself;
 
 	if (!file)
 		return -EBADF;
-	if (file->f_op != &fct_fops)
+	if (file->f_op != &lock_test_fops)
 		goto out;
 	outer = file->private_data;
-	itself = outer == f && op->flags & FCT_OUTER_EXPEDITE;
-	/* the older one outside, always, or two programs could lock each other out */
-	if (!smp_load_acquire(&outer->ops) || outer->type != FCT_UNFAIR ||
-	    (outer->nr >= f->nr && !itself) || op->subclass == FCT_OUTER_SUBCLASS)
+	itself = outer == f && op->flags & LOCK_TEST_OUTER_EXPEDITE;
+	/* the older lock is always the outer one, or two programs could deadlock */
+	if (!smp_load_acquire(&outer->ops) || outer->type != LOCK_TEST_UNFAIR ||
+	    (outer->nr >= f->nr && !itself) || op->subclass == LOCK_TEST_OUTER_SUBCLASS)
 		goto out;
-	if (op->flags & FCT_OUTER_EXPEDITE) {
+	if (op->flags & LOCK_TEST_OUTER_EXPEDITE) {
 		scoped_guard(unfair_rwsem_expedite, &outer->lock.unfair)
 			ret = do_lock_in_section(f, op, &outer->lock.unfair);
 		goto out;
 	}
-	unfair_down_read_nested(&outer->lock.unfair, FCT_OUTER_SUBCLASS);
+	unfair_down_read_nested(&outer->lock.unfair, LOCK_TEST_OUTER_SUBCLASS);
 	check_in(outer, false);
-	ret = op->flags & FCT_EXPEDITE ? do_lock_expedited(f, op, outer) : do_lock(f, op);
+	ret = op->flags & LOCK_TEST_EXPEDITE ? do_lock_expedited(f, op, outer) : do_lock(f, op);
 	check_out(outer, false);
 	unfair_up_read(&outer->lock.unfair);
 out:
@@ -271,13 +273,13 @@ out:
 	return ret;
 }
 
-static int do_loop(struct fct_file *f, struct fct_loop *l)
+static int do_loop(struct lock_test_file *f, struct lock_test_loop *l)
 {
-	bool write = l->mode == FCT_WRITE;
+	bool write = l->mode == LOCK_TEST_WRITE;
 	u64 start = ktime_get_ns(), end, before, held;
 
-	if (l->mode >= FCT_NR_MODES || l->duration_ms > FCT_MAX_LOOP_MS ||
-	    l->hold_ns > NSEC_PER_SEC || l->pause_us > FCT_MAX_HOLD_US)
+	if (l->mode >= LOCK_TEST_NR_MODES || l->duration_ms > LOCK_TEST_MAX_LOOP_MS ||
+	    l->hold_ns > NSEC_PER_SEC || l->pause_us > LOCK_TEST_MAX_HOLD_US)
 		return -EINVAL;
 	end = start + (u64)l->duration_ms * NSEC_PER_MSEC;
 	l->count = 0;
@@ -285,7 +287,7 @@ static int do_loop(struct fct_file *f, struct fct_loop *l)
 	l->hold_max_ns = 0;
 	do {
 		before = ktime_get_ns();
-		f->ops->lock(&f->lock, write, FCT_PLAIN, 0, 0);
+		f->ops->lock(&f->lock, write, LOCK_TEST_PLAIN, 0, 0);
 		held = ktime_get_ns();
 		l->wait_max_ns = max(l->wait_max_ns, held - before);
 		atomic64_inc(&f->taken);
@@ -302,7 +304,7 @@ static int do_loop(struct fct_file *f, struct fct_loop *l)
 	return 0;
 }
 
-/* A function for each: what the compiler does in one loop does not depend on the others. */
+/* One function for each loop, so that the compiler optimizes each of them independently. */
 #define DEFINE_PAIRS(name, lock, unlock)				\
 static noinline void pairs_##name(union test_lock *l, u64 n)		\
 {									\
@@ -326,25 +328,25 @@ DEFINE_PAIRS(f2fs_write, f2fs_style_down_write(&l->f2fs), f2fs_style_up_write(&l
 DEFINE_PAIRS(percpu_read, percpu_down_read(&l->percpu), percpu_up_read(&l->percpu))
 DEFINE_PAIRS(unfair_read, unfair_down_read(&l->unfair), unfair_up_read(&l->unfair))
 DEFINE_PAIRS(unfair_write, unfair_down_write(&l->unfair), unfair_up_write(&l->unfair))
-/* the empty loop, to be taken off */
+/* the empty loop, for subtraction */
 DEFINE_PAIRS(nothing, barrier(), barrier())
 
-static int do_pairs(struct fct_file *f, struct fct_pairs *p)
+static int do_pairs(struct lock_test_file *f, struct lock_test_pairs *p)
 {
-	static void (*const pairs[FCT_NR_TYPES * 2])(union test_lock *l, u64 n) = {
-		[FCT_RWSEM * 2 + FCT_READ] = pairs_rwsem_read,
-		[FCT_RWSEM * 2 + FCT_WRITE] = pairs_rwsem_write,
-		[FCT_F2FS * 2 + FCT_READ] = pairs_f2fs_read,
-		[FCT_F2FS * 2 + FCT_WRITE] = pairs_f2fs_write,
-		[FCT_PERCPU * 2 + FCT_READ] = pairs_percpu_read,
-		[FCT_UNFAIR * 2 + FCT_READ] = pairs_unfair_read,
-		[FCT_UNFAIR * 2 + FCT_WRITE] = pairs_unfair_write,
-		[FCT_BUSTED * 2 + FCT_READ] = pairs_nothing,
-		[FCT_BUSTED * 2 + FCT_WRITE] = pairs_nothing,
+	static void (*const pairs[LOCK_TEST_NR_TYPES * 2])(union test_lock *l, u64 n) = {
+		[LOCK_TEST_RWSEM * 2 + LOCK_TEST_READ] = pairs_rwsem_read,
+		[LOCK_TEST_RWSEM * 2 + LOCK_TEST_WRITE] = pairs_rwsem_write,
+		[LOCK_TEST_F2FS * 2 + LOCK_TEST_READ] = pairs_f2fs_read,
+		[LOCK_TEST_F2FS * 2 + LOCK_TEST_WRITE] = pairs_f2fs_write,
+		[LOCK_TEST_PERCPU * 2 + LOCK_TEST_READ] = pairs_percpu_read,
+		[LOCK_TEST_UNFAIR * 2 + LOCK_TEST_READ] = pairs_unfair_read,
+		[LOCK_TEST_UNFAIR * 2 + LOCK_TEST_WRITE] = pairs_unfair_write,
+		[LOCK_TEST_BUSTED * 2 + LOCK_TEST_READ] = pairs_nothing,
+		[LOCK_TEST_BUSTED * 2 + LOCK_TEST_WRITE] = pairs_nothing,
 	};
 	u64 start;
 
-	if (p->mode >= FCT_NR_MODES || p->pairs > FCT_MAX_PAIRS)
+	if (p->mode >= LOCK_TEST_NR_MODES || p->pairs > LOCK_TEST_MAX_PAIRS)
 		return -EINVAL;
 	if (!pairs[f->type * 2 + p->mode])
 		return -EOPNOTSUPP;
@@ -376,17 +378,17 @@ static unsigned int count_nodes(const struct rb_root *root)
 	return nr;
 }
 
-static void get_state(struct fct_file *f, struct fct_state *s)
+static void get_state(struct lock_test_file *f, struct lock_test_state *s)
 {
-	*s = (struct fct_state) {
+	*s = (struct lock_test_state) {
 		.readers = atomic_read(&f->readers),
 		.writers = atomic_read(&f->writers),
-		.acquiring_readers = atomic_read(&f->acquiring[FCT_READ]),
-		.acquiring_writers = atomic_read(&f->acquiring[FCT_WRITE]),
+		.acquiring_readers = atomic_read(&f->acquiring[LOCK_TEST_READ]),
+		.acquiring_writers = atomic_read(&f->acquiring[LOCK_TEST_WRITE]),
 		.taken = atomic64_read(&f->taken),
 		.violations = atomic64_read(&f->violations),
 	};
-	if (f->type == FCT_UNFAIR) {
+	if (f->type == LOCK_TEST_UNFAIR) {
 		struct unfair_rwsem *sem = &f->lock.unfair;
 		unsigned long flags;
 
@@ -400,18 +402,18 @@ static void get_state(struct fct_file *f, struct fct_state *s)
 		s->queued_readers = count_nodes(&sem->readers);
 		s->queued_writers = count_nodes(&sem->writers.rb_root);
 		raw_spin_unlock_irqrestore(&sem->wait_lock, flags);
-	} else if (f->type == FCT_RWSEM) {
+	} else if (f->type == LOCK_TEST_RWSEM) {
 		s->is_locked = rwsem_is_locked(&f->lock.rwsem);
 		s->is_contended = rwsem_is_contended(&f->lock.rwsem);
 	}
 }
 
-static int create(struct fct_file *f, u32 type)
+static int create(struct lock_test_file *f, u32 type)
 {
 	static atomic_t nr;
 	int ret = -EBUSY;
 
-	if (type >= FCT_NR_TYPES)
+	if (type >= LOCK_TEST_NR_TYPES)
 		return -EINVAL;
 	mutex_lock(&f->setup);
 	if (!f->ops) {
@@ -419,7 +421,7 @@ static int create(struct fct_file *f, u32 type)
 		f->type = type;
 		f->nr = atomic_inc_return(&nr);
 		if (!ret) {
-			/* whoever sees ops sees the lock initialised: pairs with fct_ioctl() */
+			/* publishes the initialised lock: pairs with lock_test_ioctl() */
 			smp_store_release(&f->ops, &test_locks[type]);
 		}
 	}
@@ -427,9 +429,9 @@ static int create(struct fct_file *f, u32 type)
 	return ret;
 }
 
-static int fct_open(struct inode *inode, struct file *file)
+static int lock_test_open(struct inode *inode, struct file *file)
 {
-	struct fct_file *f;
+	struct lock_test_file *f;
 
 	if (!capable(CAP_SYS_ADMIN))
 		return -EPERM;
@@ -442,12 +444,12 @@ static int fct_open(struct inode *inode, struct file *file)
 	return 0;
 }
 
-static int fct_release(struct inode *inode, struct file *file)
+static int lock_test_release(struct inode *inode, struct file *file)
 {
-	struct fct_file *f = file->private_data;
+	struct lock_test_file *f = file->private_data;
 
 	if (f->ops) {
-		if (f->type == FCT_UNFAIR)
+		if (f->type == LOCK_TEST_UNFAIR)
 			WARN_ON_ONCE(unfair_rwsem_is_locked(&f->lock.unfair) ||
 				     unfair_rwsem_is_contended(&f->lock.unfair));
 		test_lock_destroy(&f->lock, f->type);
@@ -456,17 +458,32 @@ static int fct_release(struct inode *inode, struct file *file)
 	return 0;
 }
 
-static long fct_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
+static int set_option(struct lock_test_file *f, unsigned int cmd, u32 v)
 {
-	struct fct_file *f = file->private_data;
+	if (cmd == LOCK_TEST_GO) {
+		if (v >= LOCK_TEST_MAX_IDS)
+			return -EINVAL;
+		set_bit(v, f->go);
+		wake_up_all(&f->go_queue);
+		return 0;
+	}
+	if (f->type != LOCK_TEST_UNFAIR)
+		return -EOPNOTSUPP;
+	return cmd == LOCK_TEST_SET_BOUND ? unfair_rwsem_set_reader_bound(&f->lock.unfair, v) :
+					    unfair_rwsem_set_lend(&f->lock.unfair, v);
+}
+
+static long lock_test_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
+{
+	struct lock_test_file *f = file->private_data;
 	void __user *p = (void __user *)arg;
 	union {
 		u32 v;
-		struct fct_op op;
-		struct fct_state state;
-		struct fct_pairs pairs;
-		struct fct_loop loop;
-		struct fct_misuse misuse;
+		struct lock_test_op op;
+		struct lock_test_state state;
+		struct lock_test_pairs pairs;
+		struct lock_test_loop loop;
+		struct lock_test_misuse misuse;
 	} u;
 	long ret;
 
@@ -474,42 +491,34 @@ static long fct_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 		return -ENOTTY;
 	if (_IOC_DIR(cmd) & _IOC_WRITE && copy_from_user(&u, p, _IOC_SIZE(cmd)))
 		return -EFAULT;
-	if (cmd == FCT_CREATE)
+	if (cmd == LOCK_TEST_CREATE)
 		return create(f, u.v);
-	if (cmd == FCT_MISUSE)
+	if (cmd == LOCK_TEST_MISUSE)
 		return strnlen(u.misuse.name, sizeof(u.misuse.name)) < sizeof(u.misuse.name) ?
-			fct_misuse(u.misuse.name) : -EINVAL;
+			lock_test_misuse(u.misuse.name) : -EINVAL;
 	/* pairs with create() */
 	if (!smp_load_acquire(&f->ops))
 		return -ENXIO;
 
 	switch (cmd) {
-	case FCT_LOCK:
+	case LOCK_TEST_LOCK:
 		u.op.wait_ns = 0;
 		u.op.order = 0;
-		ret = u.op.flags & (FCT_OUTER_READ | FCT_OUTER_EXPEDITE) ?
+		ret = u.op.flags & (LOCK_TEST_OUTER_READ | LOCK_TEST_OUTER_EXPEDITE) ?
 			do_lock_within(f, &u.op) : do_lock(f, &u.op);
 		break;
-	case FCT_GO:
-		if (u.v >= FCT_MAX_IDS)
-			return -EINVAL;
-		set_bit(u.v, f->go);
-		wake_up_all(&f->go_queue);
-		return 0;
-	case FCT_STATE:
+	case LOCK_TEST_GO:
+	case LOCK_TEST_SET_BOUND:
+	case LOCK_TEST_SET_LEND:
+		return set_option(f, cmd, u.v);
+	case LOCK_TEST_STATE:
 		get_state(f, &u.state);
 		ret = 0;
 		break;
-	case FCT_SET_BOUND:
-		return f->type == FCT_UNFAIR ?
-			unfair_rwsem_set_reader_bound(&f->lock.unfair, u.v) : -EOPNOTSUPP;
-	case FCT_SET_LEND:
-		return f->type == FCT_UNFAIR ?
-			unfair_rwsem_set_lend(&f->lock.unfair, u.v) : -EOPNOTSUPP;
-	case FCT_PAIRS:
+	case LOCK_TEST_PAIRS:
 		ret = do_pairs(f, &u.pairs);
 		break;
-	case FCT_LOOP:
+	case LOCK_TEST_LOOP:
 		ret = do_loop(f, &u.loop);
 		break;
 	default:
@@ -520,22 +529,22 @@ static long fct_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 	return ret;
 }
 
-static const struct file_operations fct_fops = {
+static const struct file_operations lock_test_fops = {
 	.owner = THIS_MODULE,
-	.open = fct_open,
-	.release = fct_release,
-	.unlocked_ioctl = fct_ioctl,
+	.open = lock_test_open,
+	.release = lock_test_release,
+	.unlocked_ioctl = lock_test_ioctl,
 	.compat_ioctl = compat_ptr_ioctl,
 };
 
-static struct miscdevice fct_dev = {
+static struct miscdevice lock_test_dev = {
 	.minor = MISC_DYNAMIC_MINOR,
 	.name = "fscommit_test",
-	.fops = &fct_fops,
+	.fops = &lock_test_fops,
 	.mode = 0600,
 };
 
-module_misc_device(fct_dev);
+module_misc_device(lock_test_dev);
 
-MODULE_DESCRIPTION("Locks for the tests of fscommit to fight over");
+MODULE_DESCRIPTION("Locks for the tests of fscommit");
 MODULE_LICENSE("GPL");

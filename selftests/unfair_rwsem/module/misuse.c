@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * What no driver may do; see misuse.h.
- */
+/* Misuses of the lock; see misuse.h. */
 #include <linux/completion.h>
 #include <linux/delay.h>
 #include <linux/errno.h>
@@ -24,7 +22,7 @@ struct node {
 	struct unfair_rwsem sem;
 };
 
-/* all of one class */
+/* all nodes are of one lockdep class */
 static void init_node(struct node *n)
 {
 	init_unfair_rwsem(&n->sem);
@@ -40,10 +38,10 @@ static void read_in_read(void)
 
 static void write_in_read(void)
 {
-	/* it would never come back: the trylock has lockdep look, and gives up */
+	/* with a timeout: lockdep checks the call, and the task does not hang */
 	unfair_down_read(&a);
 	if (unfair_down_write_timeout(&a, 1))
-		pr_info("misuse: as expected, no write lock\n");
+		pr_info("misuse: no write lock, as expected\n");
 	unfair_up_read(&a);
 }
 
@@ -73,7 +71,7 @@ static void abba_rwsem(void)
 	up_write(&rwsem);
 }
 
-/* Readers of two locks, in both orders: with writers queued that is a deadlock. */
+/* Readers of two locks in both orders deadlock if writers are queued. */
 static void abba_readers(void)
 {
 	unfair_down_read(&a);
@@ -87,7 +85,7 @@ static void abba_readers(void)
 	unfair_up_read(&b);
 }
 
-/* Two of one class without a subclass. */
+/* Two locks of one class without a subclass. */
 static void same_class(void)
 {
 	struct node n[2];
@@ -100,7 +98,7 @@ static void same_class(void)
 	unfair_up_write(&n[0].sem);
 }
 
-/* Not misuse: nothing may be reported. */
+/* No misuse: the kernel must not report anything. */
 static void nested(void)
 {
 	struct node n[2];
@@ -188,7 +186,7 @@ static void up_read_of_write(void)
 {
 	unfair_down_write(&a);
 	unfair_up_read(&a);
-	/* nothing was done: it is still ours */
+	/* the call had no effect: the task still owns the lock */
 	unfair_rwsem_assert_held_write(&a);
 	unfair_up_write(&a);
 }
@@ -207,21 +205,21 @@ static void negative_timeout(void)
 {
 	unfair_down_write(&a);
 	if (unfair_down_read_timeout(&b, -1) != 0)
-		pr_info("misuse: no contention, no look at the time\n");
+		pr_info("misuse: timeout not checked without contention\n");
 	else
 		unfair_up_read(&b);
 	unfair_up_write(&a);
 	unfair_down_read(&a);
 	if (unfair_down_write_timeout(&a, -1) != -EINVAL)
-		pr_err("misuse: a negative timeout was taken\n");
+		pr_err("misuse: negative timeout accepted\n");
 	unfair_up_read(&a);
 }
 
 static void bad_bound(void)
 {
+	/* logged with the range, without a warning */
 	if (unfair_rwsem_set_reader_bound(&a, UNFAIR_RWSEM_BOUND_MAX_US + 1) != -EINVAL)
-		pr_err("misuse: a bound out of range was taken\n");
-	/* the range is for all to see: in the log, and no warning */
+		pr_err("misuse: bound out of range accepted\n");
 }
 
 static void unexpedite_unheld(void)
@@ -254,7 +252,7 @@ static void exit_expedited(void)
 	if (IS_ERR(kthread_run(expedite_and_exit, &begun, "expedite_exit")))
 		return;
 	wait_for_completion(&begun);
-	/* the watcher finds it; that is said in the log, and no warning */
+	/* the watcher ends the section and logs it, without a warning */
 	for (i = 0; i < 10000 && is_expedited(&a); i++)
 		msleep(1);
 	if (is_expedited(&a))
@@ -298,7 +296,7 @@ static const struct {
 	M(leak_reference),
 };
 
-int fct_misuse(const char *name)
+int lock_test_misuse(const char *name)
 {
 	unsigned int i;
 

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What no driver may do, for the tests that want to see it reported. Each is for
- * a boot of its own: lockdep reports once and then switches itself off. Some are for
- * the harness, which must notice.
+ * Misuses of the lock that the kernel must report. Each needs a boot of its own, because lockdep
+ * switches itself off after its first report. Some of them test the harness itself.
  */
 #ifndef FSCOMMIT_MISUSE_H
 #define FSCOMMIT_MISUSE_H
 
-int fct_misuse(const char *name);
+int lock_test_misuse(const char *name);
 
 #endif /* FSCOMMIT_MISUSE_H */

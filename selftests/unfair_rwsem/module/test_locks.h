@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/*
- * The lock types that tests and benchmarks compare, as a vector of operations.
- */
+/* The lock types that tests and benchmarks compare, as a vector of operations. */
 #ifndef FSCOMMIT_TEST_LOCKS_H
 #define FSCOMMIT_TEST_LOCKS_H
 
@@ -16,10 +14,10 @@
 
 #include "fscommit_test.h"
 
-/* every module with these locks needs ours */
+/* every module with these locks imports fscommit's symbols */
 #include "import_fscommit.h"
 
-/* What f2fs does, from its description: readers try, and sleep beside the lock. */
+/* Like f2fs_rwsem, written from its description: readers use trylock and wait on a waitqueue. */
 struct f2fs_style {
 	struct rw_semaphore	sem;
 	wait_queue_head_t	readers;
@@ -55,23 +53,23 @@ union test_lock {
 
 struct test_lock_ops {
 	const char *name;
-	/* 0 or an error; @how one of enum fct_how, @timeout in jiffies */
+	/* Returns 0 or an error. @how: enum lock_test_how, @timeout: jiffies */
 	int (*lock)(union test_lock *l, bool write, unsigned int how, long timeout,
 		    unsigned int subclass);
 	void (*unlock)(union test_lock *l, bool write);
-	void (*downgrade)(union test_lock *l);	/* may be missing */
+	void (*downgrade)(union test_lock *l);	/* optional */
 };
 
 static int test_rwsem_lock(union test_lock *l, bool write, unsigned int how, long timeout,
 			   unsigned int subclass)
 {
 	switch (how) {
-	case FCT_PLAIN:
+	case LOCK_TEST_PLAIN:
 		write ? down_write(&l->rwsem) : down_read(&l->rwsem);
 		return 0;
-	case FCT_KILLABLE:
+	case LOCK_TEST_KILLABLE:
 		return write ? down_write_killable(&l->rwsem) : down_read_killable(&l->rwsem);
-	case FCT_TRYLOCK:
+	case LOCK_TEST_TRYLOCK:
 		return (write ? down_write_trylock(&l->rwsem) : down_read_trylock(&l->rwsem)) ?
 			0 : -EAGAIN;
 	}
@@ -92,10 +90,10 @@ static int test_f2fs_lock(union test_lock *l, bool write, unsigned int how, long
 			  unsigned int subclass)
 {
 	switch (how) {
-	case FCT_PLAIN:
+	case LOCK_TEST_PLAIN:
 		write ? f2fs_style_down_write(&l->f2fs) : f2fs_style_down_read(&l->f2fs);
 		return 0;
-	case FCT_TRYLOCK:
+	case LOCK_TEST_TRYLOCK:
 		return (write ? down_write_trylock(&l->f2fs.sem) :
 			down_read_trylock(&l->f2fs.sem)) ? 0 : -EAGAIN;
 	}
@@ -111,10 +109,10 @@ static int test_percpu_lock(union test_lock *l, bool write, unsigned int how, lo
 			    unsigned int subclass)
 {
 	switch (how) {
-	case FCT_PLAIN:
+	case LOCK_TEST_PLAIN:
 		write ? percpu_down_write(&l->percpu) : percpu_down_read(&l->percpu);
 		return 0;
-	case FCT_TRYLOCK:
+	case LOCK_TEST_TRYLOCK:
 		if (write)
 			return -EOPNOTSUPP;
 		return percpu_down_read_trylock(&l->percpu) ? 0 : -EAGAIN;
@@ -133,21 +131,21 @@ static int test_unfair_lock(union test_lock *l, bool write, unsigned int how, lo
 	struct unfair_rwsem *sem = &l->unfair;
 
 	switch (how) {
-	case FCT_PLAIN:
+	case LOCK_TEST_PLAIN:
 		write ? unfair_down_write(sem) : unfair_down_read(sem);
 		return 0;
-	case FCT_INTERRUPTIBLE:
+	case LOCK_TEST_INTERRUPTIBLE:
 		return write ? unfair_down_write_interruptible(sem) :
 			       unfair_down_read_interruptible(sem);
-	case FCT_KILLABLE:
+	case LOCK_TEST_KILLABLE:
 		return write ? unfair_down_write_killable(sem) : unfair_down_read_killable(sem);
-	case FCT_TIMEOUT:
+	case LOCK_TEST_TIMEOUT:
 		return write ? unfair_down_write_timeout(sem, timeout) :
 			       unfair_down_read_timeout(sem, timeout);
-	case FCT_TRYLOCK:
+	case LOCK_TEST_TRYLOCK:
 		return (write ? unfair_down_write_trylock(sem) : unfair_down_read_trylock(sem)) ?
 			0 : -EAGAIN;
-	case FCT_NESTED:
+	case LOCK_TEST_NESTED:
 		write ? unfair_down_write_nested(sem, subclass) :
 			unfair_down_read_nested(sem, subclass);
 		return 0;
@@ -175,28 +173,29 @@ static void test_busted_unlock(union test_lock *l, bool write)
 {
 }
 
-static const struct test_lock_ops test_locks[FCT_NR_TYPES] = {
-	[FCT_RWSEM] = { "rw_semaphore", test_rwsem_lock, test_rwsem_unlock, test_rwsem_downgrade },
-	[FCT_F2FS] = { "f2fs-style", test_f2fs_lock, test_f2fs_unlock },
-	[FCT_PERCPU] = { "percpu_rw_semaphore", test_percpu_lock, test_percpu_unlock },
-	[FCT_UNFAIR] = { "unfair_rwsem", test_unfair_lock, test_unfair_unlock,
-			 test_unfair_downgrade },
-	[FCT_BUSTED] = { "busted", test_busted_lock, test_busted_unlock },
+static const struct test_lock_ops test_locks[LOCK_TEST_NR_TYPES] = {
+	[LOCK_TEST_RWSEM] = { "rw_semaphore", test_rwsem_lock, test_rwsem_unlock,
+			      test_rwsem_downgrade },
+	[LOCK_TEST_F2FS] = { "f2fs-style", test_f2fs_lock, test_f2fs_unlock },
+	[LOCK_TEST_PERCPU] = { "percpu_rw_semaphore", test_percpu_lock, test_percpu_unlock },
+	[LOCK_TEST_UNFAIR] = { "unfair_rwsem", test_unfair_lock, test_unfair_unlock,
+			       test_unfair_downgrade },
+	[LOCK_TEST_BUSTED] = { "busted", test_busted_lock, test_busted_unlock },
 };
 
 static int test_lock_init(union test_lock *l, unsigned int type)
 {
 	switch (type) {
-	case FCT_RWSEM:
+	case LOCK_TEST_RWSEM:
 		init_rwsem(&l->rwsem);
 		return 0;
-	case FCT_F2FS:
+	case LOCK_TEST_F2FS:
 		init_rwsem(&l->f2fs.sem);
 		init_waitqueue_head(&l->f2fs.readers);
 		return 0;
-	case FCT_PERCPU:
+	case LOCK_TEST_PERCPU:
 		return percpu_init_rwsem(&l->percpu);
-	case FCT_UNFAIR:
+	case LOCK_TEST_UNFAIR:
 		init_unfair_rwsem(&l->unfair);
 		return 0;
 	}
@@ -205,13 +204,13 @@ static int test_lock_init(union test_lock *l, unsigned int type)
 
 static void test_lock_destroy(union test_lock *l, unsigned int type)
 {
-	if (type == FCT_PERCPU)
+	if (type == LOCK_TEST_PERCPU)
 		percpu_free_rwsem(&l->percpu);
 }
 
 /*
- * On the CPU, and preemptible at every step also on kernels that look for it only
- * where preemption is enabled again (User-Mode Linux). Ends early if @stop() says so.
+ * Stays on the CPU for @ns or until @stop(). Preemptible at each step, also on kernels that check
+ * for preemption only when it is enabled again (User-Mode Linux).
  */
 static inline void test_hold_busy(u64 ns, bool (*stop)(void))
 {

@@ -1,28 +1,27 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * unfair_torture: kernel threads that fight over one lock and check what it promises.
+ * unfair_torture: kernel threads that contend for one lock and check its guarantees.
  * Tests only. Runs from insmod to rmmod, which prints the verdict.
  *
- * Distribution kernels have no torture.ko, so the threads are its own; the parameters
- * are named as locktorture's and mean the same. It looks for:
+ * Distribution kernels have no torture.ko, so the module has threads of its own. Its parameters
+ * have the names and meanings of locktorture's. It finds:
  *
- *  exclusion	a writer beside anybody (G1)
- *  data	plain words that the lock should have kept consistent, and lost updates
- *  return	a wait that ended with an error without the reason for it (G7)
- *  stuck	a thread that should go on and does not: a lost wakeup, a livelock
- *  unclean	a lock that nobody holds or wants, and that does not look like it (G7)
- *  idle	a class of threads that never got the lock at all
- *  hidden	readers that can hide from the task that expedites the lock (G9)
- *  priority	a thread at rest that is not at the priority that it was given
+ *  exclusion	a writer beside another holder (G1)
+ *  data	torn reads and lost updates of plain words under the lock
+ *  return	a wait that ended with an error without a reason (G7)
+ *  stuck	a thread without progress: a lost wakeup or a livelock
+ *  unclean	flags or waiters in a lock at rest (G7)
+ *  idle	no reader, or no writer, ever acquired the lock
+ *  hidden	readers that could hide from the task that expedites the lock (G9)
+ *  priority	a thread at rest that does not have the priority that it was given
  *
- * For races of a few instructions, mixed=1: each thread reads and writes, mostly in sections
- * and pauses of no length, so that one CPU gets from one operation to the next without a
- * context switch.
+ * mixed=1 is for races of a few instructions: each thread reads and writes, mostly with sections
+ * and pauses of length zero, so that a CPU runs one operation after the other without a context
+ * switch.
  *
- * There are so many releases that one makes up for the lost wakeup of another. So
- * all threads come to rest now and then, the last of them without a further release,
- * a signal, or anything else that wakes. What the lock does to help itself hides such
- * a bug, too: load fscommit with lend_period_us=60000000 to look for one.
+ * With many releases, one makes up for the lost wakeup of another. So all threads come to rest
+ * now and then, the last of them without a further release, signal or other wakeup. The watcher
+ * also repairs lost wakeups: load fscommit with lend_period_us=60000000 to find them.
  *
  * Seen failing, each within seconds: torture_type=busted (exclusion, data); a lock
  * whose unlock_and_wake() wakes one task only, or whose last reader does not call
@@ -44,9 +43,9 @@
 
 #include "test_locks.h"
 
-#define MAX_THREADS	128	/* of each class */
-#define EXPEDITE_DEPTH	2	/* sections in each other */
-#define RESTORE_S	3	/* seconds for the watcher to restore a priority */
+#define MAX_THREADS	128	/* readers, and as many writers */
+#define EXPEDITE_DEPTH	2	/* nested sections */
+#define RESTORE_S	3	/* seconds within which the watcher must restore a priority */
 #define TICK		(HZ / 10)
 
 /* --- parameters ---------------------------------------------------------- */
@@ -88,20 +87,20 @@ RANGED(onoff_interval, 0, 0, 3600, "seconds between unplugging and plugging a CP
 RANGED(long_hold, 100, 0, 5000, "length of a long hold now and then, milliseconds, 0: none");
 RANGED(stat_interval, 60, 0, 3600, "seconds between printed statistics, 0: at the end only");
 RANGED(mixed, 0, 0, 1, "1: each thread reads and writes, in short sections");
-RANGED(expedite, 0, 0, 100, "how many of 100 rounds are in an expedited section");
-RANGED(stuck, 10, 1, 60, "seconds without progress that are a failure");
-RANGED(fatal, 0, 0, 1, "1: a failure is a warning of the kernel");
+RANGED(expedite, 0, 0, 100, "percentage of rounds in an expedited section");
+RANGED(stuck, 10, 1, 60, "seconds without progress that count as a failure");
+RANGED(fatal, 0, 0, 1, "1: a failure is a kernel warning");
 RANGED(verbose, 1, 0, 1, "1: print each CPU that is unplugged");
 
-static const char * const type_names[FCT_NR_TYPES] = {
-	[FCT_RWSEM] = "rwsem",
-	[FCT_F2FS] = "f2fs",
-	[FCT_PERCPU] = "percpu",
-	[FCT_UNFAIR] = "unfair_rwsem",
-	[FCT_BUSTED] = "busted",
+static const char * const type_names[LOCK_TEST_NR_TYPES] = {
+	[LOCK_TEST_RWSEM] = "rwsem",
+	[LOCK_TEST_F2FS] = "f2fs",
+	[LOCK_TEST_PERCPU] = "percpu",
+	[LOCK_TEST_UNFAIR] = "unfair_rwsem",
+	[LOCK_TEST_BUSTED] = "busted",
 };
 
-static unsigned int type = FCT_UNFAIR;
+static unsigned int type = LOCK_TEST_UNFAIR;
 
 static int set_type(const char *val, const struct kernel_param *kp)
 {
@@ -126,27 +125,27 @@ module_param_cb(torture_type, &type_ops, NULL, 0444);
 MODULE_PARM_DESC(torture_type,
 		 "lock to torture; rwsem, f2fs, percpu, unfair_rwsem or busted, default unfair_rwsem");
 
-/* --- what is tortured, and who does it ----------------------------------- */
+/* --- threads and state --------------------------------------------------- */
 
-enum doing { PARKED, PAUSES, WAITS, HOLDS };
+enum activity { PARKED, PAUSES, WAITS, HOLDS };
 
-static const char * const doing_names[] = { "is parked", "pauses", "waits", "holds the lock" };
+static const char * const activity_names[] = { "is parked", "pauses", "waits", "holds the lock" };
 
 struct torturer {
 	struct task_struct	*task;
 	struct rnd_state	rnd;
-	bool			write;		/* in this round, with mixed=1 */
-	unsigned int		whim;		/* its policy and priority */
-	/* with mixed=1: one in so many rounds */
+	bool			write;		/* with mixed=1: in this round */
+	unsigned int		setting;	/* index into settings[] */
+	/* with mixed=1: the average number of rounds */
 	unsigned int		writes_one_in, sleeps_one_in, pauses_one_in;
-	unsigned int		how;		/* enum fct_how of the last round */
-	enum doing		doing;
-	/* written by the thread itself, read by anyone */
+	unsigned int		how;		/* enum lock_test_how of the last round */
+	enum activity		activity;
+	/* written by the thread only */
 	unsigned long		rounds, taken, written, downgraded;
 	unsigned long		eintr, etime, eagain;
 	u64			max_wait_ns;
 	/* of the watchdog */
-	unsigned long		seen;
+	unsigned long		seen;		/* rounds at its last check */
 	unsigned int		stuck_s;
 };
 
@@ -157,26 +156,26 @@ static const char * const failure_names[NR_FAILURES] = {
 	"priority",
 };
 
-/* Not allocated: the parameter files, which look at it, go after the exit function. */
+/* Static, because the parameter files that read it exist until after the exit function. */
 static struct torturer torturers[2 * MAX_THREADS];
 static unsigned int nr_torturers;
 
-/* In the order in which they start, and stop: what wakes stops before the last rest. */
+/* In the order of their start and stop: the threads that wake others stop before the last rest. */
 enum helper { ONOFF, SIGNALS, CONTROL, NR_HELPERS };
 static struct task_struct *helpers[NR_HELPERS];
 
 static union test_lock lock;
-static atomic_t writers, readers;	/* in their sections now */
+static atomic_t writers, readers;	/* current holders */
 static struct {
 	unsigned long a, b;
-} pair;					/* equal, unless a writer is in its section */
+} pair;					/* equal, except while a writer holds the lock */
 
 static atomic64_t failures[NR_FAILURES];
 static atomic_t long_holds;		/* in progress */
 static atomic_long_t next_long_hold;	/* jiffies */
 static bool paused = true;
 static DECLARE_WAIT_QUEUE_HEAD(resumed);
-static unsigned int active = 2 * MAX_THREADS;	/* so many threads do not rest */
+static unsigned int active = 2 * MAX_THREADS;	/* the number of threads that run */
 static unsigned int rests, windows_left, cpus_unplugged, cpus_failed;
 
 static u32 rnd(struct rnd_state *state, u32 below)
@@ -186,10 +185,10 @@ static u32 rnd(struct rnd_state *state, u32 below)
 
 static void fail(enum failure f, const char *what, long value)
 {
-	/* the first ones tell everything, and a log that overflows tells nothing */
+	/* the first ones are enough, and more would overflow the log */
 	if (atomic64_inc_return(&failures[f]) <= 3)
-		pr_err("%s: %s %s (%ld), lock word %#lx\n", failure_names[f], current->comm, what,
-		       value, type == FCT_UNFAIR ? atomic_long_read(&lock.unfair.word) : 0L);
+		pr_err("%s: %s: %s (%ld), lock word %#lx\n", failure_names[f], current->comm, what,
+		       value, type == LOCK_TEST_UNFAIR ? atomic_long_read(&lock.unfair.word) : 0L);
 	WARN_ONCE(fatal.value, "%s: %s\n", failure_names[f], what);
 }
 
@@ -201,10 +200,10 @@ static void busy(u64 ns)
 }
 
 /*
- * Off the CPU for a while, mostly without a sleep: a CPU that is idle in a guest takes long to
- * come back where the host is busy.
+ * Leaves the CPU for a while, mostly without a sleep: on a busy host, an idle CPU of a guest takes
+ * long to run again.
  */
-static void give_way(struct torturer *t)
+static void leave_cpu(struct torturer *t)
 {
 	u32 r = rnd(&t->rnd, 256);
 
@@ -219,8 +218,8 @@ static void hold(struct torturer *t)
 	unsigned long next = atomic_long_read(&next_long_hold);
 	u32 r = rnd(&t->rnd, 64);
 
-	WRITE_ONCE(t->doing, HOLDS);
-	/* long ones take a twentieth of the time, however many threads there are */
+	WRITE_ONCE(t->activity, HOLDS);
+	/* long holds take a twentieth of the time, with any number of threads */
 	if (long_hold.value && time_after(jiffies, next) &&
 	    atomic_long_cmpxchg(&next_long_hold, next,
 				jiffies + msecs_to_jiffies(20 * long_hold.value)) == next) {
@@ -231,7 +230,7 @@ static void hold(struct torturer *t)
 			msleep(long_hold.value);
 		atomic_dec(&long_holds);
 	} else if (mixed.value && !rnd(&t->rnd, t->sleeps_one_in)) {
-		give_way(t);
+		leave_cpu(t);
 	} else if (mixed.value && r < 60) {
 		busy(r < 50 ? 0 : rnd(&t->rnd, 2 * NSEC_PER_USEC));
 	} else if (r < 60) {
@@ -246,26 +245,25 @@ static void check_exclusion(bool write)
 	int others = atomic_read(&writers) - write + (write ? atomic_read(&readers) : 0);
 
 	if (others)
-		fail(EXCLUSION, write ? "writes, and others are there" : "reads beside a writer",
+		fail(EXCLUSION, write ? "writer beside other holders" : "reader beside a writer",
 		     others);
 }
 
 /*
- * What is done under the lock. The plain words come first and last, outside the
- * atomic counters: their barriers would do the lock's work. Returns the number of
- * write sections so far.
+ * A section. It accesses the plain words before and after the atomic counters, whose barriers
+ * would hide missing barriers of the lock. Returns the number of write sections so far.
  */
 static unsigned long section(struct torturer *t, bool write)
 {
 	unsigned long old = pair.a;
 
 	if (pair.b != old)
-		fail(DATA, "found a write half done", pair.b - old);
+		fail(DATA, "torn write", pair.b - old);
 	if (write)
 		pair.a = old + 1;
 
 	atomic_inc(write ? &writers : &readers);
-	/* count, then look: so one of two that overlap sees the other */
+	/* of two holders that overlap, at least one sees the other's count */
 	smp_mb__after_atomic();
 	check_exclusion(write);
 	hold(t);
@@ -273,7 +271,7 @@ static unsigned long section(struct torturer *t, bool write)
 	atomic_dec(write ? &writers : &readers);
 
 	if (pair.a != old + write || pair.b != old)
-		fail(DATA, "was not the only one to write", pair.a - old);
+		fail(DATA, "write by another task", pair.a - old);
 	if (write)
 		pair.b = old + 1;
 	return old + write;
@@ -281,16 +279,16 @@ static unsigned long section(struct torturer *t, bool write)
 
 static void check_error(struct torturer *t, int ret, unsigned long waited, unsigned long timeout)
 {
-	if (ret == -EINTR && t->how == FCT_INTERRUPTIBLE && signal_pending(current))
+	if (ret == -EINTR && t->how == LOCK_TEST_INTERRUPTIBLE && signal_pending(current))
 		t->eintr++;
-	else if (ret == -EINTR && t->how == FCT_KILLABLE && fatal_signal_pending(current))
+	else if (ret == -EINTR && t->how == LOCK_TEST_KILLABLE && fatal_signal_pending(current))
 		t->eintr++;
-	else if (ret == -ETIME && t->how == FCT_TIMEOUT && waited >= timeout)
+	else if (ret == -ETIME && t->how == LOCK_TEST_TIMEOUT && waited >= timeout)
 		t->etime++;
-	else if (ret == -EAGAIN && t->how == FCT_TRYLOCK)
+	else if (ret == -EAGAIN && t->how == LOCK_TEST_TRYLOCK)
 		t->eagain++;
 	else
-		fail(RETURN, "got an error without a reason", ret);
+		fail(RETURN, "error without a reason", ret);
 }
 
 static void one_round(struct torturer *t)
@@ -303,20 +301,20 @@ static void one_round(struct torturer *t)
 	u32 tries = 0;
 	int ret;
 
-	/* as often plainly as in all other ways: those that cannot give up find most */
 	if (mixed.value) {
 		write = !rnd(&t->rnd, t->writes_one_in);
 		t->write = write;
-		/* for the moment in which the lock seems to be free */
+		/* repeated trylocks catch a moment in which the lock seems free */
 		tries = write && !rnd(&t->rnd, 4) ? rnd(&t->rnd, 256) : 0;
 	}
-	t->how = rnd(&t->rnd, 2) ? FCT_PLAIN : rnd(&t->rnd, FCT_GUARD);
-	WRITE_ONCE(t->doing, WAITS);
+	/* half of the waits cannot give up: these find most of the failures */
+	t->how = rnd(&t->rnd, 2) ? LOCK_TEST_PLAIN : rnd(&t->rnd, LOCK_TEST_GUARD);
+	WRITE_ONCE(t->activity, WAITS);
 	do {
 		ret = ops->lock(&lock, write, t->how, timeout, subclass);
 	} while (ret == -EAGAIN && tries--);
 	if (ret == -EOPNOTSUPP) {
-		t->how = FCT_PLAIN;
+		t->how = LOCK_TEST_PLAIN;
 		ret = ops->lock(&lock, write, t->how, timeout, subclass);
 	}
 	t->max_wait_ns = max(t->max_wait_ns, ktime_get_ns() - start);
@@ -331,21 +329,21 @@ static void one_round(struct torturer *t)
 			t->downgraded++;
 			ops->downgrade(&lock);
 			if (section(t, false) != value)
-				fail(DATA, "let a writer in when it downgraded", pair.a - value);
+				fail(DATA, "write during a downgrade", pair.a - value);
 		}
 		ops->unlock(&lock, write);
 	}
-	WRITE_ONCE(t->doing, PAUSES);
+	WRITE_ONCE(t->activity, PAUSES);
 	WRITE_ONCE(t->rounds, t->rounds + 1);
 }
 
-/* The readers of a lock that is expedited have no BIAS, whatever others do to the lock. */
+/* An expedited lock is never biased, whatever other tasks do. */
 static void check_expedited(void)
 {
 	long word = atomic_long_read(&lock.unfair.word);
 
 	if (word & UNFAIR_RWSEM_BIAS && !(word & UNFAIR_RWSEM_WRITER))
-		fail(HIDDEN, "finds a bias in its expedited section", word);
+		fail(HIDDEN, "biased in an expedited section", word);
 }
 
 static void one_expedited_round(struct torturer *t)
@@ -367,12 +365,12 @@ static void pause(struct torturer *t)
 
 	if (mixed.value) {
 		if (!rnd(&t->rnd, t->pauses_one_in))
-			give_way(t);
+			leave_cpu(t);
 		r = 255;
 	}
 
-	/* the readers of this one starve for good if its writers never pause */
-	if (type == FCT_F2FS && t->write)
+	/* without pauses of the writers, the readers of this type starve */
+	if (type == LOCK_TEST_F2FS && t->write)
 		usleep_range(50, 200);
 	else if (!r)
 		schedule_timeout_idle(1);
@@ -391,16 +389,16 @@ static int torture(void *arg)
 	allow_signal(SIGTERM);
 	while (!kthread_should_stop()) {
 		if (READ_ONCE(paused) || t - torturers >= READ_ONCE(active)) {
-			/* whoever finds it parked finds all that it wrote: all_parked() */
-			smp_store_release(&t->doing, PARKED);
+			/* publishes the thread's counters: pairs with all_parked() */
+			smp_store_release(&t->activity, PARKED);
 			wait_event_idle(resumed, (!READ_ONCE(paused) &&
 						  t - torturers < READ_ONCE(active)) ||
 					kthread_should_stop());
-			/* then look again: either it is seen to be up, or it parks again */
-			smp_store_mb(t->doing, PAUSES);
+			/* pairs with park_all(): all_parked() sees it, or the thread parks again */
+			smp_store_mb(t->activity, PAUSES);
 			continue;
 		}
-		if (type == FCT_UNFAIR && rnd(&t->rnd, 100) < expedite.value)
+		if (type == LOCK_TEST_UNFAIR && rnd(&t->rnd, 100) < expedite.value)
 			one_expedited_round(t);
 		else
 			one_round(t);
@@ -420,11 +418,11 @@ static int send_signals(void *unused)
 		struct torturer *t;
 
 		usleep_range(100, 100 + rnd(&state, 1000));
-		/* one that waits, where there is one: the others hardly notice */
+		/* prefer a thread that waits: a signal has little effect on the others */
 		do {
 			t = &torturers[rnd(&state, nr_torturers)];
-		} while (READ_ONCE(t->doing) != WAITS && --tries);
-		/* not at rest: a signal would wake one that nobody else does */
+		} while (READ_ONCE(t->activity) != WAITS && --tries);
+		/* not at rest: a signal would hide a lost wakeup */
 		if (!READ_ONCE(paused))
 			send_sig(rnd(&state, 2) ? SIGKILL : SIGTERM, t->task, 1);
 	}
@@ -466,7 +464,7 @@ static int onoff(void *unused)
 
 /* --- control ------------------------------------------------------------- */
 
-/* Is it time again, @ms after the last one? Never, if that is 0. */
+/* True once every @ms milliseconds; never if @ms is 0. */
 static bool is_due(unsigned long *next, unsigned int ms)
 {
 	if (!ms || time_before(jiffies, *next))
@@ -476,8 +474,8 @@ static bool is_due(unsigned long *next, unsigned int ms)
 }
 
 /*
- * Every second; returns whether anyone is stuck. Counts calls and not time, which
- * jumps when a guest is not run.
+ * The watchdog, once per second. Returns true if a thread is stuck. It counts calls, because time
+ * jumps when the host does not run the guest.
  */
 static bool watch(void)
 {
@@ -490,7 +488,7 @@ static bool watch(void)
 		unsigned long rounds = READ_ONCE(t->rounds);
 
 		if (rounds != t->seen ||
-		    ((paused || t - torturers >= active) && READ_ONCE(t->doing) == PARKED)) {
+		    ((paused || t - torturers >= active) && READ_ONCE(t->activity) == PARKED)) {
 			t->seen = rounds;
 			t->stuck_s = 0;
 			continue;
@@ -498,9 +496,9 @@ static bool watch(void)
 		any |= ++t->stuck_s >= stuck.value;
 		if (t->stuck_s != stuck.value)
 			continue;
-		fail(STUCK, "sees no progress for so many seconds, lost wakeup?", stuck.value);
-		pr_err("%s %s, enum fct_how %u\n", t->task->comm,
-		       doing_names[READ_ONCE(t->doing)], READ_ONCE(t->how));
+		fail(STUCK, "seconds without progress, lost wakeup?", stuck.value);
+		pr_err("%s %s, enum lock_test_how %u\n", t->task->comm,
+		       activity_names[READ_ONCE(t->activity)], READ_ONCE(t->how));
 		sched_show_task(t->task);
 	}
 	return any;
@@ -512,7 +510,7 @@ static bool all_parked(void)
 
 	for (i = 0; i < nr_torturers; i++) {
 		/* pairs with torture() */
-		if (smp_load_acquire(&torturers[i].doing) != PARKED)
+		if (smp_load_acquire(&torturers[i].activity) != PARKED)
 			return false;
 	}
 	return true;
@@ -528,25 +526,25 @@ static void check_at_rest(void)
 	for (i = 0; i < nr_torturers; i++)
 		written += torturers[i].written;
 	if (pair.a != written || pair.b != written)
-		fail(DATA, "misses writes", written - pair.a);
-	if (type == FCT_UNFAIR) {
+		fail(DATA, "lost writes", written - pair.a);
+	if (type == LOCK_TEST_UNFAIR) {
 		long word = atomic_long_read(&lock.unfair.word);
 
 		if (word & ~(UNFAIR_RWSEM_WINDOW | UNFAIR_RWSEM_BIAS) ||
 		    unfair_rwsem_is_locked(&lock.unfair) || lock.unfair.writers.rb_root.rb_node ||
 		    lock.unfair.readers.rb_node)
-			fail(UNCLEAN, "sees waiters or their bits in a lock at rest", word);
+			fail(UNCLEAN, "waiters or their flags in a lock at rest", word);
 		windows_left += !!(word & UNFAIR_RWSEM_WINDOW);
 	}
-	ret = ops->lock(&lock, true, FCT_TRYLOCK, 0, 0);
+	ret = ops->lock(&lock, true, LOCK_TEST_TRYLOCK, 0, 0);
 	if (ret == -EAGAIN)
-		fail(UNCLEAN, "cannot take a lock at rest by trylock", ret);
+		fail(UNCLEAN, "trylock of a lock at rest failed", ret);
 	else if (!ret)
 		ops->unlock(&lock, true);
 }
 
-/* What a thread may become for a while; the first is what it then is again. */
-static const struct sched_attr whims[] = {
+/* Scheduling parameters for threads; the first is the default. */
+static const struct sched_attr settings[] = {
 	{ .sched_policy = SCHED_NORMAL },
 	{ .sched_policy = SCHED_NORMAL, .sched_nice = MAX_NICE },
 	{ .sched_policy = SCHED_NORMAL, .sched_nice = MIN_NICE },
@@ -556,14 +554,14 @@ static const struct sched_attr whims[] = {
 
 static bool has_its_priority(const struct torturer *t)
 {
-	const struct sched_attr *attr = &whims[t->whim];
+	const struct sched_attr *attr = &settings[t->setting];
 
 	return t->task->policy == attr->sched_policy &&
 	       t->task->rt_priority == attr->sched_priority &&
 	       (attr->sched_policy != SCHED_NORMAL || task_nice(t->task) == attr->sched_nice);
 }
 
-/* It holds no lock, so it has none of a waiter's priority; but the watcher may be late. */
+/* A thread that holds no lock must have no loan. The watcher may end a loan late. */
 static void check_priorities(void)
 {
 	unsigned long end = jiffies + RESTORE_S * HZ;
@@ -576,18 +574,18 @@ static void check_priorities(void)
 			continue;
 		pr_err("%s: policy %u, real-time priority %u, nice %d; given: %u, %u, %d\n",
 		       t->task->comm, t->task->policy, t->task->rt_priority, task_nice(t->task),
-		       whims[t->whim].sched_policy, whims[t->whim].sched_priority,
-		       whims[t->whim].sched_nice);
-		fail(PRIORITY, "finds a thread that keeps what it was lent", t->task->prio);
+		       settings[t->setting].sched_policy, settings[t->setting].sched_priority,
+		       settings[t->setting].sched_nice);
+		fail(PRIORITY, "a thread keeps a loan", t->task->prio);
 		return;
 	}
 }
 
-static void come_to_rest(void)
+static void park_all(void)
 {
 	unsigned long watch_at = jiffies + HZ;
 
-	/* then look at the threads: pairs with torture() */
+	/* orders the flag before all_parked(): pairs with torture() */
 	smp_store_mb(paused, true);
 	while (!all_parked()) {
 		schedule_timeout_idle(1);
@@ -605,16 +603,16 @@ static void resume(void)
 	wake_up_all(&resumed);
 }
 
-static void have_whim(struct torturer *t, unsigned int whim)
+static void set_thread(struct torturer *t, unsigned int setting)
 {
-	if (!sched_setattr_nocheck(t->task, &whims[whim]))
-		t->whim = whim;
+	if (!sched_setattr_nocheck(t->task, &settings[setting]))
+		t->setting = setting;
 }
 
-/* Each thread does something else than before; sometimes two of them are alone. */
-static void mix(struct rnd_state *state)
+/* Changes the mix of operations of each thread, and the number of threads, from 2. */
+static void change_mix(struct rnd_state *state)
 {
-	/* a bias lasts only where all threads write little */
+	/* a bias lasts only if all threads write rarely */
 	u32 few = rnd(state, 8);
 	struct torturer *t;
 
@@ -627,11 +625,11 @@ static void mix(struct rnd_state *state)
 }
 
 /*
- * Another reader bound, and two threads with other priorities. Returns for how many
- * milliseconds. That is well below "stuck": a thread of low priority may not get to
- * run in that time, nor a reader get the lock when there is no bound.
+ * Changes the reader bound, and the priorities of two threads. Returns for how many milliseconds.
+ * That is far less than "stuck": in that time, a thread of low priority may not run, and a reader
+ * may not acquire the lock without a bound.
  */
-static unsigned int have_whims(struct rnd_state *state)
+static unsigned int change_settings(struct rnd_state *state)
 {
 	static const unsigned int bounds[] = { 0, 1, 100, 10000, UNFAIR_RWSEM_BOUND_DEFAULT };
 	static struct torturer *victims[2];
@@ -639,28 +637,28 @@ static unsigned int have_whims(struct rnd_state *state)
 
 	for (i = 0; i < ARRAY_SIZE(victims); i++) {
 		if (victims[i])
-			have_whim(victims[i], 0);
+			set_thread(victims[i], 0);
 		victims[i] = &torturers[rnd(state, nr_torturers)];
 	}
 	for (i = 0; i < ARRAY_SIZE(victims); i++)
-		have_whim(victims[i], rnd(state, ARRAY_SIZE(whims)));
-	if (type == FCT_UNFAIR)
+		set_thread(victims[i], rnd(state, ARRAY_SIZE(settings)));
+	if (type == LOCK_TEST_UNFAIR)
 		unfair_rwsem_set_reader_bound(&lock.unfair, bound);
 	if (mixed.value) {
-		mix(state);
+		change_mix(state);
 		bound = 0;
 	}
 	return 50 + rnd(state, bound ? 1000 : 150);
 }
 
-/* Half of the threads on one CPU each, chosen at random; the others anywhere. */
+/* Pins half of the threads to one random CPU each; the others may run on any CPU. */
 static void shuffle(struct rnd_state *state)
 {
 	unsigned int i, cpu;
 
 	for (i = 0; i < nr_torturers; i++) {
 		cpu = rnd(state, nr_cpu_ids);
-		/* fails where that one is unplugged now: it stays where it may be */
+		/* fails if the CPU has just been unplugged; then the old mask stays */
 		set_cpus_allowed_ptr(torturers[i].task, rnd(state, 2) && cpu_online(cpu) ?
 				     cpumask_of(cpu) : cpu_possible_mask);
 	}
@@ -695,19 +693,19 @@ static unsigned long print_class(bool write)
 
 static int control(void *unused)
 {
-	unsigned long now = jiffies, whim_at = now, watch_at = now, shuffle_at = now;
+	unsigned long now = jiffies, change_at = now, watch_at = now, shuffle_at = now;
 	unsigned long stutter_at = now + stutter.value * HZ;
 	unsigned long stat_at = now + stat_interval.value * HZ;
-	unsigned int whim_ms = 1;
+	unsigned int change_ms = 1;
 	struct rnd_state state;
 
 	prandom_seed_state(&state, get_random_u64());
-	/* before all that it must be able to put back */
+	/* above the threads whose priority it must restore */
 	sched_set_fifo(current);
 	while (!kthread_should_stop()) {
-		if (is_due(&whim_at, whim_ms)) {
-			come_to_rest();
-			whim_ms = have_whims(&state);
+		if (is_due(&change_at, change_ms)) {
+			park_all();
+			change_ms = change_settings(&state);
 			resume();
 		}
 		if (is_due(&shuffle_at, shuffle_interval.value * 1000))
@@ -719,7 +717,7 @@ static int control(void *unused)
 			print_class(false);
 		}
 		if (is_due(&stutter_at, stutter.value * 1000)) {
-			come_to_rest();
+			park_all();
 			stutter_at = jiffies + stutter.value * HZ;
 			while (time_before(jiffies, stutter_at) && !kthread_should_stop())
 				schedule_timeout_idle(TICK);
@@ -728,11 +726,11 @@ static int control(void *unused)
 		}
 		schedule_timeout_idle(TICK);
 	}
-	come_to_rest();
+	park_all();
 	return 0;
 }
 
-/* --- the verdict, and setting up ----------------------------------------- */
+/* --- verdict and set-up -------------------------------------------------- */
 
 static u64 all_failures(void)
 {
@@ -759,18 +757,18 @@ static int get_state(char *buf, const struct kernel_param *kp)
 	return sysfs_emit(buf, "%llu\n", kp->arg == failures ? all_failures() : all_taken());
 }
 
-/* insmod calls it without looking whether there is one */
+/* insmod calls .set without checking for NULL */
 static int set_state(const char *val, const struct kernel_param *kp)
 {
-	pr_err("%s=%s: can only be read\n", kp->name, val);
+	pr_err("%s=%s: read-only\n", kp->name, val);
 	return -EINVAL;
 }
 
 static const struct kernel_param_ops state_ops = { .set = set_state, .get = get_state };
 module_param_cb(violations, &state_ops, failures, 0444);
-MODULE_PARM_DESC(violations, "read only: failures of any kind so far; 0 is what it should be");
+MODULE_PARM_DESC(violations, "read only: number of failures so far");
 module_param_cb(progress, &state_ops, torturers, 0444);
-MODULE_PARM_DESC(progress, "read only: how often the lock was taken so far");
+MODULE_PARM_DESC(progress, "read only: number of acquisitions of the lock so far");
 
 static void print_banner(const char *what)
 {
@@ -786,7 +784,7 @@ static int start(struct task_struct **task, int (*fn)(void *), void *arg, const 
 	struct task_struct *new = kthread_run(fn, arg, "%s/%d", name, nr);
 
 	if (IS_ERR(new)) {
-		pr_err("no thread %s/%d: %ld\n", name, nr, PTR_ERR(new));
+		pr_err("cannot create thread %s/%d: %ld\n", name, nr, PTR_ERR(new));
 		return PTR_ERR(new);
 	}
 	*task = new;
@@ -833,7 +831,8 @@ static int __init unfair_torture_init(void)
 	if (nreaders_stress.value < 0)
 		nreaders_stress.value = min(2 * cpus, MAX_THREADS);
 	if (!nwriters_stress.value && !nreaders_stress.value) {
-		pr_err("nwriters_stress=0 nreaders_stress=0: one must be 1 to %d\n", MAX_THREADS);
+		pr_err("nwriters_stress=0 nreaders_stress=0: one of them must be 1 to %d\n",
+		       MAX_THREADS);
 		return -EINVAL;
 	}
 	ret = test_lock_init(&lock, type);
@@ -861,9 +860,9 @@ static void __exit unfair_torture_exit(void)
 
 	stop_all();
 	if (!print_class(true))
-		fail(IDLE, "saw no writer get the lock", 0);
+		fail(IDLE, "no writer acquired the lock", 0);
 	if (!print_class(false))
-		fail(IDLE, "saw no reader get the lock", 0);
+		fail(IDLE, "no reader acquired the lock", 0);
 	pr_info("Rests: %u, with a window left %u  CPUs unplugged: %u, failed %u\n",
 		rests, windows_left, cpus_unplugged, cpus_failed);
 	if (!all_failures()) {
