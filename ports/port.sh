@@ -1,53 +1,54 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0
-# Puts a kernel's own filesystem driver on fscommit: copies its source, applies our
-# semantic patches, checks that none of their sites is left, builds the module.
+# Port a kernel's filesystem driver to fscommit: copy its source, apply the semantic
+# patches, check that they converted every site, build the module.
 #
 #   port.sh FS KERNEL [OPTION=VALUE...]      KERNEL: a name of harness/matrix
 #   port.sh FS KSRC=SOURCE KDIR=BUILD [OPTION=VALUE...]
-#                                            source and build folder of your own
-#   port.sh FS                               the options of that driver
-#   port.sh ... CHECK=1                      applies and checks the patches, builds nothing
+#                                            any kernel source and build folder
+#   port.sh FS                               list the options of the driver
+#   port.sh ... CHECK=1                      apply and check the patches, build nothing
 #
-# Prints the path of FS.ko; fscommit.ko, if it needs that, lies beside it. Variants
-# lie side by side in the cache, in build/fs/KERNEL/FS-VARIANT/, with the patched
-# source in src/ and what the patches changed in changes.diff.
+# Prints the path of FS.ko; fscommit.ko is in the same folder if the driver needs it.
+# Each variant has a folder build/fs/KERNEL/FS-VARIANT/ in the cache, with the patched
+# source in src/ and its changes in changes.diff.
 #
-# FS/options is a shell script that says what there is to choose. It sets
+# FS/options is a shell script. It sets
 #
 #   module    the folder below fs/ and the name of the module
-#   config    the options, without CONFIG_, that are set where the kernel's own
-#             configuration has no such driver; the first one switches it on
-#   options   NAME=DEFAULT [WORDS] for each option, WORDS being the values allowed
+#   config    options, without CONFIG_, to set if the kernel's configuration lacks the
+#             driver; the first one enables it
+#   options   NAME=DEFAULT [WORDS] for each option; WORDS are the allowed values
 #
 # and for the tests
 #
-#   packages  Debian's packages with the programs that are needed
+#   packages  Debian packages with the programs that are needed
 #   tools     programs that the guest needs
-#   kmods     modules of the kernel that it asks for by another way than symbols
+#   kmods     kernel modules that the driver requests other than by symbols
 #
 # and defines choose(), which reads the options as shell variables and sets
 #
 #   variant   the name of the result
-#   patches   the semantic patches of FS/ to apply, in this order, each with options
-#             for spatch, and sed scripts for the macros that those do not see; with
-#             none the driver is built as it is, and needs no fscommit
-#   alone     1: it needs none with these patches either
-#   files     sources of ours that become part of the driver
-#   flags     more for the compiler
-#   checks    functions to call with two folders, the source before and after the
-#             patches, or such commands with their first arguments; see sites.sh
+#   patches   semantic patches in FS/, in order of use, each with options for spatch,
+#             and sed scripts for macros that spatch does not see; without patches
+#             the driver is built as it is and does not need fscommit
+#   alone     1: the driver does not need fscommit with these patches either
+#   files     sources from FS/ to link into the driver
+#   flags     more compiler flags
+#   checks    commands to call with two folders, the source before and after the
+#             patches; see sites.sh
 
 . "$(dirname "$0")/../selftests/harness/lib.sh"
 FSDIR=$TOP/ports
 . "$FSDIR/sites.sh"
-# make's own variables are not for the kernel's build
+# Do not pass the calling make's variables to the kernel's build.
 unset MAKEFLAGS MFLAGS MAKELEVEL
 
 fs=${1:-}
 [ -n "$fs" ] || { sed -n '3,/^$/s/^# \{0,1\}//p' "$0"; exit 2; }
 [ -e "$FSDIR/$fs/options" ] ||
-	die "no patches for '$fs'; there are: $(cd "$FSDIR" && printf '%s ' */options | sed 's:/options::g')"
+	die "no patches for '$fs'; available: $(
+		cd "$FSDIR" && printf '%s ' */options | sed 's:/options::g')"
 shift
 module=$fs config=() options=() variant=''
 patches=() alone='' files=() flags=() checks=()
@@ -64,7 +65,7 @@ usage()
 	exit 2
 }
 
-# option NAME VALUE: must be one that there is
+# option NAME VALUE: set an option that $options lists
 option()
 {
 	local o words
@@ -72,12 +73,13 @@ option()
 		[ "${o%%=*}" = "$1" ] || continue
 		case $o in
 		*\ *)	words=" ${o#* } "
-			[[ $words = *" $2 "* ]] || die "$1=$2: it is one of:${words% }" ;;
+			[[ $words = *" $2 "* ]] || die "$1=$2: must be one of:${words% }" ;;
 		esac
 		printf -v "$1" %s "$2"
 		return 0
 	done
-	die "$fs has no option $1; there are: $(printf '%s\n' "${options[@]}" | cut -d= -f1 | tr '\n' ' ')"
+	die "$fs has no option $1; available: $(
+		printf '%s\n' "${options[@]}" | cut -d= -f1 | tr '\n' ' ')"
 }
 
 KERNEL='' KSRC='' KDIR='' CHECK=''
@@ -97,7 +99,7 @@ choose
 [ -n "$variant" ] || die "$fs/options: choose() names no variant"
 need_packages coccinelle rsync make kmod perl
 
-# --- what it is built for -----------------------------------------------------
+# --- the target kernel --------------------------------------------------------
 
 if [ -n "$KERNEL" ]; then
 	kernel=$("$HARNESS/kernel.sh" get "$KERNEL")
@@ -111,7 +113,7 @@ else
 	fi
 	KSRC=$(cd "$KSRC" && pwd)
 	KDIR=$(cd "$KDIR" && pwd)
-	release=$(make -s -C "$KDIR" kernelrelease) || die "KDIR=$KDIR is no build folder of a kernel"
+	release=$(make -s -C "$KDIR" kernelrelease) || die "KDIR=$KDIR is not a kernel build folder"
 	place=$CACHE/build/fs/$release
 fi
 source=$KSRC/fs/$module
@@ -128,7 +130,7 @@ kernel_make()
 	fi
 }
 
-# The product for this kernel; prints its folder.
+# Build fscommit for this kernel; print its folder.
 product()
 {
 	local tree=$place/product
@@ -145,7 +147,7 @@ product()
 
 # --- the driver ---------------------------------------------------------------
 
-# apply FOLDER: every patch must find something
+# apply FOLDER: fails if a patch changes nothing
 apply()
 {
 	local p before after
@@ -154,8 +156,8 @@ apply()
 		before=$(cat "$1"/*.[ch] | cksum)
 		case $p in
 		*.sed)	sed -i -E -f "$FSDIR/$fs/$p" "$1"/*.[ch] || return 1 ;;
-		*)	# A driver's own headers are patched as files of their own.  With the
-			# isomorphism, a pattern E->f takes a[i].f for a->f, and loses the index.
+		*)	# spatch patches a driver's headers as files of their own.  With this
+			# isomorphism, E->f would match a[i].f as a->f, and lose the index.
 			# shellcheck disable=SC2086 # the first word is the file
 			set -- "$1" $p
 			spatch --very-quiet --no-includes --include-headers --in-place \
@@ -171,7 +173,7 @@ configure()
 {
 	local c
 	args=("CONFIG_${config[0]}=m")
-	# a kernel that has the driver says itself how it is configured
+	# A kernel with this driver has its configuration already.
 	if grep -q "^CONFIG_${config[0]}=" "$KDIR/.config"; then
 		return 0
 	fi
@@ -191,12 +193,14 @@ build_driver()
 	cp -r "$source/." "$tmp/src"
 	configure
 	if [ ${#patches[@]} -gt 0 ]; then
-		step "$fs-$variant: ${#patches[@]} semantic patches" "5-20 s" "$log" apply "$tmp/src" ||
+		step "$fs-$variant: ${#patches[@]} semantic patches" "5-20 s" "$log" \
+			apply "$tmp/src" ||
 			die "cannot apply the patches of $fs"
 		(cd "$tmp" && diff -ru "$source" src >changes.diff) || true
 		for c in "${checks[@]}"; do
 			# shellcheck disable=SC2086 # a command
-			$c "$source" "$tmp/src" || die "$fs-$variant of $release is not converted; see $tmp/src"
+			$c "$source" "$tmp/src" ||
+				die "$fs-$variant: $release is not fully converted; see $tmp/src"
 		done
 		if [ -n "$CHECK" ]; then
 			rm -rf "$tmp"
@@ -230,7 +234,7 @@ build_driver()
 	mv "$tmp" "$dir"
 }
 
-# Everything that the result depends on.
+# Print a key of everything that the result depends on.
 key()
 {
 	local deps=("$FSDIR/port.sh" "$FSDIR/sites.sh" "$FSDIR"/import* "$FSDIR/$fs/options") p

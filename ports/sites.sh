@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
-# The site check: spatch sees neither macros nor what it cannot parse, and says nothing
-# about it. So each patch is followed by a look at the whole source, as text without
-# comments and strings. What should be there is taken from the source before the patch,
-# not written down here, so it holds for a kernel that nobody has tried.  Sourced, never
-# run; each function prints an error for each site, and fails.
+# The site check: spatch silently skips macros and code that it cannot parse. So after the
+# patches, these functions search the whole source as text, without comments and strings.
+# They compare it with the source before the patches, so they also hold for kernels that
+# were never tested.  Sourced, never run; each function prints an error for each site, and fails.
 
-# code FOLDER: every line as FILE:LINE:TEXT, without comments and the insides of strings
+# code FOLDER: every line as FILE:LINE:TEXT, without comments and the contents of strings
 code()
 {
 	# shellcheck disable=SC2016 # perl's
@@ -19,7 +18,7 @@ code()
 	')
 }
 
-# none_left FOLDER REGEX WHAT: no line matches any more
+# none_left FOLDER REGEX WHAT: no line matches
 none_left()
 {
 	local left
@@ -28,17 +27,17 @@ none_left()
 	return 1
 }
 
-# count FOLDER REGEX: how often it occurs
+# count FOLDER REGEX: the number of matches
 count() { code "$1" | cut -d: -f3- | grep -oE "$2" | wc -l; }
 
-# as_many BEFORE REGEX AFTER REGEX WHAT: what was there must have become the other
+# as_many BEFORE REGEX AFTER REGEX WHAT: both folders have equally many matches, at least one
 as_many()
 {
 	local before after
 	before=$(count "$1" "$2")
 	after=$(count "$3" "$4")
 	if [ "$before" -eq 0 ]; then
-		say "error: $5: the source has none, so the patch does not know this source"
+		say "error: $5: no site before the patch: the patch does not know this source"
 		return 1
 	fi
 	if [ "$before" -ne "$after" ]; then
@@ -47,8 +46,8 @@ as_many()
 	fi
 }
 
-# places FOLDER FIELD: the expressions that name the field, in order, but for the guards
-# that patches add
+# places FOLDER FIELD: the expressions that name the field, in order, except in guards,
+# which the patches add
 places()
 {
 	# shellcheck disable=SC2016 # perl's
@@ -58,9 +57,9 @@ places()
 		print "$file: $1\n" while $text =~ /&([\w()\[\].>-]*?(?:->|\.)$ENV{FIELD})\b/g;'
 }
 
-# converted BEFORE AFTER TYPE FIELD [ALSO]: FIELD is declared as struct TYPE, all that
-# names it is a function of that type (or matches ALSO, a regular expression for what
-# stands before it), and names the same lock as before
+# converted BEFORE AFTER TYPE FIELD [ALSO]: FIELD is declared as struct TYPE, only functions of
+# that type use it (or code that matches the regular expression ALSO, up to the &), and each
+# use names the same lock as before
 converted()
 {
 	local left lost
@@ -83,7 +82,8 @@ converted()
 		say "error: no struct $3 $4: the patch does not know this source"
 		return 1
 	fi
-	lost=$(diff <(places "$1" "$4") <(places "$2" "$4") | sed -n "s/^[<>] /error: $4 before and after the patch: &/p")
+	lost=$(diff <(places "$1" "$4") <(places "$2" "$4") |
+		sed -n "s/^[<>] /error: $4 before and after the patch: &/p")
 	if [ -n "$lost" ]; then
 		printf '%s\n' "$lost" >&2
 		return 1

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0
-# The site check must name what a semantic patch has missed: by itself, on sources of a
-# few lines, and through port.sh, on f2fs with one site that spatch does not see. TAP.
+# The site check must name each site that a semantic patch has missed: on sources of a few
+# lines, and through port.sh, on f2fs with one site that spatch does not see. TAP.
 #
-# Seen failing: with `converted` that always succeeds, 2 to 6 and 8 fail; without the
-# comparison of places, 5; without the removal of comments, 1 and 5.
+# Seen failing: 2 to 6 and 8 if `converted` always succeeds; 5 without the comparison of
+# places; 1 and 5 without the removal of comments.
 
 . "$(dirname "$0")/../selftests/harness/lib.sh"
 FSDIR=$TOP/ports
@@ -23,7 +23,7 @@ sources()
 	printf '%s\n' "$2" >"$work/after/fs.c"
 }
 
-# accepts NAME, refuses NAME REGEX: what converted says about them
+# accepts NAME, refuses NAME REGEX: the expected result of converted
 accepts()
 {
 	local rc=0
@@ -44,7 +44,8 @@ before='struct rw_semaphore sem;
 init_rwsem(&fs[i].sem);
 down_read(&fs->sem);
 up_read(&fs->sem);'
-after=$(sed 's/^[a-z]*_read/unfair_&/; s/rw_semaphore/unfair_rwsem/; s/init_/&unfair_/' <<<"$before")
+after=$(sed 's/^[a-z]*_read/unfair_&/; s/rw_semaphore/unfair_rwsem/; s/init_/&unfair_/' \
+	<<<"$before")
 
 echo "TAP version 13"
 sources "$before" "$after"
@@ -60,7 +61,7 @@ refuses "another lock than before" 'fs\[i\]\.sem'
 sources "int x;" "int x;"
 refuses "a source without that lock" 'does not know'
 
-# port.sh on a source of f2fs, with a macro that spatch cannot parse
+# port.sh on f2fs, as it is and with a macro that spatch cannot parse
 source=$("$HARNESS/kernel.sh" source 7.3)
 mkdir -p "$work/linux/fs"
 cp -r "$source/fs/f2fs" "$work/linux/fs/"

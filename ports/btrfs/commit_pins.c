@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * btrfs on commit_root.h: see commit_pins.h.
+ * Commit roots for btrfs, see commit_pins.h.
  *
- *  reader	what was down_read(&fs_info->commit_root_sem) pins the newest commit for
- *		the task, up_read() unpins it. In between, the committed root of a tree
- *		is the one that this commit has, also when others have followed.
+ *  reader	Pins the newest commit where it called down_read(&fs_info->commit_root_sem),
+ *		and unpins it where it called up_read(). In between, the reader sees the
+ *		roots of that commit, even after later commits.
  *
- *  committer	publishes the roots of all trees by one switch, which waits for nobody.
- *		What the transaction has freed is given back to the allocator when no
- *		pin is left from before it: at once, or by a work, in the order of the
- *		transactions. The committer neither waits for that nor for the work.
+ *  committer	Publishes the roots of all trees by one switch, without waiting. The
+ *		extents that the transaction freed return to the allocator when no older
+ *		pin is left: at once or from a work item, in the order of the transactions.
+ *		The committer waits for neither.
  *
- *  first	btrfs reads a tree in when somebody asks for it, so a pin may be older
- *		than what the set knows of it. Such a tree did not change since the pin,
- *		or it would have been read in: the root that it was read in with is right
- *		for all pins from before it was first published.
+ *  first root	btrfs reads a tree on demand, so a pin may be older than the tree's entry
+ *		in the set. The tree has not changed since that pin, or btrfs would have
+ *		read it earlier. So the root that btrfs read is right for all pins older
+ *		than the tree's first publication.
  */
 #include <linux/hash.h>
 #include <linux/rculist.h>
@@ -29,21 +29,21 @@
 #include "transaction.h"
 #include "volumes.h"
 
-/* --- which task has which pin ---------------------------------------------- */
+/* --- pins by task ---------------------------------------------------------- */
 
 struct task_pin {
 	struct hlist_node	node;
 	struct rcu_head		rcu;
 	struct task_struct	*task;
 	struct btrfs_fs_info	*fs_info;
-	struct commit_pin	pin;		/* of nothing in a transaction, or early */
-	bool			fst_untrusted;	/* as it was before the pin */
+	struct commit_pin	pin;		/* empty in a transaction and before the set */
+	bool			fst_untrusted;	/* the flag, read before the pin */
 };
 
 #define PIN_BITS	6
 
 static struct pin_bucket {
-	spinlock_t		lock;		/* for those that change @pins */
+	spinlock_t		lock;		/* protects changes of @pins */
 	struct hlist_head	pins;
 } ____cacheline_aligned_in_smp pin_buckets[1 << PIN_BITS] = {
 	[0 ... (1 << PIN_BITS) - 1] = { .lock = __SPIN_LOCK_UNLOCKED(pin_buckets.lock) },
@@ -54,7 +54,7 @@ static struct pin_bucket *my_bucket(void)
 	return &pin_buckets[hash_ptr(current, PIN_BITS)];
 }
 
-/* A task finds its own pins only: they are not freed meanwhile, others of the list may be. */
+/* A task returns only its own pin, which no other task frees. RCU protects the walk. */
 static struct task_pin *find_pin(const struct btrfs_fs_info *fs_info)
 {
 	struct task_pin *p, *found = NULL;
@@ -71,14 +71,14 @@ static struct task_pin *find_pin(const struct btrfs_fs_info *fs_info)
 }
 
 /*
- * With a handle of its transaction, which cannot end meanwhile, a task sees what btrfs has as
- * committed roots: with quota groups, those of the switch within the transaction.
+ * A task with a transaction handle uses btrfs's own commit roots: the transaction cannot end
+ * meanwhile. With quota groups these may come from a switch within the transaction.
  */
 static bool in_transaction(const struct btrfs_fs_info *fs_info)
 {
 	const struct btrfs_trans_handle *trans = current->journal_info;
 
-	/* send has a number there, on some kernels */
+	/* On some kernels, send stores a small number there. */
 	return (unsigned long)trans >= PAGE_SIZE && trans->fs_info == fs_info;
 }
 
@@ -87,14 +87,16 @@ static bool pin_commit(struct btrfs_fs_info *fs_info, gfp_t gfp)
 	struct pin_bucket *bucket = my_bucket();
 	struct task_pin *p;
 
-	/* as a second down_read(): a bug of the caller */
-	WARN_ON_ONCE(find_pin(fs_info));
+	WARN_ON_ONCE(find_pin(fs_info));	/* the caller may not nest pins */
 	p = kzalloc(sizeof(*p), gfp);
 	if (!p)
 		return false;
 	p->task = current;
 	p->fs_info = fs_info;
-	/* cleared after the switch that makes it so: a pin after that look has those roots */
+	/*
+	 * btrfs clears the flag after the switch that makes the tree trustworthy: if it is
+	 * clear here, the pin below has the roots of that switch.
+	 */
 	p->fst_untrusted = test_bit(BTRFS_FS_FREE_SPACE_TREE_UNTRUSTED, &fs_info->flags);
 	if (fs_info->commit_pins.started && !in_transaction(fs_info))
 		WARN_ON_ONCE(commit_root_pin(&fs_info->commit_pins.set, &p->pin));
@@ -143,7 +145,7 @@ void btrfs_assert_pinned(const struct btrfs_fs_info *fs_info, bool pinned)
 		WARN_ON_ONCE(!find_pin(fs_info) == pinned);
 }
 
-/* The committed root of @root for this task: that of its pin, the newest without one. */
+/* The commit root of @root: from the pin of this task, or the newest if it has none. */
 struct extent_buffer *btrfs_pinned_root(struct btrfs_root *root)
 {
 	struct task_pin *p = find_pin(root->fs_info);
@@ -151,7 +153,7 @@ struct extent_buffer *btrfs_pinned_root(struct btrfs_root *root)
 
 	if (!p || !p->pin.roots)
 		return root->commit_root;
-	/* pairs with the release in add_tree() */
+	/* Pairs with the release in add_tree(). */
 	if (smp_load_acquire(&root->pins.in_set)) {
 		eb = commit_root_of(&p->pin, &root->pins.tree, NULL);
 		if (!IS_ERR(eb))
@@ -161,9 +163,8 @@ struct extent_buffer *btrfs_pinned_root(struct btrfs_root *root)
 }
 
 /*
- * A pin may be older than the last commit of a relocation. Then its roots are from
- * before that commit; taking them for as new as they can be makes the caller start over
- * once more than needed, and never once less.
+ * The pin may be older than the last relocation. Limit the result to the generation of the
+ * pin: the caller may then start over once more than needed, but never once too few.
  */
 u64 btrfs_pinned_reloc_trans(struct btrfs_fs_info *fs_info)
 {
@@ -181,9 +182,8 @@ bool btrfs_pinned_fst_untrusted(struct btrfs_fs_info *fs_info)
 }
 
 /*
- * For searches that are for the live tree, where that need not be: @path searches the
- * committed one if all of a request is in it. A miss is to be searched live, after
- * btrfs_unpin_old().
+ * Make @path search the commit root in place of the live tree, if the pinned commit covers
+ * @gen. After a miss, the caller calls btrfs_unpin_old() and searches the live tree.
  */
 bool btrfs_pin_old(struct btrfs_fs_info *fs_info, const struct commit_gen *gen,
 		   struct btrfs_path *path)
@@ -214,7 +214,7 @@ void btrfs_unpin_old(struct btrfs_fs_info *fs_info, struct btrfs_path *path)
 
 /* --- first roots ----------------------------------------------------------- */
 
-/* @root was read in or made: nobody else knows it yet, or it is one of relocation. */
+/* btrfs has read or created @root. No other task can use it yet, or it is a reloc root. */
 void btrfs_root_has_first(struct btrfs_root *root)
 {
 	if (root->pins.replaced)
@@ -231,7 +231,7 @@ static void drop_first(struct btrfs_root *root)
 	free_extent_buffer(eb);
 }
 
-/* Pins that need the first roots of these are gone, up to @reusable. */
+/* No pin needs the first roots that were replaced up to @reusable. Drop them. */
 static void drop_firsts(struct btrfs_commit_pins *pins, u64 reusable)
 {
 	struct btrfs_root_pins *r, *next;
@@ -255,7 +255,7 @@ static void drop_firsts(struct btrfs_commit_pins *pins, u64 reusable)
 	}
 }
 
-/* The last reference of @root is gone, or its trees are given up at unmount. */
+/* The last reference to @root is gone, or unmount frees the trees. */
 void btrfs_root_goes(struct btrfs_root *root)
 {
 	struct btrfs_commit_pins *pins = &root->fs_info->commit_pins;
@@ -266,7 +266,7 @@ void btrfs_root_goes(struct btrfs_root *root)
 		spin_unlock(&pins->lock);
 	}
 	drop_first(root);
-	/* trees that are still there when the set goes go with it */
+	/* btrfs_stop_pins() destroys the remaining trees with the set. */
 	if (root->pins.in_set && pins->started)
 		commit_tree_destroy(&root->pins.tree);
 	root->pins.in_set = false;
@@ -274,7 +274,7 @@ void btrfs_root_goes(struct btrfs_root *root)
 
 /* --- freed extents ----------------------------------------------------------- */
 
-/* The first transaction whose freed extents wait; 0: none. */
+/* The oldest transaction whose freed extents wait, or 0. */
 static u64 oldest_delayed(struct btrfs_commit_pins *pins)
 {
 	struct btrfs_transaction *t;
@@ -294,13 +294,13 @@ static bool may_unpin(struct btrfs_commit_pins *pins)
 	return transid && transid <= commit_root_reusable(&pins->set);
 }
 
-/* Under the mutex, without which nothing leaves the list. */
+/* Caller holds @unpinning: only its owner removes transactions from the list. */
 static void unpin_oldest(struct btrfs_fs_info *fs_info)
 {
 	struct btrfs_commit_pins *pins = &fs_info->commit_pins;
 	struct btrfs_transaction *t = list_first_entry(&pins->delayed, struct btrfs_transaction,
 						       delayed);
-	/* all that btrfs_finish_extent_commit() looks at */
+	/* All fields that btrfs_finish_extent_commit() uses. */
 	struct btrfs_trans_handle trans = {
 		.transid = t->transid,
 		.transaction = t,
@@ -308,7 +308,7 @@ static void unpin_oldest(struct btrfs_fs_info *fs_info)
 	};
 	int ret;
 
-	/* a pin may still reach what it has freed */
+	/* Else a pin could still reach extents that @t freed. */
 	WARN_ON_ONCE(t->transid > commit_root_reusable(&pins->set));
 	ret = btrfs_finish_extent_commit(&trans);
 	if (ret)
@@ -319,8 +319,8 @@ static void unpin_oldest(struct btrfs_fs_info *fs_info)
 	btrfs_put_transaction(t);
 }
 
-/* What no pin reaches any more. Who has the mutex does the rest, or the work does. */
-static void unpin_what_may(struct btrfs_fs_info *fs_info)
+/* Unpin all that no pin reaches. Never waits: the owner of @unpinning or the work continues. */
+static void unpin_unreachable(struct btrfs_fs_info *fs_info)
 {
 	struct btrfs_commit_pins *pins = &fs_info->commit_pins;
 
@@ -330,7 +330,7 @@ static void unpin_what_may(struct btrfs_fs_info *fs_info)
 			unpin_oldest(fs_info);
 		mutex_unlock(&pins->unpinning);
 	}
-	wake_up_all(&pins->settled);
+	wake_up_all(&pins->unpin_wait);
 	if (oldest_delayed(pins))
 		queue_delayed_work(pins->wq, &pins->work, max(HZ / 20, 1));
 }
@@ -340,12 +340,16 @@ static void unpin_work(struct work_struct *work)
 	struct btrfs_commit_pins *pins = container_of(to_delayed_work(work),
 						      struct btrfs_commit_pins, work);
 
-	unpin_what_may(container_of(pins, struct btrfs_fs_info, commit_pins));
+	unpin_unreachable(container_of(pins, struct btrfs_fs_info, commit_pins));
 }
 
 /**
- * btrfs_unpin_extents() - in place of btrfs_finish_extent_commit(), for the committer
- * @trans: of the commit; its super blocks are written
+ * btrfs_unpin_extents() - unpin the freed extents of a commit once no pin reaches them
+ * @trans: handle of the commit, whose super blocks are on the disk
+ *
+ * Replaces btrfs_finish_extent_commit() in the committer. Does not wait for readers.
+ *
+ * Return: 0, or an error of btrfs_finish_extent_commit() before the set exists.
  */
 int btrfs_unpin_extents(struct btrfs_trans_handle *trans)
 {
@@ -356,18 +360,18 @@ int btrfs_unpin_extents(struct btrfs_trans_handle *trans)
 		return btrfs_finish_extent_commit(trans);
 	refcount_inc(&t->use_count);
 	spin_lock(&pins->lock);
-	/* the next commit may be here first */
+	/* The next commit may have queued itself first. */
 	list_for_each_entry_reverse(pos, &pins->delayed, delayed)
 		if (pos->transid < t->transid)
 			break;
 	list_add(&t->delayed, &pos->delayed);
 	spin_unlock(&pins->lock);
 	commit_root_want_space(&pins->set);
-	unpin_what_may(trans->fs_info);
+	unpin_unreachable(trans->fs_info);
 	return 0;
 }
 
-static bool settled(struct btrfs_commit_pins *pins, u64 transid)
+static bool is_unpinned(struct btrfs_commit_pins *pins, u64 transid)
 {
 	u64 oldest = oldest_delayed(pins);
 
@@ -375,12 +379,12 @@ static bool settled(struct btrfs_commit_pins *pins, u64 transid)
 }
 
 /**
- * btrfs_settle_pins() - wait until what was freed so far is free
+ * btrfs_settle_pins() - wait until all extents freed so far are unpinned
  * @fs_info: the filesystem
  * @timeout: in jiffies; MAX_SCHEDULE_TIMEOUT for no bound
  *
- * For who needs the space, or takes a block group away; never for a committer: it
- * waits for readers.
+ * For a task that needs the space or removes a block group. A committer must not call
+ * this, because it waits for readers.
  */
 void btrfs_settle_pins(struct btrfs_fs_info *fs_info, long timeout)
 {
@@ -400,14 +404,14 @@ void btrfs_settle_pins(struct btrfs_fs_info *fs_info, long timeout)
 		return;
 	commit_root_want_space(&pins->set);
 	mod_delayed_work(pins->wq, &pins->work, 0);
-	wait_event_timeout(pins->settled, settled(pins, transid), timeout);
+	wait_event_timeout(pins->unpin_wait, is_unpinned(pins, transid), timeout);
 }
 
 /* --- the switch -------------------------------------------------------------- */
 
 /*
- * With quota groups, btrfs switches once more within the transaction, for itself: what
- * readers see of it must not change before the commit is whole.
+ * With quota groups, btrfs also switches roots within the transaction, for its own use.
+ * Readers must not see these roots before the commit is complete: note them for later.
  */
 void btrfs_note_switched(struct btrfs_trans_handle *trans, struct btrfs_root *root)
 {
@@ -433,7 +437,7 @@ static int add_tree(struct btrfs_commit_pins *pins, struct btrfs_root *root)
 	ret = commit_tree_init(&root->pins.tree, &pins->set);
 	memalloc_nofs_restore(nofs);
 	if (!ret)
-		/* pairs with the acquire in btrfs_pinned_root() */
+		/* Pairs with the acquire in btrfs_pinned_root(). */
 		smp_store_release(&root->pins.in_set, true);
 	return ret;
 }
@@ -454,7 +458,7 @@ static int update(struct commit_roots *next, struct btrfs_root *root, u64 transi
 	return ret;
 }
 
-/* The set has the root from now on: what it was read in with is for older pins alone. */
+/* The set now has a root of this tree. Only older pins need the first root. */
 static void replace_first(struct btrfs_commit_pins *pins, struct btrfs_root *root, u64 transid)
 {
 	if (root->pins.replaced || !root->pins.first)
@@ -465,8 +469,8 @@ static void replace_first(struct btrfs_commit_pins *pins, struct btrfs_root *roo
 	spin_unlock(&pins->lock);
 }
 
-/* A commit that failed: the references are ours again. */
-static void take_back(struct btrfs_root *root, u64 transid)
+/* The switch failed: drop the reference that update() took. */
+static void undo_update(struct btrfs_root *root, u64 transid)
 {
 	if (root->pins.published != transid)
 		return;
@@ -486,10 +490,10 @@ static void put_switched(struct btrfs_commit_pins *pins)
 }
 
 /**
- * btrfs_publish_commit_roots() - the switch, as readers see it
- * @trans: of the commit, which nobody can join any more
+ * btrfs_publish_commit_roots() - switch the roots that readers pin
+ * @trans: handle of the commit; no task can join the transaction any more
  *
- * Before btrfs drops its own references of the roots before.
+ * Must run before btrfs drops its references to the previous roots.
  *
  * Return: 0, or -ENOMEM with nothing changed.
  */
@@ -519,9 +523,9 @@ int btrfs_publish_commit_roots(struct btrfs_trans_handle *trans)
 	ret = ret ?: commit_root_switch(next, trans->transid);
 	if (ret) {
 		list_for_each_entry(root, switching, dirty_list)
-			take_back(root, trans->transid);
+			undo_update(root, trans->transid);
 		list_for_each_entry(root, &pins->switched, pins.switched_node)
-			take_back(root, trans->transid);
+			undo_update(root, trans->transid);
 		commit_root_cancel(next);
 		return ret;
 	}
@@ -540,7 +544,7 @@ static void release_root(void *private, void *root, u64 generation)
 	struct btrfs_fs_info *fs_info = private;
 
 	free_extent_buffer(root);
-	/* what may be reused moves on after this */
+	/* commit_root_reusable() advances after this callback: look again in a jiffy. */
 	mod_delayed_work(fs_info->commit_pins.wq, &fs_info->commit_pins.work, 1);
 }
 
@@ -557,11 +561,11 @@ void btrfs_init_pins(struct btrfs_fs_info *fs_info)
 	INIT_LIST_HEAD(&pins->firsts);
 	INIT_LIST_HEAD(&pins->delayed);
 	mutex_init(&pins->unpinning);
-	init_waitqueue_head(&pins->settled);
+	init_waitqueue_head(&pins->unpin_wait);
 	INIT_DELAYED_WORK(&pins->work, unpin_work);
 }
 
-/* The trees are read in, and no commit was made since. */
+/* Mount has read the trees and has not committed yet. */
 int btrfs_start_pins(struct btrfs_fs_info *fs_info)
 {
 	struct btrfs_commit_pins *pins = &fs_info->commit_pins;
@@ -580,7 +584,7 @@ int btrfs_start_pins(struct btrfs_fs_info *fs_info)
 		ret = PTR_ERR(next);
 		goto no_roots;
 	}
-	/* no trees: all that pins of it need is in their first roots */
+	/* No trees yet: pins of this commit use the first roots. */
 	ret = commit_root_switch(next, fs_info->generation);
 	if (ret) {
 		commit_root_cancel(next);
@@ -596,7 +600,7 @@ no_set:
 	return ret;
 }
 
-/* All readers are gone; the block groups are still there. */
+/* No reader is left; the block groups still exist. */
 void btrfs_stop_pins(struct btrfs_fs_info *fs_info)
 {
 	struct btrfs_commit_pins *pins = &fs_info->commit_pins;

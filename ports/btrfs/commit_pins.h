@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * btrfs on commit_root.h, in place of commit_root_sem. Copied beside btrfs's own files
- * by COMMIT_ROOT=1. Why it is safe: docs/porting_btrfs.rst.
+ * Commit roots for btrfs, in place of commit_root_sem. COMMIT_ROOT=1 copies this file into
+ * fs/btrfs. docs/porting_btrfs.rst explains why it is safe.
  */
 #ifndef BTRFS_COMMIT_PINS_H
 #define BTRFS_COMMIT_PINS_H
@@ -22,14 +22,14 @@ struct extent_buffer;
 /* In struct btrfs_fs_info. */
 struct btrfs_commit_pins {
 	struct commit_root_set	set;
-	bool			started;	/* the set is there; between mount and unmount */
+	bool			started;	/* @set is initialized */
 	char			name[48];
 	spinlock_t		lock;		/* protects the lists */
-	struct list_head	switched;	/* roots, by a switch within a transaction */
-	struct list_head	firsts;		/* roots whose first root only older pins need */
-	struct list_head	delayed;	/* transactions whose freed extents are kept */
-	struct mutex		unpinning;	/* never waited for by a committer */
-	wait_queue_head_t	settled;
+	struct list_head	switched;	/* roots switched within the transaction */
+	struct list_head	firsts;		/* roots that need @first for older pins only */
+	struct list_head	delayed;	/* transactions whose extents wait for pins */
+	struct mutex		unpinning;	/* committers only try it */
+	wait_queue_head_t	unpin_wait;
 	struct workqueue_struct	*wq;
 	struct delayed_work	work;
 };
@@ -37,12 +37,12 @@ struct btrfs_commit_pins {
 /* In struct btrfs_root. */
 struct btrfs_root_pins {
 	struct commit_tree	tree;
-	bool			in_set;		/* @tree is; set once */
-	struct extent_buffer	*first;		/* the committed root when it was read in */
-	u64			replaced;	/* generation that has another one; 0: none */
-	u64			published;	/* the last generation that it was published in */
-	struct list_head	first_node;	/* in firsts, if @replaced and @first */
-	struct list_head	switched_node;	/* in switched, if @noted */
+	bool			in_set;		/* @tree is in the set */
+	struct extent_buffer	*first;		/* commit root when btrfs read the tree */
+	u64			replaced;	/* first generation with another root, or 0 */
+	u64			published;	/* last generation that published this root */
+	struct list_head	first_node;	/* on firsts, if @replaced and @first */
+	struct list_head	switched_node;	/* on switched, if @noted */
 	bool			noted;
 };
 

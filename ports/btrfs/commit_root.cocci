@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
-// COMMIT_ROOT=1: commit_root_sem becomes a pin of the newest commit, the switch of roots
-// waits for nobody, and freed extents are given back when no pin reaches them any more.
-// What stands behind it: commit_pins.c; why it is safe: docs/porting_btrfs.rst.
+// COMMIT_ROOT=1: readers of commit_root_sem pin the newest commit, the committer switches
+// roots without waiting, and freed extents are reused once no pin reaches them.
+// The functions are in commit_pins.c; docs/porting_btrfs.rst explains why it is safe.
 
-// --- what readers do ---
+// --- readers ---
 
 @@
 expression F;
@@ -34,7 +34,7 @@ expression F;
 +btrfs_init_pins(F)
 )
 
-// Where a search begins: the tree's root of the commit that the task has pinned.
+// Searches begin at the root that the pinned commit has.
 
 @@
 struct btrfs_path *P;
@@ -91,7 +91,7 @@ struct btrfs_root *R;
 	...>
  }
 
-// What the semaphore kept as it was beside the roots.
+// Other state that commit_root_sem protected.
 
 @@
 struct send_ctx *S;
@@ -119,7 +119,7 @@ struct btrfs_fs_info *F;
 	...>
  }
 
-// --- trees that come and go ---
+// --- creation and removal of trees ---
 
 @@
 struct btrfs_root *R;
@@ -141,7 +141,7 @@ struct btrfs_root *R;
 
 // --- the committer ---
 
-// What readers see is switched before: there, and for a whole commit only.
+// btrfs_publish_commit_roots() has switched the readers' roots before, for whole commits only.
 
 @@
 struct btrfs_fs_info *F;
@@ -190,7 +190,7 @@ identifier trans;
 	... when any
  }
 
-// --- who waits for the space ---
+// --- waiting for space ---
 
 @@
 expression R;

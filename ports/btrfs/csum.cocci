@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
-// CSUM=1: kernels whose btrfs always searches checksums in the live tree (those before it
-// has btrfs_bio.csum_search_commit_root) search those of old extents in a pinned commit,
-// after commit_root.cocci.
+// CSUM=1, after commit_root.cocci: search the checksums of old extents in a pinned commit.
+// For kernels without btrfs_bio.csum_search_commit_root, which always search the live tree.
 //
-// A bio keeps the newest generation of the extents that are really in it; what is not
-// known, as in direct I/O, repair and writes, makes it go live. A miss goes live, too:
+// A bio records the newest generation of the extents in it. If that is unknown, as in direct
+// I/O, repair and writes, btrfs searches the live tree. It does so after a miss, too:
 // relocation may have moved an extent in the running transaction.
 
 @bio@

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
-// LOCKS=eb: the lock of each tree block becomes an unfair_rwsem. Its lockdep classes, one
-// for each kind of tree and level, are set as before: the macro looks at dep_map alone.
+// LOCKS=eb: the lock of each tree block becomes an unfair_rwsem. btrfs still sets its lockdep
+// classes, one for each kind of tree and level: the macro uses only dep_map.
 
 @eb@
 @@

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0
-# The site check of btrfs must fire: the patched source of a kernel, with one site at a time
-# taken back as if spatch had not seen it. TAP.
+# The site check of btrfs must report a missed site. Each test reverts one site of the patched
+# source, as if spatch had not seen it. TAP.
 #
 #   sites_test.sh ORIGINAL PATCHED      folders with fs/btrfs, LOCKS=eb COMMIT_ROOT=1
 
@@ -14,10 +14,10 @@ original=${1:?folder} patched=${2:?folder}
 work=$(mktemp -d "${TMPDIR:-/tmp}/fscommit-btrfs-sites.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 
-# check FOLDER: as port.sh does
+# check FOLDER: the checks of port.sh
 check() { check_eb "$original" "$1" && check_roots "$original" "$1"; }
 
-# fires CHECK FILE EDIT REGEX: what it says of that source, with the first such site edited
+# fires CHECK FILE OLD=>NEW REGEX: with the first OLD of FILE replaced, CHECK prints REGEX
 fires()
 {
 	local rc=1
@@ -40,7 +40,8 @@ check "$work/src" 2>"$work/said" || rc=1
 verdict $rc "whole"
 fires check_roots ctree.c 'b = btrfs_pinned_root\(root\)=>b = root->commit_root' \
 	'uses of a committed root'
-fires check_roots ctree.c 'btrfs_try_pin_commit\(fs_info\)=>down_read_trylock(\&fs_info->commit_root_sem)' \
+fires check_roots ctree.c \
+	'btrfs_try_pin_commit\(fs_info\)=>down_read_trylock(\&fs_info->commit_root_sem)' \
 	'ctree.c:[0-9]+: commit_root_sem'
 fires check_roots send.c 'btrfs_unpin_commit\(fs_info\)=>pass(fs_info)' 'unpins'
 fires check_roots send.c 'btrfs_pinned_reloc_trans\(fs_info\)=>fs_info->last_reloc_trans' \

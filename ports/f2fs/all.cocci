@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-// LOCKS=all: every f2fs_rwsem is an unfair_rwsem inside.
+// LOCKS=all: every f2fs_rwsem contains an unfair_rwsem.
 
 @header@
 @@
@@ -15,7 +15,7 @@
  #include <linux/uio.h>
 +#include <linux/unfair_rwsem.h>
 
-// with CONFIG_F2FS_UNFAIR_RWSEM a reader tries again and again; this one queues
+// With CONFIG_F2FS_UNFAIR_RWSEM, a reader retries a trylock. An unfair_rwsem queues it.
 @@
 expression E;
 @@

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
-// EXPEDITE=1, after expedite.cocci: who writes a file through the page cache holds a lock
-// for reading that nobody takes for writing. It is there to be seen: the checkpoint locks
-// folios of data (inline data that is flushed) whose owner has not come to cp_rwsem yet, and
-// which expediting cp_rwsem alone does not reach. Traced, a writer at nice 19 that was
-// preempted there held up a checkpoint for 1.7 s, and a SCHED_IDLE one for 3.7 s.
+// EXPEDITE=1, after expedite.cocci: a task that writes through the page cache holds
+// buffered_write_rwsem for reading. No task acquires it for writing: it only makes the task
+// visible to the checkpoint, which lends to it. The checkpoint flushes inline data, and so
+// locks data folios. Their owner may not have acquired cp_rwsem yet, so expediting cp_rwsem
+// does not reach it. In traces, a preempted writer of nice 19 blocked a checkpoint there for
+// 1.7 s, and a SCHED_IDLE writer for 3.7 s.
 
 @header@
 @@
@@ -27,7 +28,7 @@ expression R;
  R = generic_perform_write(...);
 +unfair_up_read(&F2FS_I_SB(inode)->buffered_write_rwsem);
 
-// the blocks of a write are reserved under node_change, which is not cp_rwsem either
+// f2fs reserves the blocks of a write under node_change, not cp_rwsem.
 @@
 expression R;
 @@

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
-// LOCKS=cp_rwsem: the lock between operations and the checkpoint becomes an unfair_rwsem;
-// all others stay f2fs_rwsems.
+// LOCKS=cp_rwsem: only the lock between operations and the checkpoint becomes an
+// unfair_rwsem.
 //
-// From 6.19 on it also has a name for the event f2fs_lock_elapsed_time, and may raise the
-// nice value of its readers (adjust_lock_priority). The event is kept: it needs a
-// f2fs_rwsem for the name, which is never taken. The nice value is left alone: this
-// lock lends to those that need it, when they need it.
+// From 6.19 on, this lock also has a name for the event f2fs_lock_elapsed_time, and f2fs may
+// raise the nice value of its readers (adjust_lock_priority). The patch keeps the event: a
+// f2fs_rwsem that no task acquires holds the name. It drops the nice value, because an
+// unfair_rwsem lends to the readers that a writer waits for.
 
 @traced@
 @@

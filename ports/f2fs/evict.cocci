@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
-// EXPEDITE=1, after buffered_write.cocci: who evicts an inode is seen, by a lock that nobody
-// takes for writing. An inode with dirty metadata that is being evicted can neither be
-// grabbed nor written by the checkpoint, which tries again and again, on its CPU, until the
-// task that evicts has got on: traced, one of nice 19 that was preempted there kept it for 2.9 s.
-// It is not the lock of writers: memory that a write needs may come from an eviction.
+// EXPEDITE=1, after buffered_write.cocci: a task that evicts an inode holds evict_rwsem for
+// reading, so that the checkpoint can lend to it. No task acquires it for writing.
+//
+// The checkpoint can neither grab nor write an inode with dirty metadata during its eviction.
+// It spins until the evicting task proceeds: in a trace, a preempted task of nice 19 delayed
+// it for 2.9 s. This cannot be buffered_write_rwsem: a write that allocates memory may evict
+// an inode.
 
 @header@
 @@

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
-// EXPEDITE=1: who writes a checkpoint keeps the readers of cp_rwsem on their CPUs, from
-// before it takes a lock to every return. It may get stuck on a folio or a mutex that such
-// a reader owns, before it waits for cp_rwsem itself. The checkpoint's thread does so until
-// it has told those that wait for it: with its own priority back it could be preempted
-// just before. `-D inner` goes with all.cocci.
+// EXPEDITE=1: the checkpoint is an expedited section for the readers of cp_rwsem, from before
+// its first lock to every return. It may block on a folio or mutex of such a reader before it
+// waits for cp_rwsem itself. The section of the checkpoint thread ends only after it has woken
+// its waiters: without the loan it could be preempted just before. Use `-D inner` with
+// all.cocci.
 
 virtual inner
 

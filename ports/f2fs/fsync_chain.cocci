@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0
-// FSYNC=chain: an fsync flushes the disk's cache when every node block before its own has
-// been written.
+// FSYNC=chain: an fsync waits for every node block allocated before its own, then flushes the
+// disk's cache.
 //
-// f2fs recovers what was fsynced since the checkpoint along a chain: each node block names
-// the address that is allocated after its own. So an fsync is worth nothing until its own
-// block, and all that were allocated before it, are on the disk. f2fs numbers the blocks
-// before it allocates them, and waits for numbers up to that of its own. That leaves out
+// f2fs recovers fsyncs since the checkpoint along a chain: each node block names the address
+// allocated after its own. So an fsync is durable only when its block and all blocks allocated
+// before it are on the disk. f2fs numbers the blocks before it allocates them, and waits for
+// numbers up to its own. It misses
 //
-//   - the first block since the mount or a checkpoint: its number is 0, which also means that
-//     there is nothing to wait for. This is what crash tests lost, with all that came behind
-//   - blocks with a later number that were allocated earlier: tasks race between the two
-//   - one's own block, when another fsync of that file is just writing it
+//   - the first block since the mount or a checkpoint: its number is 0, which also means
+//     "nothing to wait for". The crash tests lost this block and all blocks behind it
+//   - blocks with a later number but an earlier address: tasks race between the two steps
+//   - the fsync's own block, while another fsync of the same file writes it
 //
-// The last two are read from the source and were not seen.
+// The last two come from reading the source; no test has shown them.
 //
-// Who has allocated has a number. So it is enough to wait for all numbers that are given when
-// one's own block is allocated. If none is given, a checkpoint has come since, and it waited
-// for the block. The numbers are read without their lock: whoever allocated earlier had its
-// number before it released curseg_mutex, and this task took that mutex later.
+// An allocated block has a number. So it is enough to wait for all numbers assigned by the time
+// the fsync's own block is allocated. If none is assigned, a checkpoint has completed since,
+// and it waited for the block. fsync_seg_id needs no lock here: a task that allocated earlier
+// had its number before it released curseg_mutex, and this task acquired that mutex later.
 //
-// FSYNC=numbered (`-D numbered`) is for the crash test alone, to tell the first from the
-// others: numbers begin at 1.
+// FSYNC=numbered (`-D numbered`) only makes the numbers begin at 1. The crash test uses it to
+// separate the first case from the others.
 
 virtual numbered
 

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
-// EXPEDITE=1: who writes a node block of an fsync is seen, from its number to its submission, by
-// a lock that nobody takes for writing, and lent to by the fsyncs that wait for it.
+// EXPEDITE=1: a task that writes a node block of an fsync holds fsync_node_rwsem for reading,
+// from the block's number to its submission. Fsyncs that wait for the block lend to the task.
+// No task acquires the lock for writing.
 //
-// An fsync waits for blocks of other tasks (fsync_chain.cocci). One that has its number and is
-// not under writeback yet is waited for by a loop that never sleeps; one that is under
-// writeback and has no address yet, by a sleep. In both the task that writes it may have been
-// preempted, and hold no lock that anybody lends for.
+// An fsync waits for blocks of other tasks (fsync_chain.cocci). It spins for a block that has
+// a number but is not under writeback yet, and sleeps for a block under writeback that has no
+// address yet. In both cases the writing task may be preempted, and hold no other lock for
+// which a waiter lends.
 
 @header@
 @@

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-// LOCKS=all+mutexes, after all.cocci: what operations and the checkpoint take inside of
-// cp_rwsem. A mutex becomes an unfair_rwsem that is taken for writing only: whoever waits
-// lends to its owner. sentry_lock and journal_rwsem are rw_semaphores, taken for writing
-// at each allocation of a block.
+// LOCKS=all+mutexes, after all.cocci: the locks that operations and the checkpoint acquire
+// inside cp_rwsem. A mutex becomes an unfair_rwsem acquired for writing only, so that its
+// waiters lend to the owner. sentry_lock and journal_rwsem are rw_semaphores, acquired for
+// writing at each block allocation.
 
 @mutex@
 identifier S;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
-// EXPEDITE=1: the threads that write checkpoints and flush the disk's cache do it for
-// everybody who called fsync(), some at nice -20 or real-time. At nice 0 they wait for their
-// CPU behind whatever else is of nice 0, before a section of theirs begins and when what is
-// lent as SCHED_FIFO is used up. They get the nice value of a WQ_HIGHPRI worker. From 7.0 on
-// f2fs has a knob for that, critical_task_priority, nice 0 by default: it works as before.
+// EXPEDITE=1: the threads that write checkpoints and flush the disk's cache get nice -20, as
+// a WQ_HIGHPRI worker has. They work for every caller of fsync(), some at nice -20 or
+// real-time. At nice 0 they would compete for the CPU with all tasks of nice 0, before their
+// section begins and after the SCHED_FIFO budget is used up. From 7.0 on, f2fs has
+// critical_task_priority for this, nice 0 by default: it still works.
 
 @@
 expression X, P;

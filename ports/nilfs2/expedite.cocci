@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-// EXPEDITE=1: who needs a segment keeps the readers of ns_segctor_sem on their CPUs. Syncs
-// are done by segctord for everybody who waits for it, and its section lends for segctord
-// alone; that of the task that waits lends for the task. An fdatasync constructs by itself,
-// or waits for segctord as well.
+// EXPEDITE=1: segment construction is an expedited section for the readers of ns_segctor_sem.
+// segctord syncs for all tasks that wait for it, and its own section lends only the level of
+// segctord. So a waiting task has a section too, which lends the level of that task. An
+// fdatasync either constructs the segment itself or waits for segctord.
 
 @@
 identifier S;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-// The segment semaphore, between operations and the construction of segments, becomes an
-// unfair_rwsem; all other locks stay.
+// Only the semaphore between operations and segment construction becomes an unfair_rwsem.
 
 @header@
 @@

@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
-# Drivers for the guests of the crash test and the stress test. Sourced, never run.
+# Build drivers for the guests of the crash test and the stress test. Sourced, never run.
 #
-# A driver is written as port.sh's options with commas between, like LOCKS=all,EXPEDITE=0;
-# `default` has none.
+# A driver is named by its options for port.sh, separated by commas, as LOCKS=all,EXPEDITE=0, or
+# `default` for none.
 
 . "$(dirname "${BASH_SOURCE[0]}")/../harness/lib.sh"
+# shellcheck disable=SC2034 # for the caller
 FILESYSTEMS=$TOP/selftests/filesystems
 
-# The kernel's own, as a control.
+# control_driver FS: the kernel's driver, as a control
 control_driver()
 {
 	case $1 in
@@ -17,7 +18,7 @@ control_driver()
 	esac
 }
 
-# our_drivers FS: what port.sh makes of it, what is best tested first
+# our_drivers FS: drivers on fscommit, the best tested first
 our_drivers()
 {
 	case $1 in
@@ -26,14 +27,14 @@ our_drivers()
 	esac
 }
 
-# driver_file DRIVER: its name in the guest, where all lie in one folder
+# driver_file DRIVER: its file name in the guest, where all drivers share a folder
 driver_file()
 {
 	printf '%s-%s' "$fs" "$(printf '%s' "$1" | tr -c 'A-Za-z0-9\n' _)"
 }
 
-# prepare_drivers FS KERNEL FOLDER DRIVER...: builds them into FOLDER; sets `boot`, what
-# boot.sh needs for them, and `product`, which is empty if none of them needs it
+# prepare_drivers FS KERNEL FOLDER DRIVER...: build them into FOLDER; set `boot` to the options
+# of boot.sh that they need, and `product`, unless none needs fscommit
 prepare_drivers()
 {
 	local fs=$1 kernel=$2 folder=$3 d ko dep packages=() tools=() kmods=()
@@ -67,8 +68,9 @@ prepare_drivers()
 	done
 }
 
-# prepare_delay KERNEL FOLDER: dm-delay; sets `delay`, what boot.sh needs for it, and `load_delay`, lines
-# of a plan. Our own kernels have none in their configuration: it is built from their source.
+# prepare_delay KERNEL FOLDER: prepare dm-delay; set `delay` to the options of boot.sh that it
+# needs, and `load_delay` to lines for the plan. The uml kernels are configured without it:
+# build it from their source.
 prepare_delay()
 {
 	local kernel=$1 folder=$2 kdir source dir log=$LOGS/dm-delay-$1.log
@@ -90,7 +92,7 @@ prepare_delay()
 	cp "$dir/dm-delay.ko" "$folder/"
 }
 
-# verdict_of OUT: what a guest said, test by test; fails if one of them did
+# verdict_of OUT: print a guest's results; fails if a test failed
 verdict_of()
 {
 	sed '/^FILE /,/^END$/d' "$1/result.txt" | sed -n 's/^TAP //p;s/^REPORT/# report:/p'

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Several tasks, of all priorities, that do to a filesystem what applications do, and
- * check what they read. For the smoke tests of ported drivers.
+ * fsops - file operations of several tasks at all priorities, with checks of what they read
  *
- *	fsops run DIR SECONDS TASKS	works below DIR
- *	fsops verify DIR		checks each file that a run has left there
+ *	fsops run DIR SECONDS TASKS	work below DIR
+ *	fsops verify DIR		check each file that a run has left there
  *
- * Each block of each file says whose it is, so that one in a wrong place is seen. A
- * file whose name begins with "kept" was synced and has been left alone since: it must
- * be there in full, whatever happened to the filesystem. `run` ends with a sync of DIR/kept,
- * where each task has noted how many it has kept; `verify` takes them from there.
+ * For the smoke tests of ported drivers. Each block names its file and index, so that a
+ * misplaced block is found. A file whose name begins with "kept" was synced and not changed
+ * since: it must survive in full, whatever happens to the filesystem. Each task records the
+ * number of its kept files in DIR/kept, which `run` syncs at the end for `verify`.
  */
 #define _GNU_SOURCE
 #define PROGRAM "fsops"
@@ -43,7 +42,7 @@ static uint32_t check_of(uint64_t id, uint32_t index)
 	return (uint32_t)(id * 2654435761u) ^ (index * 40503u) ^ 0x46534343;
 }
 
-/* Anything but these errors ends the test: they are the filesystem's own limits. */
+/* Returns 0 for a full filesystem or quota. Any other error ends the test. */
 static int allowed(int ret, const char *what, const char *path)
 {
 	if (ret >= 0)
@@ -69,7 +68,7 @@ static int write_blocks(int fd, const char *path, uint64_t id, uint32_t from, ui
 	return 1;
 }
 
-/* Returns how many full blocks there are; holes are allowed in what was not kept. */
+/* Returns the number of full blocks. Only a kept file must not have holes. */
 static long verify_file(const char *path, int kept)
 {
 	struct block b;
@@ -121,7 +120,7 @@ static uint64_t next_id(unsigned int task)
 	return ((uint64_t)(task + 1) << 40) + ++n;
 }
 
-/* One file, written and synced for good. */
+/* Write and sync one file, which no task changes afterwards. */
 static int keep(const char *dir, unsigned int task, unsigned int n)
 {
 	char path[512];
@@ -141,19 +140,58 @@ static int keep(const char *dir, unsigned int task, unsigned int n)
 	return ok;
 }
 
+static void rewrite(const char *path, unsigned int task, unsigned int op, unsigned int *seed)
+{
+	int fd = open(path, O_CREAT | O_TRUNC | O_RDWR, 0600);
+
+	if (!allowed(fd, "create", path))
+		return;
+	if (write_blocks(fd, path, next_id(task), 0, 1 + rand_r(seed) % MAX_BLOCKS) && op < 2)
+		allowed(op ? fsync(fd) : fdatasync(fd), "fsync", path);
+	close(fd);
+}
+
+/* An operation on the files @a and @b. */
+static void operate(unsigned int op, const char *a, const char *b)
+{
+	struct stat st;
+
+	switch (op) {
+	case 6:
+		if (rename(a, b) && errno != ENOENT)
+			fatal("rename %s: %s", a, strerror(errno));
+		break;
+	case 7 ... 8:
+		if (unlink(a) && errno != ENOENT)
+			fatal("unlink %s: %s", a, strerror(errno));
+		break;
+	case 9:
+		if (!stat(a, &st) && truncate(a, st.st_size / 2 / BLOCK * BLOCK))
+			allowed(-1, "truncate", a);
+		break;
+	case 10:
+		unlink(b);
+		if (strcmp(a, b) && link(a, b) && errno != ENOENT)
+			allowed(-1, "link", a);
+		break;
+	default:
+		if (!access(a, F_OK))
+			verify_file(a, 0);
+	}
+}
+
 static void work(const char *dir, unsigned int task, double end)
 {
 	char a[512], b[512], own[256];
 	struct statfs fs;
 	unsigned int kept, seed = task + 1, n;
-	struct stat st;
 	int fd;
 
 	set_priority(task);
 	snprintf(own, sizeof(own), "%s/task.%u", dir, task);
 	if (mkdir(own, 0700) && errno != EEXIST)
 		fatal("mkdir %s: %s", own, strerror(errno));
-	kept = keep(dir, task, 0);	/* however slow the machine is */
+	kept = keep(dir, task, 0);	/* at least one, even on a slow machine */
 	for (n = 0; now() < end; n++) {
 		unsigned int slot = rand_r(&seed) % SLOTS, op = rand_r(&seed) % 16;
 
@@ -161,30 +199,7 @@ static void work(const char *dir, unsigned int task, double end)
 		snprintf(b, sizeof(b), "%s/file.%u", own, rand_r(&seed) % SLOTS);
 		switch (op) {
 		case 0 ... 5:
-			fd = open(a, O_CREAT | O_TRUNC | O_RDWR, 0600);
-			if (!allowed(fd, "create", a))
-				break;
-			if (write_blocks(fd, a, next_id(task), 0, 1 + rand_r(&seed) % MAX_BLOCKS) &&
-			    op < 2)
-				allowed(op ? fsync(fd) : fdatasync(fd), "fsync", a);
-			close(fd);
-			break;
-		case 6:
-			if (rename(a, b) && errno != ENOENT)
-				fatal("rename %s: %s", a, strerror(errno));
-			break;
-		case 7 ... 8:
-			if (unlink(a) && errno != ENOENT)
-				fatal("unlink %s: %s", a, strerror(errno));
-			break;
-		case 9:
-			if (!stat(a, &st) && truncate(a, st.st_size / 2 / BLOCK * BLOCK))
-				allowed(-1, "truncate", a);
-			break;
-		case 10:
-			unlink(b);
-			if (strcmp(a, b) && link(a, b) && errno != ENOENT)
-				allowed(-1, "link", a);
+			rewrite(a, task, op, &seed);
 			break;
 		case 11:
 			if (statfs(dir, &fs))
@@ -198,8 +213,7 @@ static void work(const char *dir, unsigned int task, double end)
 			kept += keep(dir, task, kept);
 			break;
 		default:
-			if (!access(a, F_OK))
-				verify_file(a, 0);
+			operate(op, a, b);
 		}
 	}
 	printf("# task %u: %u operations, %u files kept\n", task, n, kept);
@@ -283,7 +297,7 @@ static void verify(const char *dir)
 		for (i = 0; i < n; i++, kept++) {
 			snprintf(path, sizeof(path), "%s/kept.%u.%u", dir, task, i);
 			if (verify_file(path, 1) != 1 + i % MAX_BLOCKS)
-				fatal("%s is not as long as it was synced", path);
+				fatal("%s: not the size that was synced", path);
 		}
 	}
 	if (!kept)
@@ -299,6 +313,6 @@ int main(int argc, char **argv)
 	else if (argc == 3 && !strcmp(argv[1], "verify"))
 		verify(argv[2]);
 	else
-		fatal("run DIR SECONDS TASKS, or verify DIR");
+		fatal("usage: fsops run DIR SECONDS TASKS | fsops verify DIR");
 	return 0;
 }

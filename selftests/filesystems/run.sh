@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: GPL-2.0
 # Tests of the ported drivers.
 #
-#   run.sh quick           for `make test`: the drivers with their default options, on uml
-#                          and uml-debug, and the site check
+#   run.sh quick           for `make test`: f2fs, and btrfs with LOCKS=eb COMMIT_ROOT=1, on
+#                          uml and uml-debug, and the site check
 #   run.sh smoke FS KERNEL [OPTION=VALUE...]
 #                          one variant on one kernel, see port.sh
-#   run.sh sites           the site check must find what spatch does not see
+#   run.sh sites           the site check must find sites that spatch misses
 #
 # Prints lines `KERNEL TEST VERDICT SECONDS PASSED FAILED SKIPPED`; the exit status is 0
 # if nothing failed.
@@ -14,17 +14,6 @@
 . "$(dirname "$0")/../harness/lib.sh"
 . "$HARNESS/results.sh"
 FSDIR=$TOP/selftests/filesystems PORTS=$TOP/ports
-
-# fs_programs: static, in the cache; prints their folder
-fs_programs()
-{
-	local out=$CACHE/build/fs-programs
-	need_packages gcc libc6-dev
-	mkdir -p "$out"
-	gcc -O2 -Wall -Wextra -static -I"$TOP/selftests/lib" -o "$out/fsops.$$" "$FSDIR/fsops.c" || die "cannot build fsops"
-	mv "$out/fsops.$$" "$out/fsops"
-	printf '%s\n' "$out"
-}
 
 # smoke FS KERNEL [OPTION=VALUE...]
 smoke()
@@ -54,18 +43,19 @@ smoke()
 	{
 		[ ! -e "$dir/fscommit.ko" ] || echo "load fscommit"
 		echo "load $module"
-		# what a load finds on the debug kernel, it finds in its first second
+		# A load on the debug kernel fails in its first second, if at all.
 		echo "test $name 300 smoke $([ "$kernel" = uml-debug ] && echo 1 || echo 2) $name"
 		echo "unload $module"
 		[ ! -e "$dir/fscommit.ko" ] || echo "unload fscommit"
 	} >"$out.plan"
 	step "$name on $kernel" "20 s" "$out.log" "$HARNESS/boot.sh" --out "$out" --timeout 400 \
-		--disk "$disk" "${args[@]}" "$kernel" "$out.plan" "$dir"/*.ko "$programs/fsops" \
-		"$FSDIR/$fs/smoke" "${extras[@]}" || true
+		--disk "$disk" "${args[@]}" "$kernel" "$out.plan" "$dir"/*.ko \
+		"$programs/filesystems/fsops" "$FSDIR/smoke_lib.sh" "$FSDIR/$fs/smoke" \
+		"${extras[@]}" || true
 	collect "$kernel" "$out" $((SECONDS - start))
 }
 
-# sites_of NAME COMMAND...: a source with a site that spatch does not see: each must be named
+# sites_of NAME COMMAND...: run a test of the site check
 sites_of()
 {
 	local name=$1 start=$SECONDS
@@ -82,14 +72,14 @@ sites()
 	local source ko
 	sites_of port_sites "$PORTS/sites_test.sh"
 	source=$("$HARNESS/kernel.sh" source 7.3) || exit 1
-	# a port that cannot be built has failed this, too
+	# If the port cannot be built, the test fails.
 	ko=$("$PORTS/port.sh" btrfs uml LOCKS=eb COMMIT_ROOT=1) || ko=none/btrfs.ko
 	sites_of btrfs_sites "$PORTS/btrfs/sites_test.sh" "$source/fs/btrfs" "$(dirname "$ko")/src"
 }
 
 case ${1:-} in
 quick)
-	programs=$(fs_programs) || exit 1
+	programs=$("$HARNESS/programs.sh") || exit 1
 	sites
 	for kernel in uml uml-debug; do
 		smoke f2fs "$kernel"
@@ -97,7 +87,7 @@ quick)
 	done ;;
 smoke)
 	[ $# -ge 3 ] || die "run.sh smoke FS KERNEL [OPTION=VALUE...]"
-	programs=$(fs_programs) || exit 1
+	programs=$("$HARNESS/programs.sh") || exit 1
 	smoke "${@:2}" ;;
 sites) sites ;;
 *)	sed -n '3,/^$/s/^# \{0,1\}//p' "$0"

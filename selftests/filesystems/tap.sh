@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash disable=SC2154 # $work is the test's
-# For the tests of the site check: TAP, one line for each verdict. Sourced, never run; the
-# test has a folder $work, with what was said in $work/said, and ends with $failed.
+# TAP output for the tests of the site check. Sourced, never run. The test writes the messages of
+# each check to $work/said and exits with $failed.
 
 n=0
 # shellcheck disable=SC2034 # for the test
@@ -16,7 +16,7 @@ verdict()
 	else
 		echo "not ok $n $2"
 		sed 's/^/# /' "$work/said"
-		# shellcheck disable=SC2034 # for who sources this
+		# shellcheck disable=SC2034 # for the test
 		failed=1
 	fi
 }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * fsyncbench - how long fsync takes beside writers of low priority
+ * fsyncbench - measure fsync latency beside low-priority writers
  *
- * Low-priority tasks create, write and unlink small files; busy tasks spin; and one timed
- * task for each priority that was asked for syncs a folder and a file in turn, and at last
- * the filesystem. An operation that has not returned at the end of the run counts with all of its
- * time. Each file whose fsync returned is noted in a manifest, which `fsyncbench verify`
- * looks through after a new mount: nothing of it may be lost.
+ * Low-priority tasks create, write and unlink small files, and busy tasks spin. One timed task
+ * per requested priority syncs a folder and a file in turn, and finally the filesystem. The
+ * benchmark waits for operations that are unfinished at the end and counts their full time. A
+ * manifest lists each file whose fsync returned: `fsyncbench verify` checks after a new mount
+ * that none of them is lost.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -34,14 +34,14 @@
 #define MAX_TIMED	4
 #define MAX_SAMPLES	(1 << 17)
 #define MAX_FILE	(64 << 10)
-/* How long the end is waited for; what takes longer is a hang, and no result. */
+/* Seconds that tasks may take to end after the run. Longer is a hang. */
 #define GRACE		120
-/* Files that a task has at a time; the one before these is unlinked. */
+/* Files that a task keeps; it unlinks older ones. */
 #define LOW_FILES	16
 #define KEPT_FILES	64
 /*
- * The part of a run in which the whole filesystem is synced: writing what all the others
- * have left takes so long that little else would be timed.
+ * The last part of a run, in which the timed tasks sync the whole filesystem. That writes the
+ * data of all tasks: during the whole run it would leave time for little else.
  */
 #define LATE		0.2
 #define CGROUP		"/sys/fs/cgroup/fsyncbench"
@@ -57,7 +57,8 @@ struct class {
 static struct {
 	struct class low, timed[MAX_TIMED];
 	bool ops[NR_OPS];
-	int nr_low, nr_busy, nr_timed, pause, period, min_size, max_size;
+	int nr_timed, min_size, max_size;
+	long nr_low, nr_busy, pause, period;
 	double duration;
 	const char *json, *title, *manifest;
 } opt = {
@@ -71,13 +72,13 @@ static struct {
 	.min_size = 4, .max_size = 64, .duration = 5, .title = "fsync beside low-priority writers",
 };
 
-/* One writer: the task itself. */
+/* Only the timed task writes @took, @since and @op. */
 struct timed {
 	struct samples took[NR_OPS];
 
-	_Atomic uint64_t since;		/* of the operation that runs; 0: none */
+	_Atomic uint64_t since;		/* start of the running operation in ns, or 0 */
 	_Atomic int op;
-	uint64_t unfinished[NR_OPS];	/* at the end of the run */
+	uint64_t unfinished[NR_OPS];	/* operations running at the end */
 };
 
 static struct shared {
@@ -90,7 +91,7 @@ static int marker = -1;
 
 /* --- contents ------------------------------------------------------------ */
 
-/* What a file holds follows from its seed alone. */
+/* The contents depend only on @seed. */
 static void fill(void *to, size_t size, uint64_t seed)
 {
 	uint64_t *word = to;
@@ -111,7 +112,7 @@ static uint64_t checksum(const void *data, size_t size)
 	return sum;
 }
 
-static size_t a_size(uint64_t *seed)
+static size_t random_size(uint64_t *seed)
 {
 	return (opt.min_size + scramble(seed) % (opt.max_size - opt.min_size + 1)) * 1024;
 }
@@ -162,7 +163,7 @@ static void setup_cgroup(const struct class *c)
 	}
 }
 
-static void take_class(const struct class *c)
+static void set_class(const struct class *c)
 {
 	struct sched_param param = { .sched_priority = c->rt_priority };
 
@@ -202,7 +203,7 @@ static void low_task(int n)
 	fill(data, sizeof(data), seed);
 	wait_for_go();
 	for (i = 0; !shared->stop; i++) {
-		size_t size = a_size(&seed);
+		size_t size = random_size(&seed);
 		int fd;
 
 		snprintf(path, sizeof(path), "low-%d/%llu", n, (unsigned long long)i);
@@ -223,7 +224,7 @@ static void low_task(int n)
 	}
 }
 
-/* In the kernel's trace, if one is being made: what the script about causes goes by. */
+/* Mark operations in the kernel's trace, if it is on. */
 static void mark(const char *what, int op)
 {
 	char text[32];
@@ -247,7 +248,7 @@ static void end_op(struct timed *t)
 	mark("end", t->op);
 }
 
-/* A new file in it, so that a folder's fsync has something to make durable. */
+/* Create a file first, so that the folder's fsync has something to write. */
 static void sync_folder(struct timed *t, const char *folder, int fd, uint64_t i)
 {
 	char path[64];
@@ -271,7 +272,7 @@ static void sync_file(struct timed *t, const char *folder, uint64_t i, uint64_t 
 		      FILE *manifest)
 {
 	static char data[MAX_FILE];
-	size_t size = a_size(seed);
+	size_t size = random_size(seed);
 	uint64_t content = scramble(seed);
 	char path[64];
 	int fd;
@@ -281,7 +282,7 @@ static void sync_file(struct timed *t, const char *folder, uint64_t i, uint64_t 
 	if (i >= KEPT_FILES) {
 		snprintf(path, sizeof(path), "%s/kept-%llu", folder,
 			 (unsigned long long)i - KEPT_FILES);
-		/* first, or a stop between the two would look like a loss */
+		/* Before the unlink: a stop between the two must not look like a loss. */
 		if (manifest)
 			fprintf(manifest, "- %s\n", strrchr(path, '/') + 1);
 		if (unlink(path))
@@ -316,7 +317,7 @@ static FILE *open_manifest(int n, const char *mode)
 	return f;
 }
 
-/* Until the next turn; with a period, those that are missed are left out. */
+/* Wait for the next turn. With a period, skip missed turns. */
 static void wait_for_turn(uint64_t *begin)
 {
 	uint64_t period = opt.period * 1000ull, now;
@@ -382,15 +383,14 @@ static pid_t start(const char *name, const struct class *c, void (*run)(int), in
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	prctl(PR_SET_NAME, name);
 	if (c)
-		take_class(c);
+		set_class(c);
 	run(n);
 	exit(0);
 }
 
 /* --- the run ------------------------------------------------------------- */
 
-/* What is still running counts as what it has taken so far, if it never returns. */
-static void look_at_unfinished(void)
+static void count_unfinished(void)
 {
 	int n;
 
@@ -399,13 +399,10 @@ static void look_at_unfinished(void)
 			shared->timed[n].unfinished[shared->timed[n].op]++;
 }
 
-static void measure(void)
+static void alloc_samples(void)
 {
-	static const struct sched_param top = { .sched_priority = 90 };
-	int all = opt.nr_low + opt.nr_busy + opt.nr_timed, n, i, left;
-	uint64_t low_done[MAX_LOW], low_bytes[MAX_LOW], end;
-	static const struct class nothing = { "nice:0", SCHED_OTHER, 0, 0, 0, 0 };
 	char *memory;
+	int n, i;
 
 	memory = mmap(NULL, opt.nr_timed * NR_OPS * samples_size(MAX_SAMPLES),
 		      PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -415,6 +412,14 @@ static void measure(void)
 		for (i = 0; i < NR_OPS; i++)
 			samples_init(&shared->timed[n].took[i], memory +
 				     (n * NR_OPS + i) * samples_size(MAX_SAMPLES), MAX_SAMPLES);
+}
+
+/* Returns once all tasks have their priorities. */
+static void start_tasks(int all)
+{
+	static const struct class nice_0 = { "nice:0", SCHED_OTHER, 0, 0, 0, 0 };
+	int n;
+
 	for (n = 0; n < opt.nr_timed; n++) {
 		char name[16];
 
@@ -424,24 +429,16 @@ static void measure(void)
 	for (n = 0; n < opt.nr_low; n++)
 		start("low", &opt.low, low_task, n);
 	for (n = 0; n < opt.nr_busy; n++)
-		start("busy", &nothing, spin, n);
-	/* all have their priorities; this one must see the end in time */
+		start("busy", &nice_0, spin, n);
 	while ((int)shared->ready < all && !shared->errors)
 		usleep(1000);
-	if (sched_setscheduler(0, SCHED_FIFO, &top))
-		fatal("sched_setscheduler: %s (root?)", strerror(errno));
-	shared->go = true;
-	usleep(opt.duration * (1 - LATE) * 1e6);
-	shared->late = true;
-	usleep(opt.duration * LATE * 1e6);
-	for (n = 0; n < opt.nr_low; n++) {
-		low_done[n] = shared->low_done[n];
-		low_bytes[n] = shared->low_bytes[n];
-	}
-	look_at_unfinished();
-	shared->stop = true;
-	end = now_ns() + GRACE * 1000000000ULL;
-	for (left = all; left;) {
+}
+
+static void wait_for_tasks(int left)
+{
+	uint64_t end = now_ns() + GRACE * 1000000000ULL;
+
+	while (left) {
 		int status;
 		pid_t pid = waitpid(-1, &status, WNOHANG);
 
@@ -455,7 +452,31 @@ static void measure(void)
 			usleep(2000);
 		}
 	}
-	/* those of the run, and not of its end */
+}
+
+static void measure(void)
+{
+	static const struct sched_param top = { .sched_priority = 90 };
+	int all = opt.nr_low + opt.nr_busy + opt.nr_timed, n;
+	uint64_t low_done[MAX_LOW], low_bytes[MAX_LOW];
+
+	alloc_samples();
+	start_tasks(all);
+	/* This task must end the run in time. */
+	if (sched_setscheduler(0, SCHED_FIFO, &top))
+		fatal("sched_setscheduler: %s (root?)", strerror(errno));
+	shared->go = true;
+	usleep(opt.duration * (1 - LATE) * 1e6);
+	shared->late = true;
+	usleep(opt.duration * LATE * 1e6);
+	for (n = 0; n < opt.nr_low; n++) {
+		low_done[n] = shared->low_done[n];
+		low_bytes[n] = shared->low_bytes[n];
+	}
+	count_unfinished();
+	shared->stop = true;
+	wait_for_tasks(all);
+	/* Do not count work done after the end of the run. */
 	for (n = 0; n < opt.nr_low; n++) {
 		shared->low_done[n] = low_done[n];
 		shared->low_bytes[n] = low_bytes[n];
@@ -490,7 +511,7 @@ static void print_table(void)
 			       s->max / 1e6, (unsigned long long)shared->timed[n].unfinished[op]);
 		}
 	}
-	printf("%d low-priority tasks (%s): %llu files, %.1f MiB in %g s; %d busy tasks\n",
+	printf("%ld low-priority tasks (%s): %llu files, %.1f MiB in %g s; %ld busy tasks\n",
 	       opt.nr_low, opt.low.name, (unsigned long long)sum(shared->low_done),
 	       sum(shared->low_bytes) / 1048576.0, opt.duration, opt.nr_busy);
 }
@@ -501,8 +522,10 @@ static void print_json(int argc, char **argv, time_t begun)
 	const char *comma = "";
 	int n, op;
 
-	fprintf(f, "  \"parameters\": { \"low_tasks\": %d, \"low\": \"%s\", \"busy\": %d, \"duration_s\": %g, \"pause_us\": %d, \"period_us\": %d },\n",
-		opt.nr_low, opt.low.name, opt.nr_busy, opt.duration, opt.pause, opt.period);
+	fprintf(f, "  \"parameters\": { \"low_tasks\": %ld, \"low\": \"%s\", \"busy\": %ld, ",
+		opt.nr_low, opt.low.name, opt.nr_busy);
+	fprintf(f, "\"duration_s\": %g, \"pause_us\": %ld, \"period_us\": %ld },\n",
+		opt.duration, opt.pause, opt.period);
 	fprintf(f, "  \"low\": { \"files\": %llu, \"bytes\": %llu },\n  \"timed\": {",
 		(unsigned long long)sum(shared->low_done),
 		(unsigned long long)sum(shared->low_bytes));
@@ -514,9 +537,10 @@ static void print_json(int argc, char **argv, time_t begun)
 			if (!opt.ops[op])
 				continue;
 			samples_sort(s);
-			fprintf(f, "%s\n      \"%s\": { \"count\": %llu, \"unfinished\": %llu, \"p50\": %llu, \"p99\": %llu, \"max\": %llu, \"histogram\": ",
+			fprintf(f, "%s\n      \"%s\": { \"count\": %llu, \"unfinished\": %llu, ",
 				comma, op_names[op], (unsigned long long)s->count,
-				(unsigned long long)shared->timed[n].unfinished[op],
+				(unsigned long long)shared->timed[n].unfinished[op]);
+			fprintf(f, "\"p50\": %llu, \"p99\": %llu, \"max\": %llu, \"histogram\": ",
 				(unsigned long long)samples_percentile(s, 50),
 				(unsigned long long)samples_percentile(s, 99),
 				(unsigned long long)s->max);
@@ -552,15 +576,15 @@ static bool verify_file(int n, const struct kept *k)
 		close(fd);
 	}
 	if (got != (ssize_t)k->size)
-		printf("lost: %s: %s\n", path, fd < 0 ? strerror(errno) : "another length");
+		printf("lost: %s: %s\n", path, fd < 0 ? strerror(errno) : "wrong length");
 	else if (checksum(data, got) != k->sum)
-		printf("lost: %s: other contents\n", path);
+		printf("lost: %s: wrong contents\n", path);
 	else
 		return true;
 	return false;
 }
 
-/* Exit status 1 where something is lost. */
+/* Returns the exit status: 1 if a file is lost. */
 static int verify(void)
 {
 	int n, seen = 0, lost = 0, manifests = 0;
@@ -604,25 +628,25 @@ static int verify(void)
 static void usage(FILE *f)
 {
 	fprintf(f,
-"Usage: fsyncbench [OPTIONS] DIR        on a mounted filesystem, empty\n"
+"Usage: fsyncbench [OPTIONS] DIR        DIR: empty, on the filesystem to measure\n"
 "       fsyncbench --manifest=FILE verify DIR\n"
-"  -n NUM   --low-tasks=NUM  that create, write and unlink files, 0 to 256  [8]\n"
-"           --low=CLASS      what these are: nice:N, idle, weight:N (a cgroup of that\n"
-"                            cpu.weight), quota:PERCENT (of a CPU, for all)  [nice:19]\n"
+"  -n NUM   --low-tasks=NUM  tasks that create, write and unlink files, 0 to 256  [8]\n"
+"           --low=CLASS      their class: nice:N, idle, weight:N (a cgroup with this\n"
+"                            cpu.weight), quota:PERCENT (of a CPU, in total)  [nice:19]\n"
 "  -b NUM   --busy=NUM       tasks at nice 0 that spin, 0 to 64             [4]\n"
-"           --timed=LIST     tasks that are timed: nice:N or fifo:PRIO      [nice:-20,fifo:1]\n"
-"           --ops=LIST       what is synced: dir (a folder with a new file, for which f2fs\n"
-"                            writes a checkpoint) and file in turn, and in the last fifth of\n"
-"                            the run sync; what was written before is timed apart, as write\n"
-"                                                                           [dir,file,sync]\n"
-"           --pause=US       between turns, 0 to 1000000                    [1000]\n"
-"           --period=US      instead: from the beginning of a turn to that of the next,\n"
+"           --timed=LIST     timed tasks: nice:N or fifo:PRIO               [nice:-20,fifo:1]\n"
+"           --ops=LIST       timed operations: dir (fsync of a folder with a new file, for\n"
+"                            which f2fs writes a checkpoint) and file in turn, and sync in\n"
+"                            the last fifth of the run; the writes before them are timed\n"
+"                            separately, as write                           [dir,file,sync]\n"
+"           --pause=US       pause between turns, 0 to 1000000              [1000]\n"
+"           --period=US      time between the starts of two turns, in place of a pause,\n"
 "                            1000 to 10000000\n"
-"           --size=MIN-MAX   of the files, in KiB, 1 to 64                  [4-64]\n"
-"  -D TIME  --duration=TIME                                                 [5s]\n"
-"           --manifest=FILE  what was synced, FILE.N by each timed task; from /\n"
-"           --title=TEXT\n"
-"           --json=FILE      -: stdout\n"
+"           --size=MIN-MAX   file size in KiB, 1 to 64                      [4-64]\n"
+"  -D TIME  --duration=TIME  0.1s to 600s; suffix s, m or h                 [5s]\n"
+"           --manifest=FILE  list of the synced files, FILE.N for timed task N; absolute path\n"
+"           --title=TEXT     title of the JSON report\n"
+"           --json=FILE      results with histograms; absolute path, or - for stdout\n"
 "           --help\n");
 }
 
@@ -655,10 +679,10 @@ static void parse_timed(const char *arg)
 	opt.nr_timed = 0;
 	for (s = strtok(list, ","); s; s = strtok(NULL, ",")) {
 		if (opt.nr_timed == MAX_TIMED)
-			fatal("--timed: must be %d at the most", MAX_TIMED);
+			fatal("--timed: at most %d tasks", MAX_TIMED);
 		parse_class(&opt.timed[opt.nr_timed], "--timed", s);
 		if (wants_cgroup(&opt.timed[opt.nr_timed]))
-			fatal("--timed=%s: must be a priority", s);
+			fatal("--timed=%s: must be nice:N, idle or fifo:N", s);
 		opt.nr_timed++;
 	}
 }
@@ -674,7 +698,7 @@ static void parse_ops(const char *arg)
 		for (op = 0; op < NR_OPS && strcmp(s, op_names[op]); op++)
 			;
 		if (op == NR_OPS)
-			fatal("--ops=%s: must be of dir, file, sync", s);
+			fatal("--ops=%s: must be dir, file or sync", s);
 		opt.ops[op] = true;
 	}
 }
@@ -690,7 +714,7 @@ static void parse_size(const char *arg)
 	opt.max_size = number("--size", dash + 1, opt.min_size, 64);
 }
 
-/* The program goes to DIR. */
+/* parse() changes to DIR before these paths are used. */
 static const char *absolute(const char *option, const char *path)
 {
 	if (*path != '/')
@@ -703,7 +727,14 @@ enum {
 	OPT_JSON, OPT_HELP
 };
 
-static bool parse(int argc, char **argv)
+static const struct number_option numbers[] = {
+	{ 'n', "--low-tasks", &opt.nr_low, 0, MAX_LOW },
+	{ 'b', "--busy", &opt.nr_busy, 0, MAX_BUSY },
+	{ OPT_PAUSE, "--pause", &opt.pause, 0, 1000000 },
+	{ OPT_PERIOD, "--period", &opt.period, 1000, 10000000 }, { }
+};
+
+static void parse_options(int argc, char **argv)
 {
 	static const struct option options[] = {
 		{ "low-tasks", 1, NULL, 'n' }, { "low", 1, NULL, OPT_LOW },
@@ -714,17 +745,12 @@ static bool parse(int argc, char **argv)
 		{ "manifest", 1, NULL, OPT_MANIFEST }, { "title", 1, NULL, OPT_TITLE },
 		{ "json", 1, NULL, OPT_JSON }, { "help", 0, NULL, OPT_HELP }, { }
 	};
-	bool verifies;
 	int c;
 
 	while ((c = getopt_long(argc, argv, "n:b:D:", options, NULL)) != -1) {
+		if (set_number_option(numbers, c, optarg))
+			continue;
 		switch (c) {
-		case 'n':
-			opt.nr_low = number("--low-tasks", optarg, 0, MAX_LOW);
-			break;
-		case 'b':
-			opt.nr_busy = number("--busy", optarg, 0, MAX_BUSY);
-			break;
 		case 'D':
 			opt.duration = duration(optarg, 600);
 			break;
@@ -736,12 +762,6 @@ static bool parse(int argc, char **argv)
 			break;
 		case OPT_OPS:
 			parse_ops(optarg);
-			break;
-		case OPT_PAUSE:
-			opt.pause = number("--pause", optarg, 0, 1000000);
-			break;
-		case OPT_PERIOD:
-			opt.period = number("--period", optarg, 1000, 10000000);
 			break;
 		case OPT_SIZE:
 			parse_size(optarg);
@@ -763,12 +783,19 @@ static bool parse(int argc, char **argv)
 			exit(1);
 		}
 	}
+}
+
+/* Changes to DIR. Returns true for `verify`. */
+static bool parse(int argc, char **argv)
+{
+	bool verifies;
+
+	parse_options(argc, argv);
 	verifies = optind + 2 == argc && !strcmp(argv[optind], "verify") && opt.manifest;
 	if (optind + 1 != argc && !verifies) {
 		usage(stderr);
 		exit(1);
 	}
-	/* so that all paths are short */
 	if (chdir(argv[argc - 1]))
 		fatal("%s: %s", argv[argc - 1], strerror(errno));
 	return verifies;

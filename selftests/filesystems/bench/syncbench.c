@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * syncbench - how long sync takes beside many readers that hardly run
+ * syncbench - measure sync latency beside many low-priority readers
  *
- * Readers of low priority, in a cgroup with little memory if asked for, read old files
- * that are no longer in the page cache, so that each read looks up checksums; others
- * overwrite some of these files, so that each commit deletes and inserts checksums; busy
- * tasks spin; one task of high priority syncs in a loop and is timed. A sync that has not
- * returned at the end counts with all of its time.
+ * Low-priority readers, optionally in a cgroup with little memory, read old files that are
+ * not in the page cache, so that each read looks up checksums. Writers overwrite some of these
+ * files, so that each commit deletes and inserts checksums. Busy tasks spin. A task of nice -20
+ * syncs in a loop and is timed. A sync that is unfinished at the end counts with its full time.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -31,12 +30,12 @@
 
 #define MAX_TASKS	1024
 #define MAX_SAMPLES	(1 << 16)
-#define GRACE		120	/* what takes longer than that is a hang */
+#define GRACE		120	/* seconds to end after the run; longer is a hang */
 #define CHUNK		(64 << 10)
 #define CGROUP		"/sys/fs/cgroup/syncbench"
 
 static struct {
-	int nr_readers, nr_writers, nr_busy, nr_files, file_kb, memory_high, cpu_max;
+	long nr_readers, nr_writers, nr_busy, nr_files, file_kb, memory_high, cpu_max;
 	bool idle, drop;
 	double duration;
 	const char *json, *title, *variant;
@@ -79,7 +78,7 @@ static int open_file(uint64_t n, int flags)
 	return fd;
 }
 
-/* In many small extents, of which each commit makes a few new. */
+/* The writers split these files into small extents; each commit adds a few. */
 static void make_files(void)
 {
 	static char data[CHUNK];
@@ -100,7 +99,7 @@ static void make_files(void)
 	sync();
 }
 
-/* Old files, and the tree blocks with their checksums, are to be read again. */
+/* Make readers read old files and their checksums' tree blocks from the disk. */
 static void dropper(int n)
 {
 	(void)n;
@@ -167,7 +166,7 @@ static void syncer(int n)
 		fail("setpriority", ".");
 	wait_for_go();
 	while (!shared->stop) {
-		/* so that there is something to commit */
+		/* Each sync must have something to commit. */
 		if (pwrite(fd, &n, sizeof(n), 0) != sizeof(n))
 			fail("write", "synced");
 		n++;
@@ -211,10 +210,10 @@ static void make_cgroup(void)
 	put("/sys/fs/cgroup/cgroup.subtree_control", opt.memory_high ? "+cpu +memory" : "+cpu");
 	if (mkdir(CGROUP, 0700) && errno != EEXIST)
 		fatal("%s: %s", CGROUP, strerror(errno));
-	snprintf(text, sizeof(text), "%dM", opt.memory_high);
+	snprintf(text, sizeof(text), "%ldM", opt.memory_high);
 	if (opt.memory_high)
 		put(CGROUP "/memory.high", text);
-	snprintf(text, sizeof(text), "%d 100000", opt.cpu_max * 1000);
+	snprintf(text, sizeof(text), "%ld 100000", opt.cpu_max * 1000);
 	if (opt.cpu_max)
 		put(CGROUP "/cpu.max", text);
 }
@@ -248,7 +247,7 @@ static void measure(void)
 	reads = shared->reads;
 	writes = shared->writes;
 	shared->stop = true;
-	/* the sync that runs ends first, with all of its time */
+	/* The running sync may finish and counts with its full time. */
 	for (end = now() + GRACE; left && now() < end; usleep(1000))
 		while (left && waitpid(-1, NULL, WNOHANG) > 0)
 			left--;
@@ -272,7 +271,7 @@ static void report(int argc, char **argv, time_t began)
 	if (!opt.json)
 		return;
 	f = json_begin(opt.json, "btrfs", argc, argv, began, "%s", opt.title);
-	fprintf(f, "  \"variant\": \"%s\", \"readers\": %d, \"writers\": %d, \"busy\": %d,\n",
+	fprintf(f, "  \"variant\": \"%s\", \"readers\": %ld, \"writers\": %ld, \"busy\": %ld,\n",
 		opt.variant, opt.nr_readers, opt.nr_writers, opt.nr_busy);
 	fprintf(f, "  \"duration_s\": %.1f, \"reads\": %llu, \"writes\": %llu,\n", opt.duration,
 		(unsigned long long)shared->reads, (unsigned long long)shared->writes);
@@ -288,24 +287,34 @@ static void report(int argc, char **argv, time_t began)
 static void usage(FILE *f)
 {
 	fprintf(f,
-"Usage: syncbench [OPTIONS] DIR         on a mounted filesystem\n"
-"How long sync takes beside many readers that hardly run.\n\n"
+"Usage: syncbench [OPTIONS] DIR         DIR: on the filesystem to measure\n"
+"Measure sync latency beside many low-priority readers.\n\n"
 "  -r NUM   --readers=NUM     tasks that read old data, 1 to 1024      [64]\n"
-"  -w NUM   --writers=NUM     that overwrite some of it, 0 to 1024     [2]\n"
+"  -w NUM   --writers=NUM     tasks that overwrite it, 0 to 1024       [2]\n"
 "  -b NUM   --busy=NUM        tasks that spin, 0 to 64                 [4]\n"
 "  -f NUM   --files=NUM       old files, 1 to 4096                     [64]\n"
-"  -k KIB   --kb=KIB          in each, 64 to 65536                     [1024]\n"
-"  -n       --normal          readers at nice 0, not in SCHED_IDLE\n"
-"  -m MIB   --memory-high=MIB  of the readers' cgroup, 1 to 65536\n"
-"  -c NUM   --cpu-max=NUM     readers in a cgroup with so many percent of a CPU\n"
-"  -d       --drop            the page cache is dropped ten times a second\n"
-"  -D TIME  --duration=TIME   s, m, h                                  [10s]\n"
-"  -v TEXT  --variant=TEXT    the driver, for the report\n"
+"  -k KIB   --kb=KIB          size of each file, 64 to 65536           [1024]\n"
+"  -n       --normal          run readers at nice 0, not SCHED_IDLE\n"
+"  -m MIB   --memory-high=MIB  memory.high of the readers' cgroup, 1 to 65536\n"
+"  -c NUM   --cpu-max=NUM     CPU quota of the readers' cgroup, 1 to 100 percent of a CPU\n"
+"  -d       --drop            drop the page cache ten times a second\n"
+"  -D TIME  --duration=TIME   0.1s to 600s; suffix s, m or h           [10s]\n"
+"  -v TEXT  --variant=TEXT    name of the driver in the report\n"
 "           --json=FILE       results with the histogram; -: stdout\n"
-"           --title=TEXT      for the report\n"
+"           --title=TEXT      title of the JSON report\n"
 "           --help\n\n"
 "Exit status: 0; 1 on an error.\n");
 }
+
+static const struct number_option numbers[] = {
+	{ 'r', "--readers", &opt.nr_readers, 1, MAX_TASKS },
+	{ 'w', "--writers", &opt.nr_writers, 0, MAX_TASKS },
+	{ 'b', "--busy", &opt.nr_busy, 0, 64 },
+	{ 'f', "--files", &opt.nr_files, 1, 4096 },
+	{ 'k', "--kb", &opt.file_kb, 64, 65536 },
+	{ 'm', "--memory-high", &opt.memory_high, 1, 65536 },
+	{ 'c', "--cpu-max", &opt.cpu_max, 1, 100 }, { }
+};
 
 static void options(int argc, char **argv)
 {
@@ -320,30 +329,11 @@ static void options(int argc, char **argv)
 	int c;
 
 	while ((c = getopt_long(argc, argv, "r:w:b:f:k:nm:c:dD:v:", longs, NULL)) != -1) {
+		if (set_number_option(numbers, c, optarg))
+			continue;
 		switch (c) {
-		case 'r':
-			opt.nr_readers = number("--readers", optarg, 1, MAX_TASKS);
-			break;
-		case 'w':
-			opt.nr_writers = number("--writers", optarg, 0, MAX_TASKS);
-			break;
-		case 'b':
-			opt.nr_busy = number("--busy", optarg, 0, 64);
-			break;
-		case 'f':
-			opt.nr_files = number("--files", optarg, 1, 4096);
-			break;
-		case 'k':
-			opt.file_kb = number("--kb", optarg, 64, 65536) / 64 * 64;
-			break;
 		case 'n':
 			opt.idle = false;
-			break;
-		case 'm':
-			opt.memory_high = number("--memory-high", optarg, 1, 65536);
-			break;
-		case 'c':
-			opt.cpu_max = number("--cpu-max", optarg, 1, 100);
 			break;
 		case 'd':
 			opt.drop = true;
@@ -368,6 +358,7 @@ static void options(int argc, char **argv)
 			exit(1);
 		}
 	}
+	opt.file_kb = opt.file_kb / 64 * 64;
 	if (optind != argc - 1)
 		fatal("name one folder, on a mounted filesystem; --help lists the options");
 	if (chdir(argv[optind]))

@@ -1,22 +1,23 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0
-# `make crash-f2fs`, `make crash-btrfs`: crashes a driver at many points of a workload, and
-# looks whether all is there that was promised.
+# `make crash-f2fs`, `make crash-btrfs`: crash a driver at many points of a workload, and check
+# that nothing promised is lost.
 #
-#   crash.sh FS KERNEL         the stock driver and ours, in one boot; what stock loses is
-#                              said, and is no failure
-#   crash.sh FS KERNEL quick   ours, few points, in some 20 seconds
-#   crash.sh FS KERNEL meta    the test of the test: broken promises must be found
+#   crash.sh FS KERNEL         the stock driver and ours, in one boot; losses of the stock
+#                              driver are printed, but are no failure
+#   crash.sh FS KERNEL quick   our driver, few points, in about 20 seconds
+#   crash.sh FS KERNEL meta    test of the test: it must find broken promises
 #
 # POINTS=100      crashes of each driver
-# SEED=NUM        of the workload and the points; printed, the time if not given
-# DURATION=30     seconds of the workload of each driver
-# LATE=MS         writes to every other block take so long, and flushes do not: what an fsync
-#                 does not wait for is lost
-# DRIVERS=LIST    port.sh's options of each, with commas between; `default` has none
+# SEED=NUM        seed of the workload and the points; printed; default: the time
+# DURATION=30     seconds of workload for each driver
+# LATE=MS         delay writes to every other 4 KiB by MS ms, but not flushes: writes that an
+#                 fsync does not wait for are lost
+# DRIVERS=LIST    drivers, separated by blanks: port.sh's options separated by commas, or
+#                 `default` for none
 #
-# The workload is not the same twice, with one seed either: tasks race. A point that has
-# lost something is one of that run; its folder has what the guest said.
+# Tasks race, so the same seed does not repeat a workload. A reported point belongs to that
+# run; the output folder has what the guest printed.
 
 . "$(dirname "$0")/../drivers.sh"
 
@@ -30,17 +31,17 @@ case $mode in
 full) points=100 duration=30 drivers="$(control_driver "$fs") $(our_drivers "$fs")" ;;
 quick) points=10 duration=4 drivers=$(our_drivers "$fs" | cut -d " " -f 1) ;;
 meta) points=6 duration=4 drivers=$(control_driver "$fs") ;;
-*) die "crash.sh: $mode is none of: quick, meta" ;;
+*) die "crash.sh: no mode $mode: must be quick or meta" ;;
 esac
 points=${POINTS:-$points} duration=${DURATION:-$duration} seed=${SEED:-$(date +%s)} late=${LATE:-0}
 drivers=${DRIVERS:-$drivers}
 for n in "$points" "$duration" "$seed"; do
-	[[ $n =~ ^[1-9][0-9]{0,9}$ ]] || die "POINTS, DURATION and SEED are numbers from 1: $n is not"
+	[[ $n =~ ^[1-9][0-9]{0,9}$ ]] || die "$n: POINTS, DURATION and SEED must be numbers from 1"
 done
 if [ "$points" -gt 10000 ] || [ "$duration" -gt 3600 ]; then
-	die "at most POINTS=10000 DURATION=3600"
+	die "POINTS must be at most 10000, DURATION at most 3600"
 fi
-[[ $late =~ ^[0-9]{1,3}$ ]] || die "LATE is a number of milliseconds, up to 999: $late is not"
+[[ $late =~ ^[0-9]{1,3}$ ]] || die "LATE=$late: must be a number from 0 to 999, in ms"
 slow=1
 [ "$(matrix_field "$kernel" kind)" = uml ] || slow=8
 [ "$kernel" != uml-debug ] || slow=4
@@ -55,8 +56,7 @@ prepare_drivers "$fs" "$kernel" "$out.drivers" $drivers
 delay=() load_delay=''
 [ "$late" -eq 0 ] || prepare_delay "$kernel" "$out.drivers"
 
-# A run with next to no promises proves nothing: one in two seconds is far below what any
-# of them makes.
+# A run with few promises proves nothing. Every driver makes far more than one in two seconds.
 least=$((duration / 2 > 0 ? duration / 2 : 1))
 limit=$(((duration * 3 + points * 4 + 60) * slow))
 n=0
@@ -91,7 +91,7 @@ step "crashing, replaying, checking" "$((n * (duration + points) * slow)) s" "$o
 	"$kernel" "$out.plan" "$out.drivers"/*.ko "$programs"/filesystems/crash/crash_* \
 	"$FILESYSTEMS/crash/crash_guest" || true
 if [ "$mode" = meta ]; then
-	# each of the three must have crashed everywhere, and must have been caught
+	# Each of the three runs must have tested all points and reported a loss.
 	caught=$(grep -cE '^TAP not ok - .* of [0-9]+ crashes lost' "$out/result.txt") || true
 	if [ "$caught" -ne 3 ]; then
 		verdict_of "$out" || true

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * crash_chain - the blocks from which f2fs recovers what was fsynced, and the hole in them
+ * crash_chain - print the chain of node blocks from which f2fs recovers fsyncs, and its hole
  *
  *	crash_chain DEVICE
  *
- * Each node block names the address that is allocated after its own. Recovery begins at the
- * address at which the checkpoint says that allocation goes on, and ends at the first block
- * that is not of this checkpoint. What was allocated behind it is lost, though it is there:
- * such blocks are counted in the segment where the chain ends. To be run before the mount, which
- * recovers and writes a checkpoint.
+ * Each node block names the address allocated after its own. Recovery begins at the next free
+ * address of the checkpoint and ends at the first block that does not belong to it. Blocks
+ * allocated after this hole are lost, although they are on the disk: the program counts them in
+ * the segment where the chain ends. Run it before the mount, which recovers and writes a new
+ * checkpoint.
  */
 #define _GNU_SOURCE
 #include <endian.h>
@@ -23,12 +23,12 @@
 
 #define BLOCK		4096
 #define F2FS_MAGIC	0xf2f52010u
-#define WARM_NODE	1		/* where the node blocks of files go */
+#define WARM_NODE	1		/* log of the files' node blocks */
 #define CRC_RECOVERY	0x40
 #define NOCRC_RECOVERY	0x200
 #define FSYNC_MARK	(1u << 1)
 
-/* The beginning of the superblock, and of a checkpoint; as on the disk, little endian. */
+/* The beginning of the superblock and of a checkpoint, little endian as on the disk. */
 struct super {
 	uint32_t magic;
 	uint16_t major, minor;
@@ -64,7 +64,7 @@ static void get(uint64_t address)
 		fatal("cannot read block %llu", (unsigned long long)address);
 }
 
-/* A pack is whole if its last block is a copy of the first; returns its version, or 0. */
+/* Returns the version, or 0 if the last block of the pack is not a copy of the first. */
 static uint64_t read_pack(uint64_t address, struct checkpoint *cp, uint32_t *crc)
 {
 	uint32_t offset;
@@ -97,7 +97,7 @@ int main(int argc, char **argv)
 	int n;
 
 	if (argc != 2)
-		fatal("crash_chain DEVICE");
+		fatal("usage: crash_chain DEVICE");
 	fd = open(argv[1], O_RDONLY);
 	if (fd < 0)
 		fatal("%s: %s", argv[1], strerror(errno));
@@ -120,7 +120,7 @@ int main(int argc, char **argv)
 	for (at = begin;; at = le32toh(f.next)) {
 		get(at);
 		memcpy(&f, block + BLOCK - sizeof(f), sizeof(f));
-		/* a loop is no chain either */
+		/* Stop in a loop, too. */
 		if (!recoverable(&f, cp_version, with_crc) || chain > 100000)
 			break;
 		chain++;

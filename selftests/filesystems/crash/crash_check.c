@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * crash_check - is everything there that was promised before the crash?
+ * crash_check - check that a disk holds all that was promised before the crash
  *
  *	crash_check --dir=DIR --history=FILE --marks=FILE [--strict] [--verbose]
  *
- * Each worker's history is gone through once. At the last of its promises before the crash
- * the model of its files is kept; what it did afterwards may or may not be on the disk. So:
+ * Replays each worker's history once. The last promise before the crash fixes the state of
+ * the file or the names that it covers; the disk may or may not hold later operations. So:
  *
- *	names		after fsync of the directory, or a sync: a name belongs to the file
- *			that it belonged to, or to one that it was given to afterwards
- *	reachable	a file that was fsynced, or had a promised name, and was not removed
- *			afterwards, has exactly one of the names that it had since
- *	size		at least what was promised, or what it was cut to afterwards
- *	contents	each promised block has the version that it had, or a later one. If its
- *			page was written again afterwards it may also be neither, but on a
- *			filesystem that never overwrites and checks its data (--strict)
+ *	names		After fsync of the directory or a sync, a name belongs to the same
+ *			file, or to a file that got the name later.
+ *	reachable	A file that was fsynced or had a promised name, and was not removed
+ *			later, has exactly one of the names that it has had since.
+ *	size		At least the promised size, or a smaller size it was later truncated to.
+ *	contents	Each promised block has the promised version or a later one. If its page
+ *			was rewritten later, the block may also be torn, except on a filesystem
+ *			that never overwrites data and verifies checksums (--strict).
  *
- * f2fs, unless mounted with fsync_mode=strict, gives an exception to the second: a file that
- * was renamed is lost when another file gets its old name, that one is fsynced, and the
- * directory is not. Its roll-forward recovery knows only of the other file, and takes the name
- * from whoever has it. Such files are counted as robbed; --strict calls them lost.
+ * f2fs without fsync_mode=strict breaks the second rule: it loses a renamed file if another
+ * file gets its old name and is fsynced, and the directory is not. Roll-forward recovery knows
+ * only the other file, and takes the name from the renamed file. The program counts such files
+ * as robbed; with --strict they are lost.
  *
- * That fsync of a new or renamed file keeps its name is more than POSIX asks for; Linux
- * filesystems do it, and programs rely on it.
+ * POSIX does not require that fsync of a new or renamed file keeps its name. Linux filesystems
+ * do so, and programs rely on it.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -35,33 +35,33 @@
 #define NONE	UINT32_MAX
 #define PAGES	(MAX_BLOCKS / PAGE_BLOCKS)
 
-/* A block that was cut off, or not written yet. */
+/* A block that was truncated or is not written yet. */
 #define NO_VERSION	UINT32_MAX
 
-/* One file of a worker, from its creation on. */
+/* One file of a worker. */
 struct file {
 	uint32_t blocks, version[MAX_BLOCKS];
 	int name;			/* -1: removed */
-	bool promised, named;		/* its contents; that it can be reached */
-	/* since the promise */
+	bool promised, named;		/* its contents, its name */
+	/* since the last promise: */
 	uint32_t promised_blocks, promised_version[MAX_BLOCKS];
 	bool removed, written[PAGES];
-	uint32_t cut_to;		/* the least size that it was cut to */
-	uint32_t names;			/* a bit each */
+	uint32_t cut_to;		/* smallest size after truncation, in blocks */
+	uint32_t names;			/* bitmap */
 	bool robbed;			/* renamed, and another file has the old name */
 	int found;
 };
 
-/* The files that a name may belong to, since the last promise of all names. */
+/* The files that may have a name since the last promise of all names. */
 struct allowed {
 	uint32_t *file, nr, room;
 	bool any;
 };
 
 struct model {
-	uint32_t worker, synced;
+	uint32_t worker, synced;	/* operations done before the last promised sync */
 	const struct worker *log;
-	const uint32_t *promised;	/* by operation: the entry of its mark, or 0 */
+	const uint32_t *promised;	/* by operation: log entry of its mark, or 0 */
 	struct file **file;		/* by serial number */
 	uint32_t files, bound[NR_NAMES];
 	struct allowed allowed[NR_NAMES];
@@ -188,7 +188,7 @@ static void apply(struct model *m, uint32_t n, const struct op *op)
 	}
 }
 
-/* That it has a name; the removed ones have none that could be lost. */
+/* A removed file has no name to lose. */
 static void promise_name(struct file *f)
 {
 	if (f->name < 0)
@@ -252,7 +252,7 @@ static void build(struct model *m)
 	}
 }
 
-/* A block that is neither zero nor one of this file's says nothing about whose it is. */
+/* Returns the file of the first valid block, or NONE. */
 static uint32_t owner(const struct model *m, const struct block *b, ssize_t nr)
 {
 	ssize_t i;
@@ -263,7 +263,7 @@ static uint32_t owner(const struct model *m, const struct block *b, ssize_t nr)
 	return NONE;
 }
 
-/* What was done to a file, for whoever looks for the reason. */
+/* Print the history of a file, to explain a failure. */
 static void explain(const struct model *m, uint32_t serial)
 {
 	static const char * const kinds[] = { "", "create", "write", "truncate", "fsync", "rename",
@@ -278,7 +278,7 @@ static void explain(const struct model *m, uint32_t serial)
 		const struct op *op = &m->log->ops[n];
 
 		created |= op->file == serial;
-		/* fsyncs of the directory count while there is a file */
+		/* Also print promised fsyncs of the directory, once the file exists. */
 		if (op->file != serial && (!created || !m->promised[n] || op->file))
 			continue;
 		printf("#   %u: %s n%02u n%02u, blocks %u+%u", n, kinds[op->kind], op->name,
@@ -299,7 +299,7 @@ static void check_contents(struct model *m, const char *name, uint32_t serial,
 
 	checked_files++;
 	if (nr < f->promised_blocks && nr < f->cut_to)
-		wrong(m, "%s (file %u) has %zd blocks, promised are %u", name, serial, nr,
+		wrong(m, "%s (file %u) has %zd blocks, not the promised %u", name, serial, nr,
 		      f->promised_blocks);
 	for (i = 0; i < f->promised_blocks && i < nr && i < f->cut_to; i++) {
 		uint32_t version = f->promised_version[i];
@@ -312,13 +312,13 @@ static void check_contents(struct model *m, const char *name, uint32_t serial,
 		if (ours && b[i].version >= version &&
 		    (b[i].version == version || f->written[i / PAGE_BLOCKS]))
 			continue;
-		/* an older version is never right */
+		/* A block may be torn, but never an older version. */
 		if (f->written[i / PAGE_BLOCKS] && !ours) {
 			torn++;
 			if (!strict)
 				continue;
 		}
-		wrong(m, "%s (file %u) block %u: %s %u, promised is %u", name, serial, i,
+		wrong(m, "%s (file %u) block %u: %s %u, promised version %u", name, serial, i,
 		      ours ? "version" : b[i].magic ? "garbage" : "zeroes",
 		      ours ? b[i].version : 0, version);
 	}
@@ -335,7 +335,7 @@ static void check_file(struct model *m, int dir, const char *name, int n, uint32
 	uint32_t serial, i;
 
 	if (size < 0) {
-		/* btrfs says EIO for data whose checksum is wrong */
+		/* btrfs returns EIO for data with a wrong checksum. */
 		wrong(m, "%s cannot be read: %s", name, strerror(errno));
 		if (fd >= 0)
 			close(fd);
@@ -346,7 +346,7 @@ static void check_file(struct model *m, int dir, const char *name, int n, uint32
 	if (serial == NONE) {
 		bool ok = !a->any;
 
-		/* one whose contents nobody promised, or that may be empty by now */
+		/* Fine for a file without promised contents, or one that may be empty by now. */
 		for (i = 0; i < a->nr; i++)
 			if (a->file[i] != NONE) {
 				struct file *f = file_of(m, a->file[i]);
@@ -355,17 +355,18 @@ static void check_file(struct model *m, int dir, const char *name, int n, uint32
 				      f->written[0];
 			}
 		if (!ok)
-			wrong(m, "%s is a file without a block of its own, %zd bytes", name, size);
+			wrong(m, "%s has no valid block, %zd bytes", name, size);
 		strangers++;
 		*unknown |= 1u << n;
 		return;
 	}
 	if (serial >= m->files || !m->file[serial]) {
-		wrong(m, "%s is file %u, which never was", name, serial);
+		wrong(m, "%s is file %u, which was never created", name, serial);
 		return;
 	}
 	if (!is_allowed(a, serial))
-		wrong(m, "%s is file %u, which it was not since it was promised", name, serial);
+		wrong(m, "%s is file %u, which has not had this name since the promise", name,
+		      serial);
 	file_of(m, serial)->found++;
 	if (m->file[serial]->promised)
 		check_contents(m, name, serial, b, size / BLOCK);
@@ -389,7 +390,7 @@ static void check_worker(struct model *m, const char *top)
 		if (d->d_name[0] == '.')
 			continue;
 		if (sscanf(d->d_name, "n%02u", &i) != 1 || i >= NR_NAMES || present[i]) {
-			wrong(m, "a name %s", d->d_name);
+			wrong(m, "unexpected name %s", d->d_name);
 			continue;
 		}
 		present[i] = true;
@@ -402,9 +403,9 @@ static void check_worker(struct model *m, const char *top)
 			continue;
 		checked_names++;
 		if (!present[i] && !is_allowed(&m->allowed[i], NONE))
-			wrong(m, "n%02u is gone", i);
+			wrong(m, "n%02u is missing", i);
 		if (present[i] && m->allowed[i].nr == 1 && is_allowed(&m->allowed[i], NONE))
-			wrong(m, "n%02u is back", i);
+			wrong(m, "n%02u was removed, but exists", i);
 	}
 	for (i = 0; i < m->files; i++) {
 		const struct file *f = m->file[i];
@@ -418,7 +419,7 @@ static void check_worker(struct model *m, const char *top)
 		if (f->robbed)
 			robbed++;
 		if (!f->robbed || strict) {
-			wrong(m, "file %u has none of the names that it had", i);
+			wrong(m, "file %u has none of its names", i);
 			explain(m, i);
 		}
 	}
@@ -492,12 +493,11 @@ int main(int argc, char **argv)
 		default: return 1;
 		}
 	if (!dir || !path || !marks)
-		fatal("--dir=DIR --history=FILE --marks=FILE");
+		fatal("--dir=DIR, --history=FILE and --marks=FILE are required");
 	h = history_map(path, false);
 	promised = read_marks(h, marks, synced, &promises);
 	for (w = 0; w < h->workers; w++) {
 		struct model m = {
-			/* .synced: so much was done when the last sync before the crash began */
 			.worker = w, .synced = synced[w], .log = &h->worker[w],
 			.promised = promised[w],
 		};
@@ -510,7 +510,7 @@ int main(int argc, char **argv)
 		build(&m);
 		check_worker(&m, dir);
 	}
-	printf("# %lu promises before the crash; looked at %lu names, %lu files, %lu blocks; "
+	printf("# %lu promises before the crash; checked %lu names, %lu files, %lu blocks; "
 	       "%lu torn, %lu robbed, %lu without contents, %lu lost\n", promises, checked_names,
 	       checked_files, checked_blocks, torn, robbed, strangers, failures);
 	return failures ? 1 : 0;

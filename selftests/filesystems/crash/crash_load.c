@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * crash_load - work on a filesystem that lies on dm-log-writes, with a mark for each promise
+ * crash_load - workload on dm-log-writes, with a mark in its log for each promise
  *
- * Tasks of different priority, each in a directory of its own, create, write, overwrite,
- * truncate, rename and unlink files, and fsync them and their directory; one task calls
- * syncfs; busy tasks keep the CPUs from the others. After each of these calls that returned,
- * the caller puts a mark "w<worker>.<operation>" into the log of the device: whatever the
- * call promises must be there on any disk that has the log up to this mark.
+ * Workers of different priority create, write, overwrite, truncate, rename and unlink files,
+ * each in its own directory, and fsync files and directory. One task calls syncfs. Busy tasks
+ * compete for the CPUs. After each fsync or syncfs, the caller writes a mark
+ * "w<worker>.<operation>" to the log. Any disk with the log up to this mark must hold all that
+ * the call promises.
  *
- * dm-log-writes logs a write when a flush after it, or its FUA, has completed, and before the
- * filesystem hears of that. So the mark comes after all that the call made durable.
+ * dm-log-writes logs a write after a later flush, or the write's own FUA, has completed, and
+ * before the filesystem learns of the completion. So the mark follows all writes that the call
+ * made durable.
  */
 #define _GNU_SOURCE
 #include <getopt.h>
@@ -27,19 +28,19 @@
 
 static struct {
 	const char *dir, *dm, *history;
-	int workers, busy, full;
-	uint32_t seed;
+	long workers, busy, full, seed, min;
 	double duration;
-	long min;
 	bool mark_early, no_fsync;
 } opt = {
 	.workers = 10, .busy = 3, .seed = 1, .duration = 8, .full = 85, .min = 100,
 };
 
+#define MAX_BUSY	64
+
 static struct history *history;
 static _Atomic int *stop;
 
-/* A file that has a name, as its worker sees it. */
+/* A file with a name, as its worker sees it. */
 struct file {
 	uint32_t serial;	/* 0: none */
 	uint32_t blocks;
@@ -93,7 +94,7 @@ static void mark(int control, const char *fmt, ...)
 		fatal("mark in the log of %s: %s", opt.dm, strerror(errno));
 }
 
-/* Sectors of the log in use; a log that has overflown is no log. */
+/* Returns the sectors of the log in use; an overflown log is fatal. */
 static unsigned long long log_used(int control, uint64_t *nr_entries)
 {
 	struct dm_target_spec *spec;
@@ -120,7 +121,7 @@ static uint32_t pick(struct task *t, uint32_t n)
 	return next_random(&t->random) % n;
 }
 
-/* Written down before it begins. Returns the operation's number. */
+/* Record an operation before it begins. Returns its number. */
 static uint32_t begin(struct task *t, struct op op)
 {
 	uint32_t n = atomic_load(&t->log->begun);
@@ -159,8 +160,8 @@ static const char *name_of(int name)
 }
 
 /*
- * All calls that promise something. The two broken ways are for the test of the verifier: the
- * mark is there before the promise is kept, or it is never kept.
+ * Make a call that promises durability, then mark it. To test the verifier, --mark-early marks
+ * it before the call, and --no-fsync omits the call.
  */
 static void make_durable(struct task *t, struct op op, int fd, bool data_only)
 {
@@ -299,7 +300,7 @@ static void step(struct task *t)
 	}
 }
 
-/* From the one whose fsync is urgent to those that run when nothing else does. */
+/* Worker 0 has nice -20, worker 1 SCHED_FIFO; the others nice 0, nice 19 or SCHED_IDLE. */
 static void take_priority(uint32_t id)
 {
 	struct sched_param param = { 0 };
@@ -323,11 +324,6 @@ static void take_priority(uint32_t id)
 		failed("priority");
 }
 
-static void child(void)
-{
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-}
-
 static void work(uint32_t id)
 {
 	struct task t = {
@@ -336,7 +332,6 @@ static void work(uint32_t id)
 	};
 	char path[256];
 
-	child();
 	snprintf(path, sizeof(path), "%s/w%02u", opt.dir, id);
 	t.dir = open(path, O_RDONLY | O_DIRECTORY);
 	if (t.dir < 0)
@@ -344,7 +339,7 @@ static void work(uint32_t id)
 	take_priority(id);
 	while (!atomic_load(stop)) {
 		step(&t);
-		/* these two would leave nothing to the others */
+		/* These two would starve the others. */
 		if (id < 2)
 			usleep(500);
 	}
@@ -359,7 +354,6 @@ static void sync_all(int fs)
 	};
 	uint32_t n, w;
 
-	child();
 	for (n = 0; n < MAX_SYNCS && !atomic_load(stop); n++) {
 		for (w = 0; w < history->workers; w++)
 			history->syncs[n].done[w] = atomic_load(&history->worker[w].done);
@@ -373,7 +367,6 @@ static void burn(void)
 {
 	volatile unsigned long n = 0;
 
-	child();
 	while (!atomic_load(stop))
 		n++;
 	_exit(0);
@@ -383,14 +376,22 @@ static void usage(FILE *f)
 {
 	fprintf(f,
 "Usage: crash_load --dir=DIR --dm=NAME --log=DEVICE --history=FILE [OPTIONS]\n"
-"Work on the filesystem at DIR, with a mark in the log of dm-log-writes device NAME for\n"
-"each call that promises something to be durable. What was done goes to FILE.\n\n"
+"Run a workload in DIR. Mark each fsync and syncfs in the log of dm-log-writes device NAME.\n"
+"Write the history of all operations to FILE.\n\n"
 "  --duration=TIME      [8s]    --seed=NUM          [1]\n"
 "  --workers=NUM        [10]    --busy=NUM          [3]\n"
-"  --full=PERCENT       end when so much of the log is used             [85]\n"
+"  --full=PERCENT       stop when this much of the log is used          [85]\n"
 "  --min=NUM            fail with fewer promises                        [100]\n"
-"  --mark-early, --no-fsync   broken, for the test of the verifier\n");
+"  --mark-early, --no-fsync   break promises, to test the verifier\n");
 }
+
+static const struct number_option numbers[] = {
+	{ 's', "--seed", &opt.seed, 1, INT32_MAX },
+	{ 'w', "--workers", &opt.workers, 1, MAX_WORKERS },
+	{ 'b', "--busy", &opt.busy, 0, MAX_BUSY },
+	{ 'f', "--full", &opt.full, 1, 95 },
+	{ 'n', "--min", &opt.min, 0, 1 << 30 }, { }
+};
 
 static void parse(int argc, char **argv, const char **log)
 {
@@ -404,7 +405,9 @@ static void parse(int argc, char **argv, const char **log)
 	};
 	int c;
 
-	while ((c = getopt_long(argc, argv, "", options, NULL)) != -1)
+	while ((c = getopt_long(argc, argv, "", options, NULL)) != -1) {
+		if (set_number_option(numbers, c, optarg))
+			continue;
 		switch (c) {
 		case 'd':
 			opt.dir = optarg;
@@ -421,21 +424,6 @@ static void parse(int argc, char **argv, const char **log)
 		case 'D':
 			opt.duration = duration(optarg, 3600);
 			break;
-		case 's':
-			opt.seed = number("--seed", optarg, 1, INT32_MAX);
-			break;
-		case 'w':
-			opt.workers = number("--workers", optarg, 1, MAX_WORKERS);
-			break;
-		case 'b':
-			opt.busy = number("--busy", optarg, 0, 64);
-			break;
-		case 'f':
-			opt.full = number("--full", optarg, 1, 95);
-			break;
-		case 'n':
-			opt.min = number("--min", optarg, 0, 1 << 30);
-			break;
 		case 'e':
 			opt.mark_early = true;
 			break;
@@ -446,31 +434,30 @@ static void parse(int argc, char **argv, const char **log)
 			usage(optopt ? stderr : stdout);
 			exit(optopt ? 1 : 0);
 		}
+	}
 	if (!opt.dir || !opt.dm || !opt.history || !*log || optind < argc) {
 		usage(stderr);
 		exit(1);
 	}
 }
 
-int main(int argc, char **argv)
+static uint64_t sectors_of(const char *log)
 {
-	const char *log = NULL, *why = "time is up";
-	pid_t pids[MAX_WORKERS + 65];
-	int n = 0, i, fs, fd, control, status, bad = 0;
-	uint64_t sectors, entries;
-	double end;
+	int fd = open(log, O_RDONLY);
+	uint64_t sectors;
 
-	parse(argc, argv, &log);
-	fd = open(log, O_RDONLY);
 	if (fd < 0)
 		failed(log);
 	sectors = lseek(fd, 0, SEEK_END) / 512;
 	close(fd);
-	history = history_map(opt.history, true);
-	history->workers = opt.workers;
-	history->sync_task = MAX_WORKERS;
-	stop = mmap(NULL, sizeof(*stop), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	fs = open(opt.dir, O_RDONLY | O_DIRECTORY);
+	return sectors;
+}
+
+/* Returns the descriptor of the directory that holds those of the workers. */
+static int make_dirs(void)
+{
+	int fs = open(opt.dir, O_RDONLY | O_DIRECTORY), i;
+
 	if (fs < 0)
 		failed(opt.dir);
 	for (i = 0; i < opt.workers; i++) {
@@ -482,21 +469,48 @@ int main(int argc, char **argv)
 	}
 	if (syncfs(fs))
 		failed("syncfs");
+	return fs;
+}
+
+static void start_tasks(pid_t *pids, int nr, int fs)
+{
+	int i;
+
+	for (i = 0; i < nr; i++) {
+		pids[i] = fork();
+		if (pids[i] < 0)
+			failed("fork");
+		if (pids[i])
+			continue;
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (i < opt.workers)
+			work(i);
+		if (i == opt.workers)
+			sync_all(fs);
+		burn();
+	}
+}
+
+int main(int argc, char **argv)
+{
+	const char *log = NULL, *why = "time is up";
+	pid_t pids[MAX_WORKERS + 1 + MAX_BUSY];
+	int n, i, fs, control, status, bad = 0;
+	uint64_t sectors, entries;
+	double end;
+
+	parse(argc, argv, &log);
+	sectors = sectors_of(log);
+	history = history_map(opt.history, true);
+	history->workers = opt.workers;
+	history->sync_task = MAX_WORKERS;
+	stop = mmap(NULL, sizeof(*stop), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	n = opt.workers + 1 + opt.busy;
+	fs = make_dirs();
 	control = dm_control();
 	mark(control, "begin");
-	for (i = 0; i < opt.workers + 1 + opt.busy; i++) {
-		pids[n] = fork();
-		if (pids[n] < 0)
-			failed("fork");
-		if (!pids[n++]) {
-			if (i < opt.workers)
-				work(i);
-			if (i == opt.workers)
-				sync_all(fs);
-			burn();
-		}
-	}
-	/* it must be heard among busy tasks, before the log is full */
+	start_tasks(pids, n, fs);
+	/* This task must run beside the busy tasks, to stop before the log is full. */
 	setpriority(PRIO_PROCESS, 0, -20);
 	for (end = now() + opt.duration; now() < end; usleep(20000)) {
 		if (log_used(control, NULL) > sectors / 100 * opt.full) {
@@ -516,7 +530,7 @@ int main(int argc, char **argv)
 	mark(control, "end");
 	usleep(100000);
 	sectors = log_used(control, &entries);
-	printf("# %s: %u promises, %llu entries of %llu MiB in the log\n", why, history->promises,
+	printf("# %s: %u promises; the log has %llu entries, %llu MiB\n", why, history->promises,
 	       (unsigned long long)entries, (unsigned long long)sectors >> 11);
 	if (bad)
 		fatal("a task failed");

@@ -1,25 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * crash_replay - what a disk may hold after a crash, from the log of dm-log-writes
+ * crash_replay - make a disk as a crash may leave it, from the log of dm-log-writes
  *
- *	crash_replay index LOG INDEX		reads the log once
- *	crash_replay pick INDEX POINTS SEED	chooses points, in order: ENTRY HOW SEED
+ *	crash_replay index LOG INDEX		index the log
+ *	crash_replay pick INDEX POINTS SEED	choose crash points, in order: ENTRY HOW SEED
  *	crash_replay run --log=LOG --index=INDEX --base=DEVICE --disk=DEVICE --from=ENTRY
  *		--to=ENTRY [--how=cut|mix] [--seed=NUM] [--lose=PERMILLE] --marks=FILE
  *
- * The log is in the order in which writes became durable: those of a cache follow in one
- * piece when a flush after them has completed, then that flush; FUA writes and marks stand
- * alone. So a disk after a crash is one of these:
+ * The log has the order in which writes became durable. Cached writes follow in one group once
+ * a later flush has completed, then that flush. FUA writes and marks stand alone. So a disk
+ * after a crash is one of these:
  *
- *	cut	all up to an entry
- *	mix	all up to the last flush before an entry, FUA writes after it, and any of the
- *		other writes between that flush and the next: they lay in the cache
+ *	cut	all writes up to an entry
+ *	mix	all writes up to the last flush before an entry, later FUA writes, and a random
+ *		subset of the other writes up to the next flush, which were in the cache
  *
- * BASE holds the log up to --from and is brought to the flush before --to, for the next
- * point. DISK becomes a copy of it with the rest. FILE gets the marks before the point, and
- * where they are.
- * A discarded range holds garbage. --lose leaves writes out before the point, as a device
- * does that lies about its flushes: for the test of the verifier.
+ * BASE holds the log up to --from. The program brings it to the last flush before --to, for the
+ * next point, then copies it to DISK and adds the rest. FILE gets the marks before the point,
+ * with their entries. A discarded range is filled with garbage.
+ *
+ * --lose drops random writes before the point, like a device that ignores flushes. It is for
+ * the test of the verifier.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -46,7 +47,7 @@
 #define GARBAGE		0xd5
 #define CHUNK		(1 << 20)
 
-/* As they stand in the log, little endian; each takes a whole sector. */
+/* On-disk format of the log, little endian; each takes a whole sector. */
 struct log_super {
 	uint64_t magic, version, nr_entries;
 	uint32_t sectorsize;
@@ -57,7 +58,7 @@ struct log_entry {
 };
 
 struct entry {
-	uint64_t offset;		/* of its data, in the log */
+	uint64_t offset;		/* of the data in the log, in bytes */
 	uint64_t sector, nr_sectors;
 	uint32_t flags, data_len;
 	char mark[32];
@@ -65,7 +66,7 @@ struct entry {
 
 struct index {
 	uint64_t nr;
-	uint64_t first, last;		/* of the marks "begin" and "end" */
+	uint64_t first, last;		/* entries after the marks "begin" and "end" */
 	uint32_t sectorsize, marks, flushes, fuas;
 	struct entry entry[];
 };
@@ -86,7 +87,7 @@ static uint64_t device_size(int fd)
 	off_t size = lseek(fd, 0, SEEK_END);
 
 	if (size <= 0)
-		fatal("a device without a size");
+		fatal("cannot get the size of a device");
 	return size;
 }
 
@@ -116,7 +117,7 @@ static int make_index(const char *log, const char *path)
 	get(fd, data, 4096, 0);
 	memcpy(&super, data, sizeof(super));
 	if (super.magic != LOG_MAGIC || super.version != LOG_VERSION || !super.sectorsize)
-		fatal("%s: no log of dm-log-writes, version %d", log, LOG_VERSION);
+		fatal("%s: not a log of dm-log-writes, version %d", log, LOG_VERSION);
 	head.sectorsize = super.sectorsize;
 	lseek(out, sizeof(head), SEEK_SET);
 	for (at = super.sectorsize; head.nr < super.nr_entries; head.nr++) {
@@ -149,7 +150,7 @@ static int make_index(const char *log, const char *path)
 			fatal("%s: %s", path, strerror(errno));
 	}
 	if (!head.first || !head.last)
-		fatal("%s: no mark of the beginning or of the end: the log is not whole", log);
+		fatal("%s: the log is incomplete: no mark \"begin\" or \"end\"", log);
 	put(out, &head, sizeof(head), 0);
 	printf("# %llu entries, %u flushes, %u FUA, %u marks; workload from %llu to %llu\n",
 	       (unsigned long long)head.nr, head.flushes, head.fuas, head.marks,
@@ -171,7 +172,7 @@ static const struct index *map_index(const char *path)
 	return index;
 }
 
-/* What only a cache holds until the next flush. */
+/* True for a write that is only in the cache until the next flush. */
 static bool cached(const struct entry *e)
 {
 	return !(e->flags & (LOG_FLUSH | LOG_FUA | LOG_MARK));
@@ -192,8 +193,8 @@ static int compare(const void *a, const void *b)
 }
 
 /*
- * A third anywhere; a third right after a promise, when nothing else has been written that
- * would keep it by chance; a third among the cached writes before a flush.
+ * Choose a third of the points anywhere, a third directly after a promise, before other writes
+ * keep it by chance, and a third among the cached writes before a flush.
  */
 static int pick_points(const struct index *index, long points, uint32_t seed)
 {
@@ -323,7 +324,7 @@ static int run(const struct run *r)
 	if (fsync(disk) || fsync(base))
 		fatal("fsync: %s", strerror(errno));
 	write_marks(index, r->to, r->marks);
-	/* where --from of the next point is */
+	/* --from of the next point */
 	printf("%llu\n", (unsigned long long)durable);
 	if (lost)
 		fprintf(stderr, "# lost %llu writes\n", (unsigned long long)lost);
@@ -376,7 +377,7 @@ static int parse_run(int argc, char **argv)
 		default: return 1;
 		}
 	if (!r.log || !r.index || !r.base || !r.disk || !r.marks || !r.to)
-		fatal("run: something is missing; see the head of the source");
+		fatal("run: an option is missing; crash_replay without arguments lists them");
 	return run(&r);
 }
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the workload of the crash test and its verifier share: the history of each worker, and
- * what stands in a block of a file.
+ * The history of each worker and the contents of file blocks, for the workload of the crash
+ * test and its verifier.
  *
- * The history lies outside the filesystem under test. An operation is written down before it
- * begins, so that whatever can be on the disk is in the history; `done` counts those that have
- * returned. A worker alone changes its directory and its files: its history is their order.
+ * The history is outside the filesystem under test. A worker records an operation before it
+ * begins, so that the history covers all that the disk may hold; @done counts operations that
+ * returned. Only the worker changes its directory and files, in the order of its history.
  */
 #ifndef CRASH_HISTORY_H
 #define CRASH_HISTORY_H
@@ -27,8 +27,8 @@
 #define NR_NAMES	24
 
 /*
- * Four of them are a page: files of one or two blocks lie in the inode, and a page is
- * written again for a neighbour.
+ * A quarter of a page: files of one or two blocks fit into the inode, and a write to one block
+ * rewrites its neighbours' page.
  */
 #define BLOCK		1024
 #define PAGE_BLOCKS	4
@@ -36,22 +36,22 @@
 
 enum op_kind {
 	OP_CREATE = 1,	/* file, name */
-	OP_WRITE,	/* file; blocks from block, nr of them: this op is their version */
+	OP_WRITE,	/* file; nr blocks from block on get this op as their version */
 	OP_TRUNCATE,	/* file; nr blocks stay */
 	OP_FSYNC,	/* file */
 	OP_RENAME,	/* file, from name to name2, which it may replace */
 	OP_UNLINK,	/* file, name */
 	OP_FSYNC_DIR,
-	OP_SYNC,	/* syncs[block]; by a task without a directory */
+	OP_SYNC,	/* syncs[block]; by the sync task, which has no directory */
 };
 
 struct op {
 	uint16_t kind, name, name2, nr;
 	uint32_t file, block;
-	double returned;	/* when, by CLOCK_MONOTONIC; what promises nothing has none */
+	double returned;	/* in s, CLOCK_MONOTONIC; set only for fsync and sync */
 };
 
-/* What each worker had done when a sync began: that is what the sync promises. */
+/* The operations that each worker had done when a sync began. The sync promises these. */
 struct sync {
 	uint32_t done[MAX_WORKERS];
 };
@@ -99,7 +99,7 @@ static inline uint32_t next_random(uint32_t *state)
 	return *state = x;
 }
 
-/* CRC-32C, as a table of half a byte: fast enough, and small. */
+/* CRC-32C with a table for half a byte: small, and fast enough. */
 static inline uint32_t checksum(const void *data, size_t size)
 {
 	static uint32_t table[16];

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * fsync_attack - CPU time beyond a quota, by a loop of fsync()
+ * fsync_attack - measure the CPU time beyond a quota that loops of fsync() gain by lending
  *
- *	fsync_attack FOLDER SECONDS PERCENT [TASKS...]
+ *	fsync_attack FOLDER SECONDS PERCENT TASKS...
  *
- * For each number of tasks: nice 0 tasks of an ordinary user, in a cgroup that may use PERCENT
- * of a CPU, write and fsync() a file each. Prints what the cgroup used with lending off and
- * with what the module was loaded with. The caller is root.
+ * For each number TASKS, so many tasks of an ordinary user at nice 0 write and fsync() a file
+ * each, in a cgroup with a quota of PERCENT of a CPU. The program prints the CPU time of the
+ * cgroup without lending and with the module's current setting of lend. Needs root.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -23,6 +23,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cgroup.h"
 #include "put.h"
 
 #define GROUP		"/sys/fs/cgroup/fsync_attack"
@@ -46,20 +47,6 @@ static double seconds(void)
 	return t.tv_sec + t.tv_nsec / 1e9;
 }
 
-static double used(void)
-{
-	FILE *f = fopen(GROUP "/cpu.stat", "r");
-	unsigned long long us = 0;
-	char line[128];
-
-	while (f && fgets(line, sizeof(line), f))
-		if (sscanf(line, "usage_usec %llu", &us) == 1)
-			break;
-	if (f)
-		fclose(f);
-	return us / 1e6;
-}
-
 static void attack(const char *folder, int i, int gate)
 {
 	char name[256], data[4096] = { };
@@ -68,7 +55,7 @@ static void attack(const char *folder, int i, int gate)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (!put(GROUP "/cgroup.procs", "0"))
 		die(GROUP);
-	/* the way to the folder may be closed to others than root */
+	/* Open the file as root: an ordinary user may not reach the folder. */
 	snprintf(name, sizeof(name), "%s/%d", folder, i);
 	fd = open(name, O_RDWR | O_CREAT | O_TRUNC, 0600);
 	if (fd < 0)
@@ -107,10 +94,10 @@ static double measure(const char *folder, int nr, int duration, double *rate)
 		die("pipe");
 	sleep(1);
 	before = atomic_load(fsyncs);
-	cpu = used();
+	cpu = cgroup_used(GROUP);
 	begin = seconds();
 	sleep(duration);
-	cpu = used() - cpu;
+	cpu = cgroup_used(GROUP) - cpu;
 	begin = seconds() - begin;
 	*rate = (atomic_load(fsyncs) - before) / begin;
 	put(GROUP "/cpu.max", "max");
@@ -137,7 +124,8 @@ int main(int argc, char **argv)
 	FILE *f = fopen(LEND, "r");
 
 	if (argc < 5 || !f || !fgets(lend, sizeof(lend), f)) {
-		fprintf(stderr, "usage: fsync_attack FOLDER SECONDS PERCENT TASKS..., with fscommit loaded\n");
+		fprintf(stderr, "usage: fsync_attack FOLDER SECONDS PERCENT TASKS...\n"
+			"fscommit must be loaded\n");
 		return 2;
 	}
 	fclose(f);
@@ -151,7 +139,7 @@ int main(int argc, char **argv)
 	snprintf(max, sizeof(max), "%d 100000", percent * 1000);
 	if (mkdir(argv[1], 0755) && access(argv[1], W_OK))
 		die(argv[1]);
-	/* beside attackers that have SCHED_FIFO; they start without it */
+	/* This task must run beside attackers with lent SCHED_FIFO; they start at nice 0. */
 	sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &p);
 	for (i = 4; i < argc; i++) {
 		int nr = atoi(argv[i]);
@@ -165,8 +153,10 @@ int main(int argc, char **argv)
 		if (!put(GROUP "/cpu.max", max) || !put(LEND, lend))
 			die("cpu.max, lend");
 		with = measure(argv[1], nr, duration, &rate);
-		printf("# %d tasks, quota %d%% of a CPU: %.1f%% without lending, %.1f%% with, so %.1f%% beyond the quota; %.0f and %.0f fsyncs/s\n",
-		       nr, percent, off, with, with - percent, rate_off, rate);
+		printf("# %d tasks, quota %d%% of a CPU: %.1f%% without lending, %.1f%% with, ",
+		       nr, percent, off, with);
+		printf("so %.1f%% beyond the quota; %.0f and %.0f fsyncs/s\n", with - percent,
+		       rate_off, rate);
 		fflush(stdout);
 	}
 	put(LEND, lend);

@@ -1,16 +1,17 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0
-# `make stress-f2fs`, `make stress-btrfs`: our drivers through everything that finds fault
-# with a filesystem, on a kernel that checks locks, memory and the filesystem's own rules.
+# `make stress-f2fs`, `make stress-btrfs`: stress tests of our drivers, on a kernel with lockdep,
+# KASAN and the filesystem's own assertions.
 #
 #   stress.sh FS [KERNEL]      [uml-debug]
 #
-# DURATION=300    seconds for each driver, about
-# SEED=NUM        printed, the time if not given
-# DRIVERS=LIST    port.sh's options of each, with commas between; `default` has none
+# DURATION=300    seconds for each driver, approximately
+# SEED=NUM        printed; default: from the time
+# DRIVERS=LIST    drivers, separated by blanks: port.sh's options separated by commas, or
+#                 `default` for none
 # TESTS=LIST      of: fio fsx stress_ng freeze remount shutdown memory
 #
-# Each driver has a boot of its own: KASAN's shadow of an unloaded module may lie there still.
+# Each driver gets its own boot: KASAN may still have the shadow of an unloaded module.
 
 . "$(dirname "$0")/../drivers.sh"
 
@@ -23,7 +24,8 @@ duration=${DURATION:-300} seed=${SEED:-$(($(date +%s) % 1000000))}
 drivers=${DRIVERS:-$(our_drivers "$fs")}
 tests=${TESTS:-fio fsx stress_ng freeze remount shutdown memory}
 for n in "$duration" "$seed"; do
-	[[ $n =~ ^[1-9][0-9]{0,5}$ ]] || die "DURATION and SEED are numbers from 1 to 999999: $n is not"
+	[[ $n =~ ^[1-9][0-9]{0,5}$ ]] ||
+		die "$n: DURATION and SEED must be numbers from 1 to 999999"
 done
 slow=2
 [ "$(matrix_field "$kernel" kind)" = uml ] || slow=10
@@ -51,4 +53,4 @@ for d in $drivers; do
 		"$FILESYSTEMS/stress/stress_guest" || true
 	verdict_of "$out" || { bad=1; say "  $fs, $d: see $out"; }
 done
-[ $bad -eq 0 ] || die "the stress found something"
+[ $bad -eq 0 ] || die "a stress test failed"

@@ -2,10 +2,10 @@
 /*
  * stress_fsx - random operations on a file, against a model in memory
  *
- * After fsx, which Debian has no package of. Each task has a file of its own and a copy of
- * what must be in it. Reads by every way are compared with the copy at once, the whole file
- * now and then, and once more after it was dropped from the page cache. What a filesystem
- * does not support it says at the first attempt, and is not asked again.
+ * Like fsx, for which Debian has no package. Each task has its own file and a copy of its
+ * contents in memory. It compares every read with the copy, sometimes the whole file, and at the
+ * end once more after dropping it from the page cache. An operation that the filesystem does not
+ * support is tried once.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -114,14 +114,14 @@ static void new_bytes(off_t len)
 		buffer[i] = random();
 }
 
-/* The file gets longer by a write or an allocation; what lies between is zero. */
+/* Bytes between the old and the new end are zero. */
 static void grow(off_t to)
 {
 	if (to > size)
 		size = to;
 }
 
-static void look(off_t at, off_t len, int file)
+static void read_range(off_t at, off_t len, int file)
 {
 	ssize_t n = pread(file, buffer, len, at);
 	off_t want = at >= size ? 0 : at + len > size ? size - at : len;
@@ -134,14 +134,16 @@ static void look(off_t at, off_t len, int file)
 	compare(buffer, at, n);
 }
 
-/* True if the filesystem does it; -1 for what must not fail once it has worked. */
+/*
+ * Returns true if the operation succeeded, @rc being nonzero on failure. A full disk and an
+ * invalid range are no errors of the filesystem; any other error ends the test.
+ */
 static bool supported(int op, int rc)
 {
 	if (!rc)
 		return true;
 	if (errno == EOPNOTSUPP || errno == ENOTTY || errno == ENOSYS || errno == EXDEV)
 		unsupported[op] = true;
-	/* a full disk is no error of the filesystem, nor is an odd range */
 	else if (errno != ENOSPC && errno != EINVAL)
 		failed("");
 	return false;
@@ -265,56 +267,43 @@ static void compare_all(void)
 	if (lseek(fd, 0, SEEK_END) != size)
 		fatal("task %d, seed %u, operation %lu: the size is %lld, not %lld", task, opt.seed,
 		      done, (long long)lseek(fd, 0, SEEK_END), (long long)size);
-	look(0, MAX_SIZE, fd);
+	read_range(0, MAX_SIZE, fd);
 }
 
-static void one(void)
+static void truncate_file(off_t to)
 {
-	off_t at = random_below(MAX_SIZE - 1), len = random_below(1 << (4 + random_below(14))) + 1;
-	off_t to;
+	if (ftruncate(fd, to))
+		failed("truncate");
+	if (to < size)
+		memset(model + to, 0, size - to);
+	size = to;
+}
 
-	/* most of it where something is */
-	if (random_below(4))
-		at = random_below(size < MAX_SIZE ? size + 1 : MAX_SIZE - 1);
-	if (at + len > MAX_SIZE)
-		len = MAX_SIZE - at;
-	last = random_below(NR_OPS);
-	if (unsupported[last])
-		return;
-	history[done % 64].op = last;
-	if (last == DIRECT_READ || last == DIRECT_WRITE) {
-		at &= ~(off_t)(PAGE - 1);
-		len = (len + PAGE - 1) & ~(off_t)(PAGE - 1);
-		if (direct_fd < 0)
-			return;
-	}
-	history[done % 64].at = at;
-	history[done % 64].len = len;
+static void reopen(void)
+{
+	close(fd);
+	if (direct_fd >= 0)
+		close(direct_fd);
+	open_file();
+}
+
+static void do_op(off_t at, off_t len)
+{
 	switch (last) {
 	case WRITE:
-		write_range(at, len, fd);
+	case DIRECT_WRITE:
+		write_range(at, len, last == WRITE ? fd : direct_fd);
 		break;
 	case READ:
-		look(at, len, fd);
+	case DIRECT_READ:
+		read_range(at, len, last == READ ? fd : direct_fd);
 		break;
 	case MAP_WRITE:
 	case MAP_READ:
 		map_range(last, at, len);
 		break;
-	case DIRECT_WRITE:
-		write_range(at, len, direct_fd);
-		break;
-	case DIRECT_READ:
-		look(at, len, direct_fd);
-		break;
 	case TRUNCATE:
-		to = random_below(8) ? random_below(MAX_SIZE) : 0;
-		history[done % 64].at = to;
-		if (ftruncate(fd, to))
-			failed("truncate");
-		if (to < size)
-			memset(model + to, 0, size - to);
-		size = to;
+		truncate_file(at);
 		break;
 	case ALLOCATE:
 	case PUNCH:
@@ -339,15 +328,38 @@ static void one(void)
 		drop();
 		break;
 	case REOPEN:
-		close(fd);
-		if (direct_fd >= 0)
-			close(direct_fd);
-		open_file();
+		reopen();
 		break;
 	case COMPARE:
 		compare_all();
 		break;
 	}
+}
+
+static void random_op(void)
+{
+	off_t at = random_below(MAX_SIZE - 1), len = random_below(1 << (4 + random_below(14))) + 1;
+
+	/* Three in four inside the file. */
+	if (random_below(4))
+		at = random_below(size < MAX_SIZE ? size + 1 : MAX_SIZE - 1);
+	if (at + len > MAX_SIZE)
+		len = MAX_SIZE - at;
+	last = random_below(NR_OPS);
+	if (unsupported[last])
+		return;
+	history[done % 64].op = last;
+	if (last == DIRECT_READ || last == DIRECT_WRITE) {
+		at &= ~(off_t)(PAGE - 1);
+		len = (len + PAGE - 1) & ~(off_t)(PAGE - 1);
+		if (direct_fd < 0)
+			return;
+	}
+	if (last == TRUNCATE)
+		at = random_below(8) ? random_below(MAX_SIZE) : 0;
+	history[done % 64].at = at;
+	history[done % 64].len = len;
+	do_op(at, len);
 	done++;
 }
 
@@ -357,7 +369,7 @@ static void work(void)
 	char path[512];
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	/* from urgent to idle, as the crash test's */
+	/* Four priorities: nice -10, nice 19, nice 0, SCHED_IDLE. */
 	if (setpriority(PRIO_PROCESS, 0, task % 4 == 0 ? -10 : task % 4 == 1 ? 19 : 0))
 		failed("priority");
 	if (task % 4 == 3 && sched_setscheduler(0, SCHED_IDLE, &(struct sched_param){ 0 }))
@@ -371,7 +383,7 @@ static void work(void)
 	if (ftruncate(fd, 0))
 		failed("truncate");
 	while (now() < end)
-		one();
+		random_op();
 	last = COMPARE;
 	compare_all();
 	drop();
@@ -412,7 +424,7 @@ int main(int argc, char **argv)
 		default: return 1;
 		}
 	if (!opt.dir)
-		fatal("--dir=DIR [--duration=TIME] [--tasks=NUM] [--seed=NUM]");
+		fatal("usage: --dir=DIR [--duration=TIME] [--tasks=NUM] [--seed=NUM]");
 	for (task = 0; task < opt.tasks; task++)
 		if (!fork())
 			work();

@@ -3,10 +3,10 @@
  * stress_ioctl - freeze, thaw or shut down a filesystem
  *
  *	stress_ioctl freeze|thaw DIR
- *	stress_ioctl shutdown DIR MODE	0: sync first, 1: only metadata, 2: nothing,
+ *	stress_ioctl shutdown DIR MODE	0: sync first, 1: sync only metadata, 2: no sync,
  *					3: flush metadata, f2fs only
  *
- * Exit status 4: this filesystem has no such ioctl.
+ * Exit status 4: the filesystem lacks the ioctl.
  */
 #include <fcntl.h>
 #include <linux/fs.h>
@@ -17,7 +17,7 @@
 #define PROGRAM "stress_ioctl"
 #include "options.h"
 
-/* ext4, xfs and f2fs have it by the same number; not every <linux/fs.h> does */
+/* The same number in ext4, xfs and f2fs; not every <linux/fs.h> has it. */
 #define SHUTDOWN	_IOR('X', 125, uint32_t)
 
 int main(int argc, char **argv)
@@ -27,7 +27,7 @@ int main(int argc, char **argv)
 	int fd, rc;
 
 	if (argc < 3)
-		fatal("freeze|thaw DIR, or shutdown DIR MODE");
+		fatal("usage: stress_ioctl freeze|thaw DIR | stress_ioctl shutdown DIR MODE");
 	fd = open(argv[2], O_RDONLY);
 	if (fd < 0)
 		fatal("%s: %s", argv[2], strerror(errno));
@@ -38,7 +38,7 @@ int main(int argc, char **argv)
 	else if (!strcmp(what, "shutdown"))
 		rc = ioctl(fd, SHUTDOWN, &mode);
 	else
-		fatal("%s is none of freeze, thaw, shutdown", what);
+		fatal("%s: must be freeze, thaw or shutdown", what);
 	if (rc && (errno == ENOTTY || errno == EOPNOTSUPP))
 		return 4;
 	if (rc)
