@@ -1,54 +1,56 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0
-# `make test-points`: the lock with random delays at each access to shared memory, and
-# mutants of one line each against that.
+# `make test-points`: torture of the lock with random delays at each access to shared memory,
+# and of mutants that differ in one line each.
 #
-#   one_line.sh torture [SECONDS]   the unbroken module, in a guest    [120]
-#   one_line.sh tests               the tests of the lock on it
-#   one_line.sh named               mutants that must be caught: points/mutants/*.sed
+#   one_line.sh torture [SECONDS]   the module without a mutant, in a guest    [120]
+#   one_line.sh tests               the tests of the lock, with the delays
+#   one_line.sh named               the mutants of points/named, which must be caught
 #   one_line.sh all                 these, and one mutant for each statement and condition
 #                                   in the functions of points/functions
-#   one_line.sh FUNCTION...         those of these functions
-#   one_line.sh list [FUNCTION...]  what these would be
+#   one_line.sh FUNCTION...         the mutants of these functions
+#   one_line.sh list [FUNCTION...]  list them only
 #
-# A mutant is caught if the module warns, the torture finds something, or a guest hangs. Those
-# that survive must be in points/survivors, with the reason. The last line is
-# `N passed, N failed, N skipped`: caught, survived without a reason, survived with one.
-# CATCH_S=20: seconds of torture for a mutant.
+# A mutant is caught if the module warns, the torture fails, or the guest hangs. Each survivor
+# must be in points/survivors, with the reason. The last line is `N passed, N failed,
+# N skipped`: caught, survived without a reason, survived with a reason.
+# CATCH_S=20: seconds of torture per mutant.
 
 . "$(dirname "$0")/../harness/lib.sh"
 . "$HARNESS/plan.sh"
 . "$HARNESS/results.sh"
+. "$(dirname "$0")/lib.sh"
 POINTS_DIR=$TOP/selftests/mutants/points
 CATCH_S=${CATCH_S:-20}
 export POINTS=1
 passed=0 failed=0 skipped=0
 
-# torture_plan SECONDS [FUNCTION]: first without lending, which makes good a lost wakeup; then with it, and
-# with expedited sections
+# torture_plan SECONDS [FUNCTION]: first without lending, since the watcher would hide a lost
+# wakeup; then with lending and expedited sections
 torture_plan()
 {
 	local quiet=$(($1 * 6 / 10)) lending=$(($1 - $1 * 6 / 10)) us=300
-	# in one function they cost less
+	# longer delays are affordable in a single function
 	[ -z "${2:-}" ] || us=4000
+	local params='lend_period_us=60000000 lend=1 blocker_ms=0'
 	local common='torture_type=unfair_rwsem mixed=1 nreaders_stress=7 nwriters_stress=0'
 	common="$common shuffle_interval=1 stat_interval=0 fatal=1 stuck=6 stutter=0 long_hold=0"
 	cat <<-END
-	load fscommit lend_period_us=60000000 lend=1 holdup_ms=0 test_points=$us ${2:+test_points_in=$2}
+	load fscommit $params test_points=$us ${2:+test_points_in=$2}
 	test stats_on 5 echo on >/sys/kernel/debug/fscommit/stats
 	load unfair_torture $common
 	test quiet $((quiet + 30)) torture_watch $quiet
 	unload unfair_torture
-	test lend_on 5 echo 300 >/sys/module/fscommit/parameters/lend_period_us; echo 3 >/sys/module/fscommit/parameters/lend
+	test lend_on 5 cd /sys/module/fscommit/parameters; echo 300 >lend_period_us; echo 3 >lend
 	load unfair_torture $common expedite=10
 	test lending $((lending + 30)) torture_watch $lending
 	unload unfair_torture
-	test counters 10 points_watch bias_set bias_revoked lent expedited
+	test counters 10 points_watch bias_set bias_revoked loans expedited
 	unload fscommit
 	END
 }
 
-# torture TREE OUT SECONDS [FUNCTION]: exit status 0 if nothing was found
+# torture TREE OUT SECONDS [FUNCTION]: exit status 0 if no error was found
 torture()
 {
 	local tree=$1 out=$2 seconds=$3
@@ -61,19 +63,21 @@ torture()
 		! grep -q '^DONE [a-z_]* [1-9]' "$out/result.txt"
 }
 
-# found OUT: in a few words
+# found OUT: prints the error in a few words
 found()
 {
 	local out=$1
 	{
-		sed -n -E 's/.*unfair_torture: ([a-z]+: .*)/\1/p' "$out/console" | { grep -v -- '---' || true; }
-		sed -n -E 's/.*(fscommit: .*|BUG: .*|WARNING: .*|Kernel panic.*|INFO: .*)/\1/p' "$out/console"
-		sed -n 's/^TAP # \(loans\|nothing\)/\1/p' "$out/result.txt"
+		sed -n -E 's/.*unfair_torture: ([a-z]+: .*)/\1/p' "$out/console" |
+			{ grep -v -- '---' || true; }
+		sed -n -E 's/.*(fscommit: .*|BUG: .*|WARNING: .*|Kernel panic.*|INFO: .*)/\1/p' \
+			"$out/console"
+		sed -n 's/^TAP # \(loans\|counter \)/\1/p' "$out/result.txt"
 		cat "$out/verdict"
 	} 2>/dev/null | head -n 1 | cut -c1-110 || true
 }
 
-# try FILE NAME FUNCTION: a mutant; leaves what was found in $how, empty if it survived
+# try FILE NAME FUNCTION: runs a mutant; $how is the error found, empty if it survived
 try()
 {
 	local tree out=$LOGS/points-mutant
@@ -90,10 +94,11 @@ try()
 
 named()
 {
-	local m name start
-	for m in "$POINTS_DIR"/mutants/*.sed; do
-		name=$(basename "$m" .sed) start=$SECONDS
-		try "$m" "$name" "$(sed -n 's/^# in: //p' "$m")"
+	local name start
+	for name in $(mutant_names "$POINTS_DIR/named"); do
+		start=$SECONDS
+		mutant_script "$POINTS_DIR/named" "$name" >"$LOGS/mutant.sed"
+		try "$LOGS/mutant.sed" "$name" "$(mutant_values "$POINTS_DIR/named" "$name" delays)"
 		if [ -n "$how" ]; then
 			passed=$((passed + 1))
 			echo "$name caught $((SECONDS - start)): $how"
@@ -104,7 +109,7 @@ named()
 	done
 }
 
-# listed [FUNCTION...]: the mutants, as one_line.py prints them
+# listed [FUNCTION...]: writes the list of mutants that one_line.py generates
 listed()
 {
 	rm -rf "$LOGS/points-sed"
@@ -113,16 +118,17 @@ listed()
 		"$POINTS_DIR/functions" "$@" >"$LOGS/points-sed/list"
 }
 
-# generated: those of the list
+# generated: runs the mutants of that list
 generated()
 {
 	local number functions what start reason
 	while IFS=$'\t' read -r number what; do
 		functions=${number#* } number=${number%% *} start=$SECONDS
-		reason=$(awk -v w="$what -- " 'index($0, w) == 1 { print substr($0, length(w) + 1) }' \
+		reason=$(awk -v w="$what -- " \
+			'index($0, w) == 1 { print substr($0, length(w) + 1) }' \
 			"$POINTS_DIR/survivors")
 		try "$LOGS/points-sed/$number.sed" last "${functions% *}"
-		# the delay that shows it may belong to another function of its row
+		# a delay in another function of its row may expose it
 		[ -n "$how$reason" ] || try "$LOGS/points-sed/$number.sed" last "${functions#* }"
 		if [ -n "$how" ]; then
 			passed=$((passed + 1))
@@ -139,7 +145,7 @@ generated()
 	done <"$LOGS/points-sed/list"
 }
 
-# The tests of the lock, as `make test` runs them, with delays.
+# The tests of the lock as `make test` runs them, but with delays.
 ordinary_tests()
 {
 	local tree programs out=$LOGS/points-tests

@@ -2,18 +2,26 @@
 # SPDX-License-Identifier: GPL-2.0
 # Tests of the tests.   run.sh quick|all|NAME...
 #
-# The harness must say FAIL to a guest that warns, hangs, powers off early, leaks or
-# kills a test; and each mutant of the module (mutants/*.sed) must fail the test that
-# it names. Prints a line `NAME ok|FAIL SECONDS` each.
+# The harness must report FAIL for a guest that warns, hangs, powers off early, leaks or
+# kills a test. Each mutant of the module must fail the tests that it names. Each part
+# has one file of mutants, see lib.sh for the format. The keys are
+#
+#	fails: PROGRAM TEST	this test must fail
+#	warns: PROGRAM TEST	the kernel must warn in this test
+#	silent: NAME		the report NAME of harness/expected must not appear
+#
+# Prints a line `NAME ok|FAIL SECONDS` for each.
 
 . "$(dirname "$0")/../harness/lib.sh"
 . "$HARNESS/plan.sh"
-META=$TOP/selftests/meta
+. "$(dirname "$0")/lib.sh"
+MUTANTS=$TOP/selftests/mutants
+PARTS=(unfair_rwsem commit_root share_gate cow_diff rcu_reuse misuse robust)
 programs=$("$HARNESS/programs.sh")
 tree=$("$HARNESS/stage.sh" uml)
 bad=0
 
-# verdict NAME START STATUS: one line for it
+# verdict NAME START STATUS: prints the line of a test
 verdict()
 {
 	local v=ok
@@ -39,7 +47,8 @@ harness()
 	fi
 }
 
-# A test that fails or is killed must count as failed, whatever the guest says.
+# counted NAME PLAN-LINES: a test that fails or is killed must count as failed, whatever the
+# guest reports.
 counted()
 {
 	local name=$1 plan=$2 start=$SECONDS out=$LOGS/meta-$1
@@ -53,7 +62,7 @@ counted()
 	fi
 }
 
-# One tree for all mutants of a run: nearly all that is built they have in common.
+# All mutants of a run share one tree, because nearly all of their objects are the same.
 own_tree()
 {
 	local n
@@ -65,14 +74,14 @@ own_tree()
 	die "four other runs of mutants are under way"
 }
 
-# mutant FILE: each test that it names must fail on it, or have the kernel warn, or what it
-# names must not be reported: "# fails: " or "# warns: ", PROGRAM TEST; "# silent: ", NAME of
-# harness/expected
+# mutant FILE NAME
 mutant()
 {
-	local file=$1 name broken how program test
-	name=$(basename "$file" .sed)
+	local file=$LOGS/mutant-$$.sed name=$2 broken how program test
 	[ "${mutants:-}" ] || own_tree
+	mutant_script "$1" "$name" >"$file"
+	mutant_lines "$1" "$name" | grep -E '^(fails|warns|silent): ' >/dev/null ||
+		die "mutant $name names no test"
 	broken=$("$HARNESS/stage.sh" uml "$file" "$mutants") ||
 		{ verdict "mutant:$name" "$SECONDS" 1; return; }
 	while read -r how program test; do
@@ -81,21 +90,21 @@ mutant()
 		else
 			fails_on "$name" "$broken" "$how" "$program" "$test"
 		fi
-	done < <(sed -n -E 's/^# (fails|warns|silent): /\1 /p' "$file")
+	done < <(mutant_lines "$1" "$name" | sed -n -E 's/^(fails|warns|silent): /\1 /p')
 }
 
 # is_silent_on MUTANT TREE NAME
 is_silent_on()
 {
 	local name=$1 broken=$2 start=$SECONDS out=$LOGS/mutant-$1-$3 kernel regex rc=0
-	read -r kernel regex < <(sed -n "s/^$3 //p" "$HARNESS/expected")
+	read -r kernel regex < <(sed -n "s/^$3 //p" "$HARNESS/expected") || true
 	[ "${kernel:-}" = uml ] || die "mutant $name: harness/expected has no '$3' on uml"
 	boot_misuse "$3" uml "$regex" "$out" "$broken" "$programs" </dev/null || rc=1
-	# it must have been done, and nothing else have been wrong
+	# the guest must have done it, and nothing else must have failed
 	if [ $rc -eq 1 ] && grep -q '^FAIL 0 reports in the log, 1 expected' "$out.log"; then
 		verdict "mutant:$name" "$start" 0
 	else
-		say "  mutant $name: $3 is reported all the same; see $out"
+		say "  mutant $name: $3 is still reported; see $out"
 		verdict "mutant:$name" "$start" 1
 	fi
 }
@@ -105,12 +114,12 @@ fails_on()
 {
 	local name=$1 broken=$2 how=$3 program=$4 test=$5 start=$SECONDS out=$LOGS/mutant-$1-$5
 	local path seconds=60 panic=--no-panic
-	# where the kernel warns, it is the end of the guest
+	# a warning of the kernel must stop the guest
 	[ "$how" = fails ] || panic=
 	path=$(echo "$programs"/*/"$program")
 	[ -e "$path" ] || die "mutant $name: no test program '$program'"
 	case $program in
-	# loads them itself
+	# loads the modules itself
 	load_cycles) seconds=140
 		echo "test $program 120 cd /fscommit && FSCOMMIT_CYCLES=200 $program -t $test" ;;
 	*)	echo 'load fscommit lend_period_us=60000000 lend=1 blocker_ms=0'
@@ -119,7 +128,7 @@ fails_on()
 	"$HARNESS/boot.sh" --out "$out" --timeout "$seconds" ${panic:+"$panic"} uml "$out.plan" \
 		"$broken/module/fscommit.ko" "$broken"/selftests/*_test.ko \
 		"$path" </dev/null >"$out.log" 2>&1 || true
-	# failed, or did not live to say so; but it must have begun
+	# failed, or the guest died before it could report; but the test must have begun
 	if grep -q "^TEST $program" "$out/result.txt" && ! grep -q '^TAP ok ' "$out/result.txt" &&
 	   ! grep -q "^DONE $program 0 " "$out/result.txt" &&
 	   { [ "$how" = fails ] || grep -q 'panic_on_warn set' "$out/console"; }; then
@@ -130,7 +139,7 @@ fails_on()
 	fi
 }
 
-# The copy-on-write tree that commit-root search is tested on, by itself.
+# Tests the copy-on-write tree that the tests of commit-root search use.
 tree_fuzz()
 {
 	local start=$SECONDS out=$LOGS/meta-tree-fuzz rc=0
@@ -171,16 +180,21 @@ diff_fuzz()
 	verdict diff-fuzz "$start" "$rc"
 }
 
-# Each mutant still breaks something; that it is caught is for `all`.
+# Each mutant must still change the source; `all` tests that it is caught.
 mutants_apply()
 {
-	local m f start=$SECONDS rc=0
-	for m in "$META"/mutants/*.sed; do
-		for f in $(product_files "$TOP"); do
-			sed -E -f "$m" "$f" | cmp -s - "$f" || continue 2
+	local m f p start=$SECONDS rc=0
+	for p in "${PARTS[@]}"; do
+		for m in $(mutant_names "$MUTANTS/$p"); do
+			mutant_script "$MUTANTS/$p" "$m" >"$LOGS/mutants-apply.sed"
+			for f in $(product_files "$TOP"); do
+				sed -E -f "$LOGS/mutants-apply.sed" "$f" >"$LOGS/mutants-apply.out" ||
+					break
+				cmp -s "$LOGS/mutants-apply.out" "$f" || continue 2
+			done
+			say "  mutant $m changes nothing: its line is gone"
+			rc=1
 		done
-		say "  mutant $(basename "$m" .sed): the line that it breaks is gone"
-		rc=1
 	done
 	verdict mutants-apply "$start" "$rc"
 }
@@ -203,21 +217,26 @@ quick()
 	counted failed-test 'test f 10 echo "not ok 1 it"; true'
 	counted timed-out-test 'test t 2 sleep 30'
 	counted silent-guest 'test s 10 poweroff -f; sleep 100'
-	harness busted-lock 'PASS' uml \
-		'load unfair_torture torture_type=busted\ntest t 10 sleep 3\nunload unfair_torture\ntest verdict 5 dmesg | grep "End of test: FAILURE" >/dev/null\nunload fscommit_test\nunload fscommit\n'
+	harness busted-lock 'PASS' uml 'load unfair_torture torture_type=busted
+		test t 10 sleep 3\nunload unfair_torture
+		test verdict 5 dmesg | grep "End of test: FAILURE" >/dev/null
+		unload fscommit_test\nunload fscommit\n'
 }
 
 case ${1:-quick} in
 quick) quick ;;
 all)
 	quick
-	for f in "$META"/mutants/*.sed; do
-		mutant "$f"
+	for p in "${PARTS[@]}"; do
+		for n in $(mutant_names "$MUTANTS/$p"); do
+			mutant "$MUTANTS/$p" "$n"
+		done
 	done ;;
 *)
 	for n in "$@"; do
-		[ -e "$META/mutants/$n.sed" ] || die "no mutant '$n' in $META/mutants"
-		mutant "$META/mutants/$n.sed"
+		p=$(cd "$MUTANTS" && grep -lxF "[$n]" "${PARTS[@]}") ||
+			die "no mutant '$n' in $MUTANTS"
+		mutant "$MUTANTS/$p" "$n"
 	done ;;
 esac
 exit $bad

@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""Mutants of one line: deletes a statement, negates a condition, swaps two statements.
+"""Generate mutants of one line: delete a statement, negate a condition, swap two statements.
 
 one_line.py FOLDER MODULE FUNCTIONS [NAME...]
 
-Writes FOLDER/NUMBER.sed for each mutant of the functions that the file FUNCTIONS lists, or of
-those named, and prints `NUMBER FUNCTION ROW<tab>FILE FUNCTION: WHAT` for each.
+Write FOLDER/NUMBER.sed for each mutant of the functions in the file FUNCTIONS, or of those
+that NAME selects. Print `NUMBER FUNCTION ROW<tab>FILE FUNCTION: WHAT` for each.
 """
 import pathlib
 import re
 import sys
 
-# what no test of behaviour can see
+# statements that do not change behaviour
 UNSEEN = re.compile(r"^(count_event|trace_|compat_trace_|lockdep_assert|WARN_|BUILD_BUG|pr_)")
 STATEMENT = re.compile(r"^\t+(?!return\b|break;|continue;|goto\b|else\b|do\b|case\b)"
                        r"[*A-Za-z_][^;{}]*;$")
@@ -20,7 +20,7 @@ DECLARATION = re.compile(r"^\t+(const |static |unsigned |struct |enum |bool |int
 
 
 def body_of(lines, name):
-    """First and last line of a function."""
+    """Return the first and the last line of a function."""
     head = re.compile(r"^[a-z].*\b" + name + r"\([^;]*$")
     for i, line in enumerate(lines):
         if head.match(line):
@@ -30,7 +30,7 @@ def body_of(lines, name):
 
 
 def quoted(text):
-    """For a pattern within @...@ of sed -E; no line of the product has an @."""
+    """Quote text for a pattern of sed -E between @ and @; no line of the product has an @."""
     return re.sub(r"([][\\.*^$+?(){}|])", r"\\\1", text)
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
-# A test point before each access to shared memory: see unfair_test_points.h. Reads, then
-# other expressions, then statements.
+# Puts a test point before each access to shared memory, see unfair_test_points.h: reads first,
+# then other expressions, then statements.
 s/\b(READ_ONCE|smp_load_acquire|atomic_long_read(_acquire)?)\(/UNFAIR_BEFORE_READ(\1, /g
 s/\b(hlist_empty|compat_on_cpu|pid_task)\(/UNFAIR_BEFORE_READ(\1, /g
 s/\b(atomic_long_(add|sub|or|andnot|set|try)[a-z_]*|(try_)?(cmp)?xchg(_[a-z]+)?)\(/UNFAIR_BEFORE_WRITE(\1, /g

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What happens at a test point: see unfair_test_points.h.
+ * The delays of test points, see unfair_test_points.h.
  */
 #include <linux/atomic.h>
 #include <linux/jiffies.h>
@@ -15,21 +15,23 @@
 unsigned int unfair_test_points = 300;
 EXPORT_SYMBOL_GPL(unfair_test_points);
 module_param_named(test_points, unfair_test_points, uint, 0644);
-MODULE_PARM_DESC(test_points, "microseconds: the longest delay at a test point, 0 (none) to 5000, default 300");
+MODULE_PARM_DESC(test_points,
+		 "longest delay at a test point; microseconds, 0 (no delays) to 5000, default 300");
 
 static char *func;
 module_param_named(test_points_in, func, charp, 0444);
-MODULE_PARM_DESC(test_points_in, "names of the functions that have all long delays, with a + between, default all of them");
+MODULE_PARM_DESC(test_points_in,
+		 "functions that get all long delays, separated by +; default all functions");
 
 #define MAX_US		5000
 #define SHORT_NS	1024
-/* One short delay in so many writes. */
+/* One write out of this many gets a short delay. */
 #define SHORT_EVERY	16
-/* Jiffies between two long delays at one site: so those that are rarely visited have most. */
+/* Minimum jiffies between two long delays at one site, so that rare sites get most of them. */
 #define SITE_PAUSE	HZ
 #define FUNC_PAUSE	1
 
-/* While one task is in a long delay, the others run as fast as they can. */
+/* During a long delay of one task, the other tasks run without long delays. */
 static atomic_t in_long_delay;
 static DEFINE_PER_CPU(u32, test_point_rnd);
 
@@ -42,12 +44,12 @@ static u32 next_rnd(void)
 	r ^= r << 13;
 	r ^= r >> 17;
 	r ^= r << 5;
-	/* an interrupt that uses the same number in between does no harm */
+	/* an interrupt may use the same number: harmless */
 	this_cpu_write(test_point_rnd, r);
 	return r;
 }
 
-/* Only here to see that others go on: a lost update does no harm. */
+/* Shows that other tasks make progress; a lost update is harmless. */
 static unsigned int passed;
 
 static void delay(u64 ns)
@@ -72,7 +74,7 @@ static void long_delay(struct unfair_test_site *site, u32 r)
 	if (atomic_cmpxchg(&in_long_delay, 0, 1))
 		return;
 	WRITE_ONCE(site->next, jiffies + 1 + (r >> 8) % (2 * pause));
-	/* until the others have passed so many points, as this CPU or theirs may be a slow one */
+	/* until other tasks have passed enough points: the speed of the CPUs may differ */
 	end = ktime_get_mono_fast_ns() + ns;
 	while (ktime_get_mono_fast_ns() < end && READ_ONCE(passed) - from <= enough)
 		cpu_relax();
@@ -80,8 +82,8 @@ static void long_delay(struct unfair_test_site *site, u32 r)
 }
 
 /*
- * Never sleeps: many points are under raw spinlocks, with interrupts off. Where preemption is
- * enabled, a task that waits for this CPU gets it here.
+ * Never sleeps: many points are under raw spinlocks, with interrupts off. If preemption is
+ * enabled, preempt_enable() lets a task that waits for this CPU run.
  */
 void __unfair_test_point(struct unfair_test_site *site, bool write)
 {
@@ -91,7 +93,7 @@ void __unfair_test_point(struct unfair_test_site *site, bool write)
 	preempt_disable();
 	WRITE_ONCE(passed, passed + 1);
 	r = next_rnd();
-	/* the reads of loops that poll must not take all long delays */
+	/* fewer for reads, or polling loops would get all long delays */
 	if (r >> 24 < (write ? 64 : 4) && (!next || time_after(jiffies, next)))
 		long_delay(site, next_rnd());
 	else if (write && r % SHORT_EVERY == 0)
