@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
-# How run.sh gets its tools, and what it asks them.  Sourced, never run.
+# The tools of run.sh: herd7 and spin.  Sourced, never run.
 
 . "$(dirname "${BASH_SOURCE[0]}")/../harness/lib.sh"
 # shellcheck disable=SC2034 # for run.sh
@@ -8,7 +8,7 @@ MODELS=$TOP/selftests/models WORK=$CACHE/verify
 
 # --- herd7 -------------------------------------------------------------------
 
-# Not in Debian 12: the package of a later one with its own C library beside it.
+# Debian 12 has no herd7: takes the package of a later release, with its own C library.
 unpack_herd()
 {
 	local d=$CACHE/toolchain/herd tmp=$CACHE/toolchain/herd.$$ f
@@ -30,18 +30,20 @@ unpack_herd()
 	mv "$tmp" "$d"
 }
 
-# The kernel's memory model, from its source in the cache: read, never copied.
+# Prints the folder of the kernel's memory model, in the kernel source in the cache.
 memory_model()
 {
 	local d
 	for d in "$CACHE"/src/7.3 "$CACHE"/src/*; do
-		[ -e "$d/tools/memory-model/linux-kernel.cat" ] && { echo "$d/tools/memory-model"; return; }
+		[ -e "$d/tools/memory-model/linux-kernel.cat" ] || continue
+		echo "$d/tools/memory-model"
+		return
 	done
 	"$HARNESS/kernel.sh" source 7.3 >&2 || die "cannot get the source of a kernel"
 	echo "$CACHE/src/7.3/tools/memory-model"
 }
 
-# herd MODEL FILE: what herd7 says
+# herd MODEL FILE: runs herd7
 herd()
 {
 	local root=$CACHE/toolchain/herd/root ld
@@ -53,9 +55,8 @@ herd()
 
 # --- spin --------------------------------------------------------------------
 
-# search FILE DEFINES OUT [OPTIMIZE]: every state that the model can reach; with -DLIVE also
-# every run that goes on for ever, of tasks that run when they can. Leaves in OUT/pan what was
-# found, in OUT/trail the way to an error.
+# search FILE DEFINES OUT [OPTIMIZE]: searches every reachable state; with -DLIVE also every endless
+# run in which tasks run when they can. Writes the result to OUT/pan, a counterexample to OUT/trail.
 search()
 {
 	local file=$1 defines out=$3 optimize=${4:--O2}
@@ -67,13 +68,14 @@ search()
 		cd "$out" || exit 2
 		spin -a "${defines[@]}" m.pml >spin.log 2>&1 || exit 2
 		explore "$optimize" -DSAFETY
-		case $2 in *-DLIVE*) [ -e m.pml.trail ] || explore "$optimize" "-DNP -DNFAIR=4" -l -f ;; esac
+		[[ $2 != *-DLIVE* ]] || [ -e m.pml.trail ] ||
+			explore "$optimize" "-DNP -DNFAIR=4" -l -f
 		rm -f pan.[cbhmpt]
 		[ ! -e m.pml.trail ] || spin -t -p -g "${defines[@]}" m.pml >trail 2>&1 || true
 	)
 }
 
-# explore OPTIMIZE KIND [OPTION...]: compiles what spin has made, and runs it
+# explore OPTIMIZE KIND [OPTION...]: compiles and runs the program that spin has generated
 explore()
 {
 	local optimize=$1 kind=$2
@@ -85,7 +87,7 @@ explore()
 	rm -f pan.bin
 }
 
-# states OUT: how many, if all were reached without an error
+# states OUT: prints the number of states if the search was complete and without an error
 states()
 {
 	awk '/errors: 0$/ { ok = 1 } /states, stored/ { n = $1 }
@@ -94,7 +96,7 @@ states()
 		END { if (ok && done && !bad) printf "%.0f", n; else exit 1 }' "$1/pan"
 }
 
-# broken OUT: which property, and after how many steps
+# broken OUT: prints the property that broke, and after how many steps
 broken()
 {
 	local line

@@ -1,20 +1,22 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0
-# `make verify`: models of the module, searched exhaustively, and litmus tests of its barriers.
+# `make verify`: exhaustive searches of the module's models, and litmus tests of its barriers.
 #
-#   run.sh quick            what `make test` runs: litmus, small models, some mutants
-#   run.sh [all]            all of it
-#   run.sh litmus|NAME...   litmus tests alone; configurations and mutants by name
+#   run.sh quick            for `make test`: litmus tests, small models, some mutants
+#   run.sh [all]            everything
+#   run.sh litmus|NAME...   the litmus tests; configurations and mutants by name
 #
 # Prints a line `NAME ok|FAIL SECONDS WHAT` for each; the last line is `N passed, N failed, N
 # skipped`. Exit status 0 if none failed. FSCOMMIT_VERIFY_MB: memory for a search, default 8000.
 
 # shellcheck source-path=SCRIPTDIR
 . "$(dirname "$0")/lib.sh"
+# shellcheck source-path=SCRIPTDIR
+. "$(dirname "$0")/../mutants/lib.sh"
 
 passed=0
 failed=0
-# of small searches most of the time goes into compiling
+# small searches spend most of their time in the compiler, so they use -O1
 optimize=-O2
 what=${1:-all}
 
@@ -34,12 +36,11 @@ verdict()
 
 # --- litmus ------------------------------------------------------------------
 
-# The letters of the barriers in a part's source, each with a colon after it; and those that
-# the names of its tests promise.
+# letters_of PART: prints the letters that mark barriers in its source, like A in `A: pairs with`
 letters_of()
 {
 	case $1 in
-	lock) set -- unfair_rwsem.c visible_readers.c lend.c watcher.c include/linux/unfair_rwsem.h ;;
+	lock) set -- {unfair_rwsem,visible_readers,lend,watcher}.c include/linux/unfair_rwsem.h ;;
 	commit_root) set -- commit_root.c include/linux/commit_root.h ;;
 	rcu_reuse) set -- rcu_reuse.c include/linux/rcu_reuse.h ;;
 	share_gate) set -- share_gate.c include/linux/share_gate.h ;;
@@ -48,13 +49,14 @@ letters_of()
 		tr -d : | sort -u | tr -d '\n'
 }
 
+# tested_letters PART: prints the letters in the names of its litmus tests
 tested_letters()
 {
-	(cd "$TOP/selftests" && basename -a ./*/model/"$1"-*.litmus) | sed -E "s/^$1-([A-Z]+).*/\1/" |
+	(cd "$TOP/selftests" && ls ./*/model/"$1"-*.litmus) | sed -E "s,.*/$1-([A-Z]+).*,\1," |
 		grep -o . | sort -u | tr -d '\n'
 }
 
-# Barriers with letters in files that no test knows of.
+# Compares the letters in the source and in the tests, and finds barriers in other files.
 check_letters()
 {
 	local part start=$SECONDS in tested
@@ -64,11 +66,12 @@ check_letters()
 		[ -n "$in" ] && [ "$in" = "$tested" ]
 		verdict "letters:$part" "$start" $? "in the source: $in, tested: $tested"
 	done
-	# a part without a list of its own in letters_of(); stats.c and report.c have one pair each
+	# files outside of letters_of(); stats.c and report.c have one pair each
 	in=$(cd "$TOP/module" && grep -rlE --include='*.[ch]' \
-		'(smp_(mb|rmb|wmb|store_release|load_acquire)|(atomic[a-z0-9_]*|cmpxchg)_(acquire|release))\(' . |
-		grep -vE '/(unfair_rwsem|visible_readers|lend|watcher|commit_root|share_gate|stats|report)\.[ch]$' |
-		tr '\n' ' ') || true
+		-e 'smp_(mb|rmb|wmb|store_release|load_acquire)\(' \
+		-e '(atomic[a-z0-9_]*|cmpxchg)_(acquire|release)\(' . |
+		grep -vE '/(unfair_rwsem|visible_readers|lend|watcher)\.[ch]$' |
+		grep -vE '/(commit_root|share_gate|stats|report)\.[ch]$' | tr '\n' ' ') || true
 	[ -z "$in" ]
 	verdict letters:elsewhere "$start" $? "${in:-no barrier in other files}"
 }
@@ -91,9 +94,11 @@ litmus()
 			sed -E "$script" "$f" >"$weak"
 			said=$(herd "$model" "$weak" | awk '/^Observation/ { print $3 }')
 			[ "$said" = Sometimes ] && ! cmp -s "$f" "$weak"
-			verdict "litmus:$name:weaker-$n" "$start" $? "${said:-herd7 failed}: $script"
+			verdict "litmus:$name:weaker-$n" "$start" $? \
+				"${said:-herd7 failed}: $script"
 		done < <(awk -v n="$name" '$1 == n { sub(/^[^ ]+ +/, ""); print }' "$MODELS/weaker")
-		[ "$n" -gt 0 ] || verdict "litmus:$name:weaker" "$start" 1 "no script in models/weaker"
+		[ "$n" -gt 0 ] ||
+			verdict "litmus:$name:weaker" "$start" 1 "no script in models/weaker"
 	done
 }
 
@@ -116,17 +121,18 @@ config()
 	fi
 }
 
-# mutant FILE: must break what it says
+# mutant FILE NAME: must break its property. Its keys are `model: MODEL DEFINES`,
+# `breaks: PROPERTY` (a regular expression), and `quick: yes` for `make test`.
 mutant()
 {
-	local file=$1 name start=$SECONDS model defines property out said
-	name=$(basename "$file" .sed)
+	local file=$1 name=$2 start=$SECONDS model defines property out said source
 	out=$WORK/mutant-$name
-	read -r model defines < <(sed -n 's/^# model: //p' "$file")
-	property=$(sed -n 's/^# breaks: //p' "$file")
+	read -r model defines < <(mutant_values "$file" "$name" model)
+	property=$(mutant_values "$file" "$name" breaks)
+	source=$(model_file "$model")
 	mkdir -p "$WORK"
-	sed -E -f "$file" "$(model_file "$model")" >"$WORK/$name.pml"
-	if cmp -s "$WORK/$name.pml" "$(model_file "$model")"; then
+	sed -E -f <(mutant_script "$file" "$name") "$source" >"$WORK/$name.pml"
+	if cmp -s "$WORK/$name.pml" "$source"; then
 		verdict "mutant:$name" "$start" 1 "changes nothing"
 		return
 	fi
@@ -138,7 +144,20 @@ mutant()
 	fi
 }
 
-# configs WHEN...: those of the table
+# mutants [quick]: runs all mutants, or those for `make test`
+mutants()
+{
+	local f n
+	for f in "$TOP"/selftests/*/model/mutants; do
+		for n in $(mutant_names "$f"); do
+			[ "${1:-}" != quick ] || [ -n "$(mutant_values "$f" "$n" quick)" ] ||
+				continue
+			mutant "$f" "$n"
+		done
+	done
+}
+
+# configs WHEN...: runs the configurations of the table
 configs()
 {
 	local name when model defines
@@ -158,25 +177,21 @@ quick)
 	check_letters
 	litmus
 	optimize=-O1 configs quick
-	for f in "$MODELS"/mutants/*.sed; do
-		grep -q '^# quick$' "$f" && mutant "$f"
-	done ;;
+	mutants quick ;;
 all)
 	say "litmus tests (20 s), small models (1 min), mutants (3 min), large models (10 min)"
 	check_letters
 	litmus
 	optimize=-O1 configs quick
-	for f in "$MODELS"/mutants/*.sed; do
-		mutant "$f"
-	done
+	mutants
 	configs all ;;
 litmus)
 	check_letters
 	litmus ;;
 *)
 	for n in "$@"; do
-		if [ -e "$MODELS/mutants/$n.sed" ]; then
-			mutant "$MODELS/mutants/$n.sed"
+		if file=$(grep -lxF "[$n]" "$TOP"/selftests/*/model/mutants); then
+			mutant "$file" "$n"
 		elif line=$(grep "^${n}[[:space:]]" "$MODELS/configs"); then
 			read -r _ _ model defines <<<"$line"
 			# shellcheck disable=SC2086 # $defines is words

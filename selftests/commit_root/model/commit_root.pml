@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Commit-root search: pin, switch, release, reuse, destroy. Of commit_root.c,
- * commit_root_read.c and commit_root.h; names as there.
+ * Commit-root search: pin, switch, release, reuse, destroy. Models commit_root.c and
+ * commit_root.h, with their names.
  *
- * Roots are known by their generation, 1 to NG. SRCU is what it promises: a callback comes
- * when all sections have ended that had begun before call_srcu(), in any order. The counts of
- * pins are per CPU, there are two, and a pin may be given up on the other one. What a lock
- * protects is one step. Memory barriers A to E are in the litmus tests.
+ * The generation of roots, 1 to NG, identifies them. SRCU is modelled by its guarantee: a
+ * callback runs after all sections that began before call_srcu() have ended; callbacks run in
+ * any order. There are two CPUs with their own counts of pins, and a pin may be dropped on the
+ * other CPU. What a lock protects is one step. The litmus tests check barriers A to F.
  *
- * A root is of use to who pins it: until it is released, and as long as no block that it
- * reaches is used again. Blocks are freed by a generation G; the roots of those before reach
- * them. An allocator takes them when commit_root_reusable() is G.
+ * A pin keeps a root usable: until the pin is dropped, the root is not released, and no block
+ * that it reaches is reused. Blocks freed by generation G are reached by the roots of earlier
+ * generations. An allocator reuses them when commit_root_reusable() is G.
  *
- * Checked: that; that roots are released once and in order; that a destroy which has seen no
- * pin finds all released and is the last to touch the set; and that it succeeds when no pin
- * is left.
+ * Checked: a pin keeps its root usable; roots are released once and in order; a destroy that
+ * finds no pin finds all roots released, and is the last to touch the set; destroy succeeds
+ * when no pin is left.
  */
 #ifndef NR
 #define NR		2
@@ -26,40 +26,40 @@
 #define BIT(id)		(1 << (id))
 #define SHUTDOWN	(NG + 1)
 
-byte roots;			/* the pointer; 0: NULL */
-byte all_first = 1, all_last;	/* the list: of these generations, if not last < first */
+byte roots;			/* set->roots; 0: NULL */
+byte all_first = 1, all_last;	/* the list: these generations; empty if last < first */
 byte reusable;
-byte sections;			/* SRCU: a set of readers */
-byte waits_for[NG + 1];		/* call_srcu(): a set of readers */
-bool callback[NG + 1];		/* to come */
+byte sections;			/* a set: readers in an SRCU section */
+byte waits_for[NG + 1];		/* a set: readers that call_srcu() waits for */
+bool callback[NG + 1];		/* pending */
 byte users[NG + 1];
 bool unpinned[NG + 1];
-bool work;			/* queued, or at it */
-byte pins[2], unpins[2];	/* on each CPU */
+bool work;			/* queued or running */
+byte pins[2], unpins[2];	/* per CPU */
 
-/* For the assertions alone. */
-byte released;			/* up to this generation */
-bool reused[NG + 2];		/* blocks freed by it */
-bool no_more;			/* pins that begin: the caller sees to that */
-bool freed;			/* the set */
-byte finished;			/* readers */
+/* For assertions only. */
+byte released;			/* generations up to this one are released */
+bool reused[NG + 2];		/* blocks freed by the generation */
+bool no_new_pins;		/* the caller of destroy prevents them */
+bool freed;			/* the set is freed */
+byte finished;			/* number of readers that are done */
 
-#define set_is_there		(!freed)
-#define root_is_there		(released < whose)
-#define blocks_are_there	(!reused[g])
+#define set_exists		(!freed)
+#define root_exists		(released < whose)
+#define blocks_not_reused	(!reused[g])
 #define released_in_order	(released == all_first - 1)
 #define destroy_succeeds	(tries == 1)
 #define all_is_released		(all_first > all_last && released == next - 1)
 
-inline look_at_set()
+inline use_set()
 {
-	assert(set_is_there)
+	assert(set_exists)
 }
 
-/* All of these under the lock, or by an atomic operation. */
+/* Under the lock, or by an atomic operation. */
 inline put_roots(g)
 {
-	look_at_set();
+	use_set();
 	users[g]--;
 	if
 	:: !users[g] -> unpinned[g] = true; work = true
@@ -77,13 +77,14 @@ inline retire(g)
 	fi
 }
 
-/* all_have_left() */
+/* all_unpinned() */
 active proctype srcu()
 {
 	byte g;
 
 end:	do
-	:: atomic { callback[1] && !waits_for[1] -> g = 1; callback[g] = false; put_roots(g); g = 0 }
+	:: atomic { callback[1] && !waits_for[1] ->
+			g = 1; callback[g] = false; put_roots(g); g = 0 }
 	:: atomic { NG > 1 && callback[2 % (NG + 1)] && !waits_for[2 % (NG + 1)] ->
 			g = 2; callback[g] = false; put_roots(g); g = 0 }
 	:: atomic { NG > 2 && callback[3 % (NG + 1)] && !waits_for[3 % (NG + 1)] ->
@@ -93,7 +94,7 @@ end:	do
 
 inline srcu_read_unlock()
 {
-	look_at_set();
+	use_set();
 	sections = sections & ~BIT(me);
 	g = 1;
 	do
@@ -107,15 +108,15 @@ inline srcu_read_unlock()
 active proctype worker()
 {
 end:	do
-	:: atomic { work && all_first <= all_last && unpinned[all_first] -> look_at_set() };
-		/* without the lock: release_those_replaced() */
+	:: atomic { work && all_first <= all_last && unpinned[all_first] -> use_set() };
+		/* release_replaced(), without the lock */
 		atomic {
 			assert(released_in_order);
 			released = all_first
 		}
 		/* move_reusable() */
 		atomic {
-			look_at_set();
+			use_set();
 			all_first++;
 			reusable = (all_first <= all_last -> all_first : reusable)
 		}
@@ -123,7 +124,7 @@ end:	do
 	od
 }
 
-/* Of the filesystem: takes what may be taken. */
+/* The filesystem reuses every block that it may. */
 active proctype allocator()
 {
 	byte g;
@@ -140,25 +141,25 @@ end:	do
 	od
 }
 
-/* What roots of generation @whose lead to is as it was. */
+/* The roots of generation @whose and their blocks must be unchanged. */
 inline search(whose)
 {
 	atomic {
-		assert(root_is_there);
+		assert(root_exists);
 		g = whose + 1;
 		do
-		:: g <= NG -> assert(blocks_are_there); g++
+		:: g <= NG -> assert(blocks_not_reused); g++
 		:: else -> break
 		od;
 		g = 0
 	}
 }
 
-/* The last look at the set. */
+/* The last access to the set. */
 inline gone()
 {
 	atomic {
-		look_at_set();
+		use_set();
 		if
 		:: unpins[0]++
 		:: unpins[1]++
@@ -172,24 +173,24 @@ proctype reader(byte me)
 
 	atomic {
 		if
-		:: no_more -> goto done
+		:: no_new_pins -> goto done
 		:: else
 		fi;
-		look_at_set();
+		use_set();
 		if
 		:: pins[0]++
 		:: pins[1]++
 		fi
 	}
-	atomic { look_at_set(); sections = sections | BIT(me) }		/* B */
-	atomic { look_at_set(); mine = roots }				/* A */
+	atomic { use_set(); sections = sections | BIT(me) }		/* B */
+	atomic { use_set(); mine = roots }				/* A */
 	if
 	:: mine ->
 		search(mine);
 		if
 		:: true
-		/* commit_root_pin_again(), and the first one is given up */
-		:: atomic { look_at_set(); pins[0]++ };
+		/* commit_root_pin_again(), then the first pin is dropped */
+		:: atomic { use_set(); pins[0]++ };
 			atomic { users[mine]++ };
 			atomic { srcu_read_unlock() };
 			gone();
@@ -224,7 +225,7 @@ proctype committer()
 	od;
 
 	/* commit_root_set_destroy() */
-	no_more = true;
+	no_new_pins = true;
 	atomic { old = roots; roots = 0 }
 	atomic { retire(old) }						/* C */
 	do
@@ -235,7 +236,7 @@ proctype committer()
 		sum = sum - pins[1];
 		if
 		:: sum ->
-			/* once more, when all have unpinned */
+			/* retry when all readers have unpinned */
 			tries++;
 			assert(destroy_succeeds);
 			finished == NR

@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * RCU reuse queue: cookies, what waits for which, who asks for a grace period, and when the
- * worker comes. Of rcu_reuse.c and rcu_reuse_release.c; names as there. Room, age and the
- * shrinker are left out: they release objects that are ready, or that nobody waits for.
+ * RCU reuse queue: cookies, which object waits for which grace period, who requests grace
+ * periods, and when the worker runs. Models rcu_reuse.c, with its names. Quota, age and the
+ * shrinker are left out: they only release ready objects.
  *
- * Each CPU has a list, under its lock: one step. Readers are sections of RCU. A grace period
- * begins when somebody has asked for it, or by itself, and ends when all sections have ended
- * that it found. A cookie is the number of grace periods that must have ended; which one
- * depends on whether one is on its way. Some end without a cookie that shows it, MISSES at
- * most: a normal and an expedited one had begun while the other one was on its way.
+ * Each CPU has a list; what its lock protects is one step. Readers are RCU sections. A grace
+ * period begins when it was requested, or by itself. It ends when all sections that it found
+ * have ended. A cookie is the number of grace periods that must have ended; it depends on
+ * whether a grace period is in progress. Up to MISSES grace periods end without a change that a
+ * cookie shows, because a normal and an expedited one overlapped.
  *
- * Checked: no object becomes ready while a section goes on that could have found it; the
- * segments are enough; where objects are left, the worker is to come; and what waits has been
- * asked for, so that it becomes ready on an idle machine. After a miss that is for the worker,
- * which asks again: with LIVE, no run goes on for ever. The worker of one would.
+ * Checked: no object becomes ready during a section that may have found it; two segments are
+ * enough; the worker is due while objects are left; and a grace period was requested for all
+ * waiting objects, so that they become ready on an idle machine. After a miss the worker
+ * requests it again: with LIVE, no run goes on for ever. Without that request one would.
  */
 #ifndef NC
-#define NC		2	/* CPUs that enqueue */
+#define NC		2	/* CPUs */
 #endif
 #ifndef NR
 #define NR		2	/* readers */
 #endif
 #ifndef OBJECTS
-#define OBJECTS		2	/* of each CPU */
+#define OBJECTS		2	/* per CPU */
 #endif
 #ifndef BATCH
 #define BATCH		1
@@ -33,39 +33,39 @@
 #endif
 
 #define BIT(id)		(1 << (id))
-#define PACE_STOPPED	0
-#define PACE_SLOW	1
+#define RATE_STOPPED	0
+#define RATE_SLOW	1
 
 /* RCU. */
-byte ended;			/* grace periods */
-bool on_its_way;
-byte found;			/* by the one on its way: a set of readers */
-byte asked;			/* for so many */
+byte ended;			/* number of grace periods */
+bool in_progress;
+byte found;			/* a set: readers that the current grace period waits for */
+byte requested;			/* number of grace periods that were requested */
 byte misses = MISSES;
-byte sections;			/* a set of readers */
+byte sections;			/* a set: readers in a section */
 
-#define cookie_now	(ended + (on_its_way -> 2 : 1))
+#define cookie_now	(ended + (in_progress -> 2 : 1))
 #define passed(c)	(ended >= (c))
 
-/* struct rcu_reuse_list; of a segment, how many, and who may have found one of them */
+/* struct rcu_reuse_list: objects in each segment, and readers that may have found one */
 byte open_nr[NC], open_seen[NC];
 byte nr_waiting[NC];
 byte waiting_nr0[NC], waiting_seen0[NC], waiting_cookie0[NC];
 byte waiting_nr1[NC], waiting_seen1[NC], waiting_cookie1[NC];
 byte ready[NC];
 
-byte pace;
+byte rate;
 bool tick;			/* the delayed work is queued */
-bool at_work;			/* the worker */
-byte left;			/* who enqueues still */
+bool working;			/* the worker runs */
+byte enqueuing;			/* number of CPUs that still enqueue */
 
 #define nr_of(l)	(open_nr[l] + waiting_nr0[l] + waiting_nr1[l] + ready[l])
 #define last_cookie(l)	(nr_waiting[l] == 2 -> waiting_cookie1[l] : waiting_cookie0[l])
 
-#define nobody_sees_it		(!waiting_seen0[l])
-#define worker_is_to_come	(left || tick || at_work || !nr_of(l))
-#define is_asked_for		(left || misses < MISSES || !nr_waiting[l] || \
-				 last_cookie(l) <= asked)
+#define no_reader_sees_it		(!waiting_seen0[l])
+#define worker_is_due	(enqueuing || tick || working || !nr_of(l))
+#define is_requested		(enqueuing || misses < MISSES || !nr_waiting[l] || \
+				 last_cookie(l) <= requested)
 
 proctype reader(byte me)
 {
@@ -88,22 +88,22 @@ proctype reader(byte me)
 	}
 }
 
-/* Others ask, too. */
+/* Other users of RCU request grace periods, too. */
 proctype grace_periods()
 {
 	byte more = 1;
 
 end:	do
-	:: atomic { !on_its_way && (asked > ended || more) ->
-			more = (asked > ended -> more : more - 1);
-			on_its_way = true;
+	:: atomic { !in_progress && (requested > ended || more) ->
+			more = (requested > ended -> more : more - 1);
+			in_progress = true;
 			found = sections
 		}
-	:: atomic { on_its_way && !found -> on_its_way = false; ended++ }
-	:: atomic { on_its_way && !found && misses ->
-			on_its_way = false;
+	:: atomic { in_progress && !found -> in_progress = false; ended++ }
+	:: atomic { in_progress && !found && misses ->
+			in_progress = false;
 			misses--;
-			asked = (asked > ended -> asked - 1 : asked)
+			requested = (requested > ended -> requested - 1 : requested)
 		}
 	od
 }
@@ -113,7 +113,7 @@ inline reuse_poll()
 {
 	do
 	:: nr_waiting[l] && passed(waiting_cookie0[l]) ->
-		assert(nobody_sees_it);
+		assert(no_reader_sees_it);
 		ready[l] = ready[l] + waiting_nr0[l];
 		nr_waiting[l]--;
 		waiting_nr0[l] = waiting_nr1[l];
@@ -126,7 +126,7 @@ inline reuse_poll()
 	od
 }
 
-/* Leaves in @ask whether to ask, when the lock is released. */
+/* Sets @ask to whether to request a grace period after the lock is dropped. */
 inline reuse_close()
 {
 	ask = false;
@@ -150,21 +150,24 @@ inline reuse_close()
 	fi
 }
 
-/* reuse_ask(): what is asked for covers what is now. */
+/* A request covers all cookies taken before it. */
 inline reuse_ask()
 {
 	if
-	:: atomic { ask -> asked = (cookie_now > asked -> cookie_now : asked); ask = false }
+	:: atomic { ask ->
+			requested = (cookie_now > requested -> cookie_now : requested);
+			ask = false
+		}
 	:: atomic { !ask -> skip }
 	fi
 }
 
-inline reuse_set_pace(to)
+inline reuse_set_rate(to)
 {
 	if
-	:: atomic { pace < to -> pace = to };
+	:: atomic { rate < to -> rate = to };
 		tick = true
-	:: atomic { pace >= to -> skip }
+	:: atomic { rate >= to -> skip }
 	fi
 }
 
@@ -191,7 +194,7 @@ proctype cpu(byte l)
 	do
 	:: objects < OBJECTS ->
 		objects++;
-		/* rcu_reuse_enqueue(): who is in a section may have found it */
+		/* rcu_reuse_enqueue(): any reader in a section may have found the object */
 		atomic {
 			open_nr[l]++;
 			open_seen[l] = open_seen[l] | sections;
@@ -199,9 +202,9 @@ proctype cpu(byte l)
 			:: open_nr[l] >= BATCH -> reuse_close()
 			:: else
 			fi;
-			wanted = (PACE_SLOW > pace -> PACE_SLOW : PACE_STOPPED)	/* C */
+			wanted = (RATE_SLOW > rate -> RATE_SLOW : RATE_STOPPED)	/* C */
 		}
-		reuse_set_pace(wanted);
+		reuse_set_rate(wanted);
 		reuse_ask()
 	/* rcu_reuse_dequeue() */
 	:: objects ->
@@ -224,52 +227,52 @@ proctype cpu(byte l)
 			:: ready[l] -> ready[l]--
 			:: else
 			fi;
-			wanted = (objects_moved && nr_of(l) && PACE_SLOW > pace -> PACE_SLOW :
-				  PACE_STOPPED)
+			wanted = (objects_moved && nr_of(l) && RATE_SLOW > rate -> RATE_SLOW :
+				  RATE_STOPPED)
 		}
-		reuse_set_pace(wanted);
+		reuse_set_rate(wanted);
 		reuse_ask();
 		if
 		:: objects == OBJECTS -> break
 		:: objects < OBJECTS
 		fi
 	od;
-	left--
+	enqueuing--
 }
 
-/* tick_work(); what is ready is released at once. */
+/* tick_work(); it releases all ready objects at once. */
 proctype worker()
 {
 	byte l, wanted;
 	bool ask;
 
 end:	do
-	:: atomic { tick -> tick = false; at_work = true };
-		pace = PACE_STOPPED;
-		wanted = PACE_STOPPED;
+	:: atomic { tick -> tick = false; working = true };
+		rate = RATE_STOPPED;
+		wanted = RATE_STOPPED;
 		l = 0;
 		do
 		:: l < NC ->
-			/* those that wait for long, once more */
+			/* request again for objects that wait long */
 			atomic { reuse_poll(); reuse_close(); ask = ask || nr_waiting[l] }
 			reuse_ask();
 			/* C */
 			atomic {
 				reuse_poll();
 				ready[l] = 0;
-				wanted = (nr_of(l) -> PACE_SLOW : wanted);
+				wanted = (nr_of(l) -> RATE_SLOW : wanted);
 				l++
 			}
 		:: else -> break
 		od;
-		reuse_set_pace(wanted);
+		reuse_set_rate(wanted);
 		atomic {
 			l = 0;
 			do
 			:: l < NC ->
-				at_work = false;
-				assert(worker_is_to_come);
-				assert(is_asked_for);
+				working = false;
+				assert(worker_is_due);
+				assert(is_requested);
 				l++
 			:: else -> break
 			od;
@@ -283,7 +286,7 @@ init
 	byte l;
 
 	atomic {
-		left = NC;
+		enqueuing = NC;
 		run worker();
 		run grace_periods();
 		do
@@ -297,11 +300,11 @@ init
 		od;
 		l = 0
 	}
-	/* whoever has enqueued the last one: the worker comes for it */
-	!left;
+	/* the worker is due for the last object, whichever CPU enqueued it */
+	!enqueuing;
 	atomic {
 		do
-		:: l < NC -> assert(worker_is_to_come); l++
+		:: l < NC -> assert(worker_is_due); l++
 		:: else -> break
 		od
 	}

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Visible readers: counted and biased slots, BIAS and its revocation, LENT and the readers that
- * a lender finds, expedite. Of visible_readers.c, the fast paths in unfair_rwsem.h, and lend.c;
- * names as there. The queues, the window and sleeping are in lock.pml: here a task that must
- * wait tries again when the word has changed.
+ * Visible readers: counted and biased slots, BIAS and its revocation, LENT, the readers that a
+ * lender finds, and expedited sections. Models visible_readers.c, lend.c and the fast paths in
+ * unfair_rwsem.h, with their names. The queues, the window and sleeping are in lock.pml: here a
+ * task that must wait retries when the word has changed.
  *
- * Each step is one operation on the word or on a slot, in the order of the source. That the
- * order holds on all CPUs is for the litmus tests of A to H. There is one slot for all counted
- * readers, so they overwrite each other, and there are BS biased slots. A stranger claims
- * biased slots for another lock. How many readers overlap until BIAS is set is a choice.
+ * Each step is one operation on the word or on a slot, in the order of the source. The litmus
+ * tests of A to H check that this order holds on all CPUs. All counted readers share one slot,
+ * so they overwrite each other; there are BS biased slots. A stranger claims biased slots for
+ * another lock. The number of readers that overlap until BIAS is set is a choice.
  *
- * Checked: a writer excludes all (G1); at any time under wait_lock no more readers are
- * visible than are counted; no release of what is not held; a loan is noted only for a reader
- * that ends it; BIAS is not set in an expedited section.
+ * Checked: a writer excludes all other tasks (G1); under wait_lock no more readers are visible
+ * than are counted; no task releases a lock that it does not hold; a loan is noted only for a
+ * reader that will end it; BIAS is not set in an expedited section.
  */
 #ifndef NR
 #define NR		2
@@ -21,10 +21,10 @@
 #define NW		1
 #endif
 #ifndef NX
-#define NX		1	/* tasks that expedite */
+#define NX		1	/* committers, which expedite the lock */
 #endif
 #ifndef NS
-#define NS		0	/* strangers */
+#define NS		0	/* strangers: readers of another lock */
 #endif
 #ifndef BS
 #define BS		NR	/* biased slots */
@@ -43,7 +43,7 @@
 #define is_held(v)	((v) & ~(WWAIT | LENT))
 #define counted(v)	((v) / READER)
 
-/* What a biased slot has for a semaphore. */
+/* The semaphore in a biased slot. */
 #define EMPTY		0
 #define SEM		1	/* converted: counted in the word */
 #define BIASED		2
@@ -51,26 +51,26 @@
 
 byte word;
 byte wait_lock;
-byte reader_slot;		/* 0, or a counted reader from 1 on */
+byte reader_slot;		/* a counted reader + 1, or 0 */
 byte slot_sem[BS];
-byte slot_pid[BS];		/* 0, or a task from 1 on */
-byte queued;			/* writers */
+byte slot_pid[BS];		/* a task + 1, or 0 */
+byte queued;			/* number of queued writers */
 bool loan[NR];
-byte expedited;			/* sections */
+byte expedited;			/* number of sections */
 
-/* For the assertions alone. */
+/* For assertions only. */
 byte reads, writes;
-byte in_section;		/* expedited sections that have begun */
+byte in_section;		/* number of sections that have revoked the bias */
 
-#define no_writer_within	(!writes)
-#define nobody_within		(!reads && !writes)
+#define no_writer_inside	(!writes)
+#define no_task_inside		(!reads && !writes)
 #define no_more_than_counted	(word & WRITER || n <= counted(word))
 #define expedited_is_counted	(!in_section)
 #define no_bias_in_section	(!(word & BIAS))
 #define was_held		(!(word & WRITER) && counted(word))
 #define is_a_reader		(p <= NR)
 #define finds_its_slot		(i < BS)
-#define loan_is_given_back	(!loan[me])
+#define loan_has_ended	(!loan[me])
 #define no_loan_is_left		(!loan[i])
 #define no_slot_is_left		(slot_sem[i] == EMPTY && !slot_pid[i])
 #define lock_is_free		(!reads && !writes && !wait_lock && !(word & ~BIAS) && !reader_slot)
@@ -95,11 +95,11 @@ inline see_readers()
 
 inline enter_section()
 {
-	assert(no_writer_within);
+	assert(no_writer_inside);
 	reads++
 }
 
-/* Until bias_wait says so: a choice. */
+/* Whether bias_wait is 0 is a choice. */
 inline consider_bias()
 {
 	if
@@ -110,7 +110,7 @@ inline consider_bias()
 	fi
 }
 
-/* Another reader may have found the slot empty, too. */
+/* Two readers may both find the slot empty. */
 inline publish()
 {
 	if
@@ -120,8 +120,8 @@ inline publish()
 	fi
 }
 
-/* Leaves in @i which one, or BS. */
-inline claim_biased_slot(what)
+/* Sets @i to the slot, or to BS if none is free. */
+inline claim_slot(what)
 {
 	atomic {
 		i = 0;
@@ -136,7 +136,7 @@ inline claim_biased_slot(what)
 inline down_read()
 {
 	if
-	/* the slot was empty a while ago */
+	/* the slot may be filled after this read */
 	:: atomic { !reader_slot -> skip };
 		if
 		:: atomic { !word -> word = READER; enter_section() };
@@ -146,10 +146,11 @@ inline down_read()
 		fi
 	:: atomic { reader_slot || word -> skip }
 	fi;
+biased:
 	if
 	:: atomic { word & BIAS -> skip };
-		/* read_biased() */
-		claim_biased_slot(BIASED);				/* B */
+		/* confirm_slot() */
+		claim_slot(BIASED);				/* B */
 		if
 		:: i == BS -> i = 0; goto count
 		:: else
@@ -158,7 +159,13 @@ inline down_read()
 		:: atomic { word & BIAS -> enter_section() }
 		:: atomic { !(word & BIAS) -> skip };
 			if
-			:: atomic { slot_sem[i] == BIASED -> slot_sem[i] = EMPTY; i = 0; goto count }
+			:: atomic { slot_sem[i] == BIASED ->
+				slot_sem[i] = EMPTY; i = 0;
+				/* another slot, if the lock is biased again */
+				if
+				:: goto biased
+				:: goto count
+				fi }
 			:: atomic { slot_sem[i] != BIASED -> enter_section() }
 			fi
 		fi;
@@ -166,7 +173,7 @@ inline down_read()
 	:: atomic { !(word & BIAS) -> skip }
 	fi;
 count:
-	/* the slow path has no other way in */
+	/* a reader in the slow path acquires here, too */
 	atomic { !(word & (WRITER | WWAIT)) ->
 		n = counted(word) && !(word & BIAS);
 		word = word + READER;
@@ -241,7 +248,7 @@ proctype reader(byte me)
 		pass++;
 		down_read();
 		up_read();
-		assert(loan_is_given_back)
+		assert(loan_has_ended)
 	:: else -> break
 	od
 }
@@ -251,7 +258,7 @@ proctype stranger(byte me)
 {
 	byte i;
 
-	claim_biased_slot(OTHER);
+	claim_slot(OTHER);
 	if
 	:: i < BS ->
 		slot_pid[i] = me + 1;
@@ -297,7 +304,7 @@ inline revoke_bias()
 	fi
 }
 
-/* A task on a CPU is not lent to: a choice. */
+/* Whether a reader is off its CPU, so that it is lent to, is a choice. */
 inline lend_to_readers()
 {
 	word = word | LENT;					/* E */
@@ -314,7 +321,9 @@ inline lend_to_readers()
 			p = slot_pid[x];			/* A */
 			atomic {
 				if
-				:: p && slot_sem[x] == SEM -> assert(is_a_reader); loan[p - 1] = true
+				:: p && slot_sem[x] == SEM ->
+					assert(is_a_reader);
+					loan[p - 1] = true
 				:: else
 				fi;
 				p = 0
@@ -327,7 +336,7 @@ inline lend_to_readers()
 	x = 0
 }
 
-/* lend_adjust() for nobody, and the end of LENT. */
+/* lend_adjust() after the last lender has left, and the end of LENT. */
 inline lenders_changed()
 {
 	atomic {
@@ -346,7 +355,7 @@ inline lenders_changed()
 inline down_write()
 {
 	if
-	:: atomic { !word -> word = WRITER; assert(nobody_within); writes++; goto wrote }
+	:: atomic { !word -> word = WRITER; assert(no_task_inside); writes++; goto wrote }
 	:: atomic { word -> skip }
 	fi;
 try:
@@ -357,7 +366,7 @@ try:
 			queued = queued - waits;
 			waits = 0;
 			word = WRITER | (word & LENT) | (queued -> WWAIT : 0);
-			assert(nobody_within);
+			assert(no_task_inside);
 			writes++;
 			unlock();
 			goto wrote
@@ -374,9 +383,9 @@ try:
 		fi;
 		atomic { unlock() }
 		if
-		/* until there is something to be had */
+		/* the lock is free */
 		:: atomic { !is_held(word) -> goto try }
-		/* or it gives up */
+		/* or the writer gives up */
 		:: atomic { lock(); queued--; waits = 0; word = (queued -> word : word & ~WWAIT) };
 			if
 			:: !expedited -> lenders_changed()
@@ -386,7 +395,7 @@ try:
 		fi
 	fi;
 wrote:
-	/* and releases */
+	/* release */
 	if
 	:: atomic { word == WRITER -> writes--; word = 0 }
 	:: atomic { word != WRITER -> skip };
@@ -425,7 +434,7 @@ proctype committer()
 		word = word | LENT;
 		revoke_bias();
 		atomic { see_readers(); in_section++; assert(no_bias_in_section); unlock() }
-		/* __unfair_rwsem_look(), by itself or by the watcher */
+		/* __unfair_rwsem_look(), by the committer or by the watcher */
 		atomic { lock() }
 		if
 		:: atomic { !(word & WRITER) -> skip };
@@ -450,7 +459,7 @@ init
 	byte i;
 
 	atomic {
-		/* as earlier readers have left it */
+		/* earlier readers may have set BIAS */
 		if
 		:: skip
 		:: word = BIAS
@@ -487,6 +496,6 @@ init
 	:: i < BS -> assert(no_slot_is_left); i++
 	:: else -> break
 	od;
-	/* a bias stays, for the next readers */
+	/* BIAS may stay set, for the next readers */
 	assert(lock_is_free)
 }

@@ -1,36 +1,41 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Lent priority: loans, who looks, and how a priority becomes what the loans say. Of lend.c,
+ * Lent priority: loans, looks, and how the priority of a task follows its loans. Models lend.c,
  * __unfair_rwsem_look(), __unfair_rwsem_lenders_changed() and the releases in unfair_rwsem.c,
- * and watch() in watcher.c; names as there. That a loan is noted only for a task that has not
- * released yet is in bias.pml.
+ * and watch() in watcher.c, with their names. bias.pml checks that a loan is noted only for a
+ * task that has not released the lock yet.
  *
- * One task holds locks 0 and 1 (and with BOTH tasks wait for both), and with TWO another one
- * lock 2; there is one struct lent_task
- * for both, so it is used again as soon as it is free. Waiters lend SCHED_FIFO (RT) or a nice
- * value (NICE). A waiter looks LOOKS times at most, or never, as it gets the CPU; it may give
- * up. The watcher looks when there is something new to lend. lend_adjust() visits its tasks
- * in two stretches. With SECTION the first task expedites lock 0 while it holds it.
+ * One task holds locks 0 and 1; with BOTH, tasks wait for both. With TWO, another task holds
+ * lock 2. Both tasks share one struct lent_task, so it is reused as soon as it is free. Waiters
+ * lend SCHED_FIFO (RT) or a nice value (NICE). A waiter that gets a CPU looks LOOKS times at
+ * most; it may give up. The watcher looks when there is something new to lend. lend_adjust()
+ * visits its tasks in two stretches. With SECTION, the first task expedites lock 0 while it
+ * holds it.
  *
- * LENT stays while a task is in lenders_changed() (leaving), and a release applies for a lent
- * task without a loan, too: see mutants lend-lent-cleared-early and lend-end-needs-a-loan.
+ * LENT stays set while a task is in lenders_changed() (leaving). A release applies for a lent
+ * task even if it has no loan: see the mutants lend-lent-cleared-early and
+ * lend-end-needs-a-loan.
  *
- * What lend_lock protects is one step. A task may be preempted between all steps, but not
- * within apply(): see the assertion in waiter(). A priority that cannot be restored (FAILS),
- * and the end of the budget (SPENDS), are choices. With STARVED a holder gets no CPU while a
- * waiter that lends RT waits, unless it has RT; waiters do not give up then.
+ * What lend_lock protects is one step. A task may be preempted between any two steps, except
+ * in apply(): see the assertion in waiter(). A priority that cannot be restored (FAILS) and a
+ * spent budget (SPENDS) are choices. With STARVED, a holder without RT gets no CPU while a
+ * waiter that lends RT waits; waiters do not give up then.
  *
- * Checked: whoever looks lends the highest level of all waiters; a release ends the loan; a task
- * that holds nothing returns with its own priority, unless that could not be restored; what was
- * lent is restored, by any task, and at the end nothing is left; no task takes a lent
- * priority for a task's own; one task at a time sets a priority; what a lender has lent does
- * not wait for another one that may be preempted. With STARVED: all holders release (G5, B1).
+ * Checked:
+ *  - each look lends the highest level of all waiters
+ *  - a release ends the loan
+ *  - a task that holds nothing has its own priority, unless that could not be restored
+ *  - lent priorities are restored, by any task; at the end nothing is left
+ *  - a lent priority is never taken for a task's own
+ *  - only one task at a time sets a priority
+ *  - a loan does not wait for another lender that may be preempted
+ *  - with STARVED: all holders release (G5, B1)
  */
 #ifndef LOOKS
-#define LOOKS		1	/* of a waiter */
+#define LOOKS		1	/* looks of a waiter, at most */
 #endif
 #ifndef PASSES
-#define PASSES		1	/* of a holder */
+#define PASSES		1	/* how often a holder acquires */
 #endif
 #ifndef FAILS
 #define FAILS		0
@@ -51,29 +56,29 @@
 #define RT		2
 
 #define NR_LOCKS	3
-#define NOBODY		0	/* holders are 1 and 2 */
+#define NO_TASK		0	/* the holders are 1 and 2 */
 #define HOLDER_OF(s)	((s) == 2 -> 2 : 1)
 
 bool held[NR_LOCKS];
-bool lent[NR_LOCKS];		/* LENT in its word */
+bool lent[NR_LOCKS];		/* LENT in the lock's word */
 bool expedited[NR_LOCKS];	/* by its holder, which lends RT */
-byte by_rt[NR_LOCKS];		/* waiters in the queue, by level */
-byte by_nice[NR_LOCKS];
-byte leaving[NR_LOCKS];		/* tasks in lenders_changed() */
+byte by_rt[NR_LOCKS];		/* number of queued waiters that lend RT */
+byte by_nice[NR_LOCKS];		/* ... and NICE */
+byte leaving[NR_LOCKS];		/* number of tasks in lenders_changed() */
 byte prio[3];			/* of holders */
 
 /* struct lent_task */
 byte task;
-byte loan[NR_LOCKS];		/* as long as it holds the lock */
-byte section[NR_LOCKS];		/* as long as it expedites it */
+byte loan[NR_LOCKS];		/* while the task holds the lock */
+byte section[NR_LOCKS];		/* while the task expedites the lock */
 bool busy;
 bool failed;
 bool has_fifo;
 bool fifo_spent;
 byte now;
 
-/* For the assertions alone. */
-byte applying;			/* tasks within apply(), which are not preempted */
+/* For assertions only. */
+byte applying;			/* number of tasks in apply(), which are not preempted */
 byte spends, fails;
 
 #define level_of(l)	(fifo_spent && (l) == RT -> NICE : (l))
@@ -91,47 +96,47 @@ inline level_of_loans()
 #define one_at_a_time		(applying == 1)
 #define own_is_not_lent		(now || !prio[task])
 #define loan_is_highest(s)	(!noted || loan[s] >= highest_level(s))
-#define loan_is_ended(s)	(task != HOLDER_OF(s) || !loan[s])
-#define loan_counts		(applying || failed || !noted || task != HOLDER_OF(s) || !loan[s] ||	\
-				 prio[HOLDER_OF(s)] >= (spends -> NICE : mine))
-#define committer_has_it	(applying || !noted || spends || prio[1] >= RT)
-#define returns_with_its_own	(applying || failed || !prio[me] || loan[0] || loan[1])
+#define loan_has_ended(s)	(task != HOLDER_OF(s) || !loan[s])
+#define loan_counts		(applying || failed || !noted || task != HOLDER_OF(s) ||	\
+				 !loan[s] || prio[HOLDER_OF(s)] >= (spends -> NICE : mine))
+#define committer_has_level	(applying || !noted || spends || prio[1] >= RT)
+#define has_own_priority	(applying || failed || !prio[me] || loan[0] || loan[1])
 #define nothing_is_lent		(!task && !loan[0] && !loan[1] && !loan[2] && !section[0])
-#define all_is_given_back	(!prio[1] && !prio[2])
+#define all_is_restored	(!prio[1] && !prio[2])
 
 #define apply_later()		todo = true
 
-/* Without a break, in any task. */
+/* In any task, without preemption. */
 inline apply()
 {
 	do
 	:: atomic { !todo -> break }
-	/* gone since, or another task is in the loop and reads the loans again */
-	:: atomic { todo && !at_it && (!task || busy) -> todo = false; break }
-	:: atomic { todo && !at_it && task && !busy ->
+	/* the lent task is free now, or another task in the loop re-reads the loans */
+	:: atomic { todo && !in_loop && (!task || busy) -> todo = false; break }
+	:: atomic { todo && !in_loop && task && !busy ->
 			busy = true;
 			failed = false;
 			applying++;
-			at_it = true;
+			in_loop = true;
 			level = now
 		}
-	:: atomic { at_it ->
+	:: atomic { in_loop ->
 			now = level;
 			has_fifo = (level == RT);
 			level_of_loans();
 			if
 			:: level == now ->
-				task = (level == NOTHING -> NOBODY : task);
-					busy = false;
+				task = (level == NOTHING -> NO_TASK : task);
+				busy = false;
 				applying--;
 				level = NOTHING;
-				at_it = false;
+				in_loop = false;
 				todo = false;
 				break
 			:: else -> has_fifo = has_fifo || level == RT
 			fi
 		}
-		/* lent_priority_set(): what the task has is its own, if nothing was lent */
+		/* lent_priority_set(): without a loan, the task has its own priority */
 		atomic {
 			assert(one_at_a_time);
 			assert(own_is_not_lent);
@@ -142,7 +147,7 @@ inline apply()
 				failed = true;
 				busy = false;
 				applying--;
-				at_it = false;
+				in_loop = false;
 				todo = false;
 				break
 			fi
@@ -152,7 +157,7 @@ inline apply()
 
 /* --- loans --------------------------------------------------------------- */
 
-/* All of these under wait_lock and lend_lock. */
+/* Under wait_lock and lend_lock. */
 
 inline note_loan(s, what, of_section)
 {
@@ -167,7 +172,7 @@ inline note_loan(s, what, of_section)
 		:: of_section -> section[s] = what
 		:: else -> loan[s] = (what > loan[s] -> what : loan[s])
 		fi;
-		/* a bucket is full, or has drained */
+		/* a choice: a bucket is full, or has drained */
 		if
 		:: !has_fifo -> fifo_spent = false
 		:: !has_fifo && spends < SPENDS -> fifo_spent = true; spends++
@@ -179,7 +184,7 @@ inline note_loan(s, what, of_section)
 		:: else
 		fi;
 		level = NOTHING
-	/* no room */
+	/* the lent task is in use */
 	:: else -> noted = false
 	fi
 }
@@ -216,8 +221,8 @@ inline lend_adjust(s)
 }
 
 /*
- * The lender is not in the queue any more. lend_adjust() comes to the lent task in its first
- * stretch, and clears LENT in its last one.
+ * The lender has left the queue. The first stretch of lend_adjust() visits the lent task, the last
+ * one clears LENT.
  */
 inline lenders_changed(s)
 {
@@ -236,7 +241,7 @@ inline take(s)
 	held[s] = true
 }
 
-/* With LENT in the word, under wait_lock; then applies. */
+/* Releases under wait_lock, then applies if LENT is set. */
 inline release(s)
 {
 	atomic {
@@ -245,14 +250,14 @@ inline release(s)
 		:: lent[s] -> lend_end(s, false)
 		:: else
 		fi;
-		assert(loan_is_ended(s));
+		assert(loan_has_ended(s));
 		held[s] = false;
 		lent[s] = expedited[s]
 	}
 	apply()
 }
 
-/* A task that expedites a lock has what it lends, too; it may take and release that lock. */
+/* The committer has the level that it lends; it may acquire and release the lock. */
 inline expedite(s)
 {
 	atomic {
@@ -267,7 +272,7 @@ inline unexpedite(s)
 {
 	/* end_section() */
 	atomic {
-		assert(committer_has_it);
+		assert(committer_has_level);
 		expedited[s] = false;
 		leaving[s]++;
 		lend_end(s, true)
@@ -279,7 +284,7 @@ inline unexpedite(s)
 proctype holder(byte me)
 {
 	byte level, pass;
-	bool todo, at_it, noted;
+	bool todo, in_loop, noted;
 
 	do
 	:: pass < PASSES && me == 1 ->
@@ -294,13 +299,13 @@ proctype holder(byte me)
 		take(1);
 		release(1);
 		release(0);
-		assert(returns_with_its_own)
+		assert(has_own_priority)
 #endif
 	:: pass < PASSES && me == 2 ->
 		pass++;
 		take(2);
 		release(2);
-		assert(returns_with_its_own)
+		assert(has_own_priority)
 	:: else -> break
 	od
 }
@@ -316,7 +321,7 @@ inline leave_queue(s)
 proctype waiter(byte s; byte mine)
 {
 	byte level, looks;
-	bool todo, at_it, noted;
+	bool todo, in_loop, noted;
 
 	atomic {
 		if
@@ -335,9 +340,9 @@ proctype waiter(byte s; byte mine)
 			:: else -> noted = false
 			fi
 		}
-		/* here a lender may be preempted for long */
+		/* the lender may be preempted here for long */
 		apply();
-		/* not so another one: its loan counts, or a task sees to that without a break */
+		/* the loan counts now, or a task in apply() will set it without preemption */
 		assert(loan_counts)
 	:: break
 	od;
@@ -357,7 +362,7 @@ done:	skip
 proctype watcher()
 {
 	byte level;
-	bool todo, at_it, noted;
+	bool todo, in_loop, noted;
 
 end:	do
 	:: atomic { (!task || task == 1) && may_lend_more(0) -> look(0) };
@@ -397,8 +402,8 @@ init
 #endif
 #endif
 	}
-	/* the watcher stays */
+	/* only init and the watcher are left */
 	_nr_pr == 2 && !busy && !failed;
 	assert(nothing_is_lent);
-	assert(all_is_given_back)
+	assert(all_is_restored)
 }

@@ -1,32 +1,32 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The lock word, wait_lock, the queues, the window, sleeping and waking, the watcher, retreat.
- * Of unfair_rwsem.h, unfair_rwsem.c and watcher.c; names as there. What is left out is in
- * bias.pml (slots, BIAS) and lend.pml (LENT, loans).
+ * The lock word, wait_lock, the queues, the window, sleeping and waking, the watcher, and
+ * waiters that give up. Models unfair_rwsem.h, unfair_rwsem.c and watcher.c, with their names.
+ * Slots and BIAS are in bias.pml; LENT and loans are in lend.pml.
  *
- * One step is one atomic operation on the word, with what wait_lock protects before or
- * after it: that commutes with all that others do without wait_lock. So acquiring wait_lock
- * belongs to the first operation under it, and dropping it to the last. A loop around
- * try_cmpxchg that decides by the word alone is one step: it takes effect where the last
- * read or the successful exchange is. A wakeup comes with the end of wait_lock: one that
- * comes later is one whose task is scheduled later.
+ * One step is one atomic operation on the word, together with what wait_lock protects before or
+ * after it: that commutes with everything that other tasks do without wait_lock. So acquiring
+ * wait_lock is part of the first operation under it, and dropping it part of the last. A loop
+ * around try_cmpxchg that decides by the word alone is one step: it takes effect at the last
+ * read or at the successful exchange. A wakeup happens when wait_lock is dropped; a later
+ * wakeup is the same as a task that is scheduled later.
  *
- * Time and luck are choices: whether a task runs, whether it spins or sleeps, how long it
- * has waited, when a window is over, whether so many writers have passed. Readers leave
- * their queue in any order, which covers the one by priority and by age. How many signals
- * come in all is chosen before the start: so there is a run for each in which no forgotten
- * task is saved by one more.
+ * Time and scheduling are nondeterministic choices: whether a task runs, whether it spins or
+ * sleeps, how long it has waited, when a window ends, whether enough writers have passed.
+ * Readers leave their queue in any order, which covers the order by priority and by age. The
+ * number of signals is chosen before the start, so some runs have none that could save a
+ * forgotten task.
  *
- *	NR, NW		readers, writers; each takes the lock PASSES times
- *	MAX_WAKES	max_wakes(): the CPUs
- *	SIGNALS		that end a wait, or times that do, at most
+ *	NR, NW		number of readers, of writers; each acquires the lock PASSES times
+ *	MAX_WAKES	max_wakes(): the number of CPUs
+ *	SIGNALS		maximum number of signals and timeouts that end a wait
  *	DOWNGRADE	writers may downgrade
- *	REAL_TIME	so many readers are, and outrank all writers
- *	ABSENT		the first writer may never run again once it was woken
+ *	REAL_TIME	number of readers that outrank all writers
+ *	ABSENT		the first writer may never run again after it was woken
  *	BOUNDED, LIVE	see below
  *
- * Checked: assertions (see check() and acquired_write()), and that no run ends with a task
- * waiting. Mutants are made by sed, see mutants/.
+ * Checked: the assertions (see check() and acquired_write()), and that no run ends with a
+ * waiting task. The file mutants breaks the model by sed scripts.
  */
 #ifndef NR
 #define NR		2
@@ -55,7 +55,7 @@
 
 #define N		(NR + NW)
 
-/* The word: flags, then the readers' count, or the owner from 1 on. */
+/* The word: flags, then the count of readers, or the owner + 1. */
 #define WRITER		1
 #define WWAIT		2
 #define RWAIT		4
@@ -66,62 +66,61 @@
 #define is_held(v)	((v) & WRITER || (v) & ~FLAGS)
 
 #define BIT(id)		(1 << (id))
-#define NOBODY		255
+#define NO_TASK		255
 
 short word;
-byte wait_lock;			/* whose, from 1 on */
-byte prio[N];			/* of writers; lower comes first */
+byte wait_lock;			/* its owner + 1, or 0 */
+byte prio[N];			/* of writers; the lowest number comes first */
 
-/* All under wait_lock. */
-byte writers[NW];		/* the queue, first come first */
+/* All of these are protected by wait_lock. */
+byte writers[NW];		/* the queue */
 byte nr_writers;
-byte readers;			/* the queue: a set */
-byte invited;			/* readers whose window is the last one */
+byte readers;			/* the queue, as a set */
+byte invited;			/* a set: readers that may use the last window */
 byte due;			/* window_due */
 bool window_used;
-byte called;			/* a set: writers with woken_at */
-byte asleep;			/* a set: waiters, as w->asleep says */
-byte watch = NOBODY;		/* the waiter whose watch it is: then the lock is watched */
+byte woken_at;			/* a set: writers whose woken_at is set */
+byte asleep;			/* a set: waiters with w->asleep */
+byte watch = NO_TASK;		/* the waiter that owns the watch; the lock is watched */
 
-byte woken;			/* a set: sleepers that wake_up_process() was called for */
-byte napping;			/* a set: sleepers with a timer */
-byte signals;			/* still to come */
+byte woken;			/* a set: sleepers with a pending wake_up_process() */
+byte timed;			/* a set: sleepers with a timer */
+byte signals;			/* that may still come */
 
-/* For the assertions alone. */
-byte reads, writes;		/* tasks within their sections */
+/* For assertions only. */
+byte reads, writes;		/* number of tasks that hold the lock */
 byte waiting;			/* a set: readers in the slow path */
-byte started;			/* readers that have begun */
-byte spinning;			/* a set: waiters, with preemption disabled */
+byte started;			/* number of readers that have begun */
+byte spinning;			/* a set: spinning waiters, with preemption disabled */
 byte queued_writers;		/* a set */
-bool fruitless;			/* the watcher has woken nobody, and nothing has changed */
+bool woke_none;			/* the watcher found no task to wake, and nothing changed */
 
 #define is_window_open()	((word & WINDOW) != 0)
 
 /*
- * With BOUNDED, time is counted, and tasks run when they are expected to: a reader is overdue
- * when BOUND writers have released since it queued, nobody has its turn before, and a window
- * is not over before those that are invited are in. Then nobody is passed more often than the
- * documents say.
+ * With BOUNDED, time is counted, and tasks run when they are expected to. A reader is overdue
+ * when BOUND writers have released the lock since it queued. A window is not over before the
+ * readers that it is for have acquired the lock. The model then checks how often tasks are passed.
  */
 #ifdef BOUNDED
 #ifndef BOUND
 #define BOUND		1
 #endif
-byte releases[NR];		/* by writers, since the reader queued */
+byte releases[NR];		/* releases by writers since the reader queued */
 byte overdue;			/* a set of readers */
-byte passed[NR];		/* writers that came in since it queued */
-byte readers_in;		/* past the writers that wait, since the last one released */
+byte passed[NR];		/* writers that acquired since it queued */
+byte reader_bypasses;		/* reads past waiting writers since a writer released */
 
 #define MORE_WINDOWS		false
 #define TIME_IS_OPEN		false
-/* within the bound, and the one that comes in as it passes */
+/* writers within the bound, plus the write section in which it passes */
 #define reader_is_bounded	(passed[i] <= BOUND)
-/* one window for each write section */
-#define writer_is_bounded	(readers_in <= MAX_WAKES)
+/* one window per write section */
+#define writer_is_bounded	(reader_bypasses <= MAX_WAKES)
 
 inline count_release()
 {
-	readers_in = 0;
+	reader_bypasses = 0;
 	i = 0;
 	do
 	:: i < NR ->
@@ -142,7 +141,7 @@ inline forget(id)
 
 inline count_bypass_by_reader()
 {
-	readers_in = readers_in + (word & WWAIT -> 1 : 0);
+	reader_bypasses = reader_bypasses + (word & WWAIT -> 1 : 0);
 	assert(writer_is_bounded);
 	forget(me)
 }
@@ -152,7 +151,7 @@ inline count_bypass_by_writer()
 	i = 0;
 	do
 	:: i < NR ->
-		passed[i] = passed[i] + (waiting & BIT(i) && (readers & BIT(i) || invited & BIT(i)) -> 1 : 0);
+		passed[i] = passed[i] + (waiting & BIT(i) && (readers | invited) & BIT(i) -> 1 : 0);
 		assert(reader_is_bounded);
 		i++
 	:: else -> break
@@ -161,7 +160,7 @@ inline count_bypass_by_writer()
 }
 #else
 #define overdue			255
-/* at any time; with LIVE not without end, as there is a bound between two of them */
+/* any number of windows; with LIVE one per write section, as the bound limits their rate */
 #ifdef LIVE
 #define MORE_WINDOWS		false
 #else
@@ -175,70 +174,70 @@ inline count_bypass_by_writer()
 #endif
 
 /*
- * With LIVE, no run may go on for ever. wait_lock is fair in the kernel, and not here, so
- * no task takes it again and again for nothing: a waiter that spins looks when there is
- * something to see, and a nap is over when what it waits for is, or it has lasted long enough.
+ * With LIVE, no run may go on for ever. wait_lock is fair in the kernel, but not here. So a
+ * spinning waiter acquires it only when the word has changed in its favour, and a timer
+ * expires when the lock is free without a window, or when it has lasted long enough.
  */
 #ifdef LIVE
 #define reader_looks	(!(readers & BIT(me)) || !(word & (WRITER | WWAIT)))
 #define writer_looks	(!is_held(word) && !is_window_open() && writers[0] == me)
-#define nap_is_over	(!is_held(word) && !is_window_open())
+#define timer_expires	(!is_held(word) && !is_window_open())
 #define LONG_ENOUGH	true
 #else
 #define reader_looks	true
 #define writer_looks	true
-#define nap_is_over	true
+#define timer_expires	true
 #define LONG_ENOUGH	false
 #endif
 
-/* With LIVE and ABSENT the watcher comes after all grace times, and when it finds something. */
+/* With LIVE or ABSENT the watcher looks after all grace times have passed. */
 #if ABSENT || defined(LIVE)
 #define LATE		true
 #else
 #define LATE		false
 #endif
 
-/* All of these are used within atomic. */
+/* Use all of these within atomic. */
 
 #define lock()		wait_lock == 0 -> wait_lock = me + 1
 
 /*
- * No task waits for one that need not be running. A free lock has a task on its way: the
- * first writer is not asleep, or wakes by itself; so is a reader, where readers wait for no
- * writer. And a queued waiter spins, or the lock is watched, by a watch that is still there.
+ * A task is about to acquire a free lock: the first writer is awake or has a timer. The same
+ * holds for a reader if no writer is queued. Each queued waiter spins, or the lock is watched
+ * by a watch whose waiter is still queued.
  */
-#define writers_are_called	(wait_lock || is_held(word) || word & WINDOW ||		\
+#define writers_are_woken	(wait_lock || is_held(word) || word & WINDOW ||		\
 				 !nr_writers || !(asleep & BIT(writers[0])) ||		\
-				 napping & BIT(writers[0]))
-#define readers_are_called	(wait_lock || word & (WRITER | WWAIT) || !readers ||		\
+				 timed & BIT(writers[0]))
+#define readers_are_woken	(wait_lock || word & (WRITER | WWAIT) || !readers ||		\
 				 waiting & ~asleep)
 
 #define queued_waiters		(readers | queued_writers)
-#define spins_or_is_watched	(watch != NOBODY || !(queued_waiters & ~spinning))
-#define watch_is_there		(watch == NOBODY || queued_waiters & BIT(watch))
+#define spins_or_is_watched	(watch != NO_TASK || !(queued_waiters & ~spinning))
+#define watch_is_queued		(watch == NO_TASK || queued_waiters & BIT(watch))
 #define flags_are_right		(!(word & WWAIT) == !nr_writers && !(word & RWAIT) == !readers)
 #define no_window_with_writer	(!(word & WRITER) || !(word & WINDOW))
-#define no_writer_within	(!writes)
-#define nobody_within		(!reads && !writes)
+#define no_writer_inside	(!writes)
+#define no_task_inside		(!reads && !writes)
 #define no_grant_to_a_sleeper	(!(asleep & BIT(me)))
-#define nobody_is_lost		(!wait_lock && !(word & ~WINDOW) && !reads && !writes &&	\
-				 !nr_writers && !readers && watch == NOBODY)
+#define no_task_is_lost		(!wait_lock && !(word & ~WINDOW) && !reads && !writes &&	\
+				 !nr_writers && !readers && watch == NO_TASK)
 
 inline check()
 {
-	assert(writers_are_called);
-	assert(readers_are_called)
+	assert(writers_are_woken);
+	assert(readers_are_woken)
 }
 
 inline unlock_and_wake()
 {
-	/* the flags say what the queues are */
+	/* the flags must match the queues */
 	assert(flags_are_right);
 	assert(no_window_with_writer);
 	assert(spins_or_is_watched);
-	assert(watch_is_there);
+	assert(watch_is_queued);
 	wait_lock = 0;
-	fruitless = (late && !wakes);
+	woke_none = (late && !wakes);
 	woken = woken | wakes;
 	wakes = 0;
 	check()
@@ -261,10 +260,10 @@ inline sync_flags(win)
 
 #define queued		(queued_writers & BIT(me))
 
-/* The watch of @id goes, with its waiter. */
+/* Waiter @id leaves: if it owns the watch, another waiter gets it. */
 #define hand_over_watch(id)					\
 	watch = (watch != (id) -> watch : (nr_writers -> writers[0] :	\
-		(readers -> (readers & 1 -> 0 : (readers & 2 -> 1 : 2)) : NOBODY)))
+		(readers -> (readers & 1 -> 0 : (readers & 2 -> 1 : 2)) : NO_TASK)))
 
 /* By priority, then by arrival. */
 inline queue_writer()
@@ -309,7 +308,7 @@ inline unqueue_writer()
 
 inline wake_later(id)
 {
-	called = (id >= NR -> called | BIT(id) : called);
+	woken_at = (id >= NR -> woken_at | BIT(id) : woken_at);
 	if
 	:: asleep & BIT(id) ->
 		asleep = asleep & ~BIT(id);
@@ -318,25 +317,25 @@ inline wake_later(id)
 	fi
 }
 
-/* Whether one that is not asleep is on a CPU, and how long ago it was woken: choices. */
+/* Choices: whether a waiter that is awake is on a CPU, and how long ago it was woken. */
 inline wake_first_writer()
 {
 	x = 0;
 	do
 	:: x >= nr_writers -> break
-	:: x < nr_writers && (asleep & BIT(writers[x]) || !(called & BIT(writers[x]))) ->
+	:: x < nr_writers && (asleep & BIT(writers[x]) || !(woken_at & BIT(writers[x]))) ->
 		if
 		:: true -> wake_later(writers[x])
 		:: !(asleep & BIT(writers[x])) -> skip
 		fi;
 		break
-	:: x < nr_writers && !(asleep & BIT(writers[x])) && called & BIT(writers[x]) && !late -> break
-	:: x < nr_writers && !(asleep & BIT(writers[x])) && called & BIT(writers[x]) -> x++
+	:: x < nr_writers && woken_at & ~asleep & BIT(writers[x]) && !late -> break
+	:: x < nr_writers && woken_at & ~asleep & BIT(writers[x]) -> x++
 	od;
 	x = 0
 }
 
-/* One of those in @set. */
+/* Sets @x to the first member of @set. */
 inline choose(set)
 {
 	x = 0;
@@ -364,8 +363,8 @@ inline wake_readers(nr)
 /* --- the window ---------------------------------------------------------- */
 
 /*
- * window_left(), where the window is over. The next task that acquires wait_lock does that;
- * here it is one that does nothing else.
+ * The part of window_left() that closes the window. In the kernel the next task that acquires
+ * wait_lock does that; here it is a process of its own.
  */
 proctype clock()
 {
@@ -381,8 +380,8 @@ end:	do
 }
 
 /*
- * Which readers are overdue, or run while it is their turn, is a choice; and whether the
- * bound has passed since the last window.
+ * Choices: which readers are overdue, which of them run, and whether the bound has passed since
+ * the last window.
  */
 inline open_window()
 {
@@ -416,7 +415,7 @@ inline open_window()
 	fi
 }
 
-/* A reader for which the window may be open has acquired the lock, or has given up. */
+/* A reader that may be allowed to use the window has acquired the lock, or gives up. */
 inline leave_window()
 {
 	win = is_window_open();
@@ -427,7 +426,7 @@ inline leave_window()
 	invited = invited & ~BIT(me)
 }
 
-/* Leaves in @win whether a window is open now. */
+/* Sets @win to whether a window is open now. */
 inline choose_next()
 {
 	left = is_window_open();
@@ -448,7 +447,7 @@ inline choose_next()
 
 /* --- waiting ------------------------------------------------------------- */
 
-/* A signal, or the end of a timed wait, if one may come. */
+/* A signal may arrive, or a timed wait may end. */
 inline wait_over()
 {
 	if
@@ -457,33 +456,33 @@ inline wait_over()
 	fi
 }
 
-/* Or drops wait_lock for a look at the holders, and comes back at any time. */
-#define watch_start()		watch = (watch == NOBODY -> me : watch)
-#define spin_or_look(nap)						\
+/* Spins, or drops wait_lock to look at the holders; acquires wait_lock again at any time. */
+#define watch_start()		watch = (watch == NO_TASK -> me : watch)
+#define spin_or_look(timer)						\
 	if								\
-	:: !(nap) -> spinning = spinning | BIT(me)			\
+	:: !(timer) -> spinning = spinning | BIT(me)			\
 	:: watch_start()						\
 	fi;								\
 	unlock_and_wake()
 
-/* Sleeps, then has wait_lock again. */
+/* Sleeps; wake_up() acquires wait_lock again. */
 #define go_to_sleep(timer)					\
 	watch_start();						\
 	asleep = asleep | BIT(me);				\
-	napping = (timer -> napping | BIT(me) : napping);	\
+	timed = (timer -> timed | BIT(me) : timed);	\
 	unlock_and_wake()
 
 #define wake_up()						\
 	atomic { wait_lock == 0 && (woken & BIT(me) ||		\
-			(napping & BIT(me) && nap_is_over) ||	\
+			(timed & BIT(me) && timer_expires) ||	\
 			(signals && !over)) ->			\
 		wait_lock = me + 1;				\
 		if						\
-		:: woken & BIT(me) || (napping & BIT(me) && nap_is_over)	\
+		:: woken & BIT(me) || (timed & BIT(me) && timer_expires)	\
 		:: signals && !over -> over = true; signals--	\
 		fi;						\
 		woken = woken & ~BIT(me);			\
-		napping = napping & ~BIT(me);			\
+		timed = timed & ~BIT(me);			\
 		asleep = asleep & ~BIT(me)			\
 	}
 
@@ -491,7 +490,7 @@ inline wait_over()
 
 inline acquired_read()
 {
-	assert(no_writer_within);
+	assert(no_writer_inside);
 	assert(no_grant_to_a_sleeper);
 	reads++;
 	count_bypass_by_reader()
@@ -499,26 +498,26 @@ inline acquired_read()
 
 #define outranks_writers()	(me < REAL_TIME && nr_writers)
 #define may_pass_writers()	((is_window_open() && invited & BIT(me)) || outranks_writers())
-#define kept_out_reader(w)	((w) & (WRITER | WWAIT))
+#define reader_must_wait(w)	((w) & (WRITER | WWAIT))
 
-/* They are all alike, so they may as well begin in order. */
+/* All readers are alike, so they may begin in order. */
 #define may_begin		(started >= me || REAL_TIME)
 #define begin()			started = (started > me -> started : me + 1)
 
-/* try_read(), and what __unfair_down_slow() does if that fails. */
+/* try_read(), and what wait_for_lock() does if that fails. */
 inline down_read()
 {
 	if
-	:: atomic { may_begin && !kept_out_reader(word) ->
+	:: atomic { may_begin && !reader_must_wait(word) ->
 			begin();
 			word = word + READER;
 			acquired_read();
 			got = true
 		}
-	:: atomic { may_begin && kept_out_reader(word) -> begin(); waiting = waiting | BIT(me) };
+	:: atomic { may_begin && reader_must_wait(word) -> begin(); waiting = waiting | BIT(me) };
 		atomic { lock() }
 look:
-		/* what is read of the word first */
+		/* the first read of the word */
 		atomic {
 			spinning = spinning & ~BIT(me);
 			if
@@ -533,7 +532,7 @@ look:
 					fi
 				fi
 			:: !(word & WRITER) && (!(word & WWAIT) || may_pass_writers()) ->
-				goto come_in
+				goto acquire
 			fi
 		}
 		atomic {
@@ -544,7 +543,7 @@ look:
 			:: else
 			fi
 		}
-come_in:
+acquire:
 		atomic {
 			if
 			:: word & WRITER -> goto not_yet
@@ -642,13 +641,13 @@ proctype reader(byte me)
 
 /* --- writers ------------------------------------------------------------- */
 
-/* Writers stand back for the window, until it is over. */
+/* Writers do not acquire the lock in a window. */
 #define window_is_kept(old)	(!((old) & WINDOW) && !is_held(old))
 
-/* It has changed the word already. @old is what it was. */
+/* The caller has changed the word, which was @old. */
 inline acquired_write(old)
 {
-	assert(nobody_within);
+	assert(no_task_inside);
 	assert(no_grant_to_a_sleeper);
 	assert(window_is_kept(old));
 	writes++;
@@ -657,8 +656,8 @@ inline acquired_write(old)
 }
 
 /*
- * May it have the free lock before @first? How often the first one was passed, and how long
- * ago it was woken, are choices. Leaves in @may the answer, in @nap whether to ask again.
+ * Sets @may to whether this writer may acquire the free lock before @first, and @timer to
+ * whether it must ask again. Choices: how often @first was passed, how long ago it was woken.
  */
 inline may_pass_first(first)
 {
@@ -666,24 +665,24 @@ inline may_pass_first(first)
 	:: prio[me] <= prio[first]
 	:: may = false;
 		if
-		:: !(called & BIT(first)) ->
-			nap = true;
+		:: !(woken_at & BIT(first)) ->
+			timer = true;
 			if
-			:: called = called | BIT(first)
-			/* it runs */
+			:: woken_at = woken_at | BIT(first)
+			/* @first runs */
 			:: !(asleep & BIT(first)) && !LONG_ENOUGH -> skip
 			fi
 		:: else ->
-			/* the time that it has to come has passed, or not */
+			/* the grace time of @first has passed, or not */
 			if
 			:: may = true
-			:: !LONG_ENOUGH -> nap = true
+			:: !LONG_ENOUGH -> timer = true
 			fi
 		fi
 	fi
 }
 
-/* try_write(), and what __unfair_down_slow() does if that fails. */
+/* try_write(), and what wait_for_lock() does if that fails. */
 inline down_write()
 {
 	if
@@ -697,11 +696,11 @@ inline down_write()
 try:
 		atomic {
 			spinning = spinning & ~BIT(me);
-			called = called & ~BIT(me);
-			nap = false;
+			woken_at = woken_at & ~BIT(me);
+			timer = false;
 			if
 			:: is_held(word) -> goto keep_waiting
-			:: else -> w = word; nap = is_window_open(); may = !nap
+			:: else -> w = word; timer = is_window_open(); may = !timer
 			fi;
 			passes = nr_writers && writers[0] != me;
 			if
@@ -738,10 +737,10 @@ keep_waiting:
 				sync_flags(is_window_open());
 				goto try
 			:: !over && queued ->
-				spin_or_look(nap);
+				spin_or_look(timer);
 				goto try_again
 			:: !over && queued ->
-				go_to_sleep(nap);
+				go_to_sleep(timer);
 				goto sleep
 			fi;
 			/* leave_write() */
@@ -770,14 +769,14 @@ try_again:
 		atomic { writer_looks && lock() }
 		goto try;
 done_write:
-		atomic { over = false; nap = false; called = called & ~BIT(me) }
+		atomic { over = false; timer = false; woken_at = woken_at & ~BIT(me) }
 	fi
 }
 
 #define word_is_owners		(word == (OWNED_BY(me) | (word & (WWAIT | RWAIT))))
 
 /* Gives up write ownership for @instead: 0, or READER. */
-inline give_up_write(instead)
+inline release_write(instead)
 {
 	atomic {
 		lock();
@@ -800,7 +799,7 @@ inline up_write()
 	if
 	:: atomic { word == OWNED_BY(me) -> writes--; word = 0 }
 	:: atomic { word != OWNED_BY(me) -> skip };
-		give_up_write(0)
+		release_write(0)
 	fi
 }
 
@@ -808,7 +807,7 @@ proctype writer(byte me)
 {
 	short w;
 	byte i, x, n, m, f, wakes, pass;
-	bool over, got, left, win, nap, passes, may, late;
+	bool over, got, left, win, timer, passes, may, late;
 
 	do
 	:: pass < PASSES ->
@@ -820,7 +819,7 @@ proctype writer(byte me)
 			if
 			:: up_write()
 			:: DOWNGRADE ->
-				give_up_write(READER);
+				release_write(READER);
 				up_read()
 			fi
 		:: else
@@ -831,7 +830,7 @@ proctype writer(byte me)
 
 /* --- the watcher --------------------------------------------------------- */
 
-/* __unfair_rwsem_watch(), where the lock is free. */
+/* __unfair_rwsem_watch() of a free lock. */
 proctype watcher()
 {
 	byte i, x, n, m, f, wakes;
@@ -839,9 +838,9 @@ proctype watcher()
 
 	late = LATE;
 end:	do
-	:: atomic { !wait_lock && watch != NOBODY && !is_held(word) && !is_window_open() &&
-		    asleep & queued_waiters && !fruitless ->
-			wait_lock = NOBODY;
+	:: atomic { !wait_lock && watch != NO_TASK && !is_held(word) && !is_window_open() &&
+		    asleep & queued_waiters && !woke_none ->
+			wait_lock = NO_TASK;
 			choose_next()
 		}
 		atomic {
@@ -861,7 +860,7 @@ init
 		:: signals < SIGNALS -> signals++
 		:: break
 		od;
-		/* writers are alike but for this */
+		/* writers differ only in their priority */
 		prio[NR] = 1;
 		i = NR + 1;
 		do
@@ -884,5 +883,5 @@ init
 		i = 0
 	}
 end:	_nr_pr == 3 ->
-	assert(nobody_is_lost)
+	assert(no_task_is_lost)
 }
