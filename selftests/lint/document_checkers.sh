@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
-# Checkers of what is written for users, like those in checkers.sh. Sourced, never run.
+# Checkers of the documents, like those in checkers.sh. Sourced, never run.
 
-# The C code that documents show, compiled for a kernel.
+# Compiles the C code in the documents for a kernel.
 lint_snippets()
 {
 	local d=$CACHE/lint/snippets rc=0
@@ -12,7 +12,7 @@ lint_snippets()
 	FSCOMMIT_BUILD_ROOT=$d "$HARNESS/kernel.sh" build uml "$d" \
 		-k snippets.o >"$d/log" 2>&1 || rc=$?
 	grep -E '^[^ ]+:[0-9]+.*: (warning|error):' "$d/log" | sed "s|^$TREE/||" | sort -u
-	# not one that names a document
+	# no error in a document: show the log
 	if [ "$rc" -ne 0 ] && ! grep -q ': error:' "$d/log"; then
 		tail -n 5 "$d/log"
 		return 1
@@ -20,51 +20,53 @@ lint_snippets()
 	[ -e "$d/snippets.o" ] || grep -q ': error:' "$d/log"
 }
 
-# options_in FILE: each with its argument's name, one on a line
+# options_in FILE: prints each option with the name of its argument, one per line
 options_in()
 {
 	grep -oE '(^|[ ,[])(-[A-Za-z]|--[a-z][a-z-]*)(=[A-Z]+)?' "$1" | tr -d ' ,[' | sort -u
 }
 
-# Manual pages are clean, and name the options of --help with their arguments; and that names all
-# options of the program.
+# Manual pages must be clean and list the options of --help with their arguments; --help must list
+# all options of the program.
 lint_man()
 {
 	local d=$CACHE/lint/programs page name p source devices=()
+	mkdir -p "$d"
 	for p in "$TREE"/selftests/*/module; do
 		devices+=("-I$p")
 	done
-	mkdir -p "$d"
 	for page in "$TREE"/tools/*.[1-8]; do
 		name=$(basename "$page")
-		# which other manuals there are is this machine's
+		# the other installed manuals depend on this machine
 		mandoc -T lint -W all "$page" 2>/dev/null | sed -E "s|^mandoc: $TREE/||" |
 			{ grep -v 'STYLE: referenced manual not found:' || true; }
 		gcc -O0 -w -static -o "$d/${name%.*}" "$TREE/tools/${name%.*}.c" || return 1
 		"$d/${name%.*}" --help >"$d/help" || echo "tools/$name:1: --help fails"
 		mandoc -T ascii "$page" | col -bx | grep -E '^     -' >"$d/tags"
 		diff <(grep -E "^ +-" "$d/help" | options_in -) <(options_in "$d/tags") |
-			sed -nE "s|^< |tools/$name:1: not in it: |p;s|^> |tools/$name:1: not in --help: |p"
+			sed -nE -e "s|^< |tools/$name:1: not in the manual: |p" \
+				-e "s|^> |tools/$name:1: not in --help: |p"
 	done
 	for p in "$TREE"/selftests/*/bench/*.c; do
 		source=$p
 		name=$(basename "$p" .c)
 		[ -e "$d/$name" ] && [ "$d/$name" -nt "$p" ] ||
-			gcc -O0 -w -static -pthread -I"$TREE/selftests/lib" "${devices[@]}" \
-				-o "$d/$name" "$p" || return 1
+			gcc -O0 -w -static -pthread -I"$TREE/selftests/lib" \
+				"${devices[@]}" -o "$d/$name" "$p" || return 1
 		"$d/$name" --help >"$d/help" || echo "${p#"$TREE"/}:1: --help fails"
 		grep -oE '\{ "[a-z-]+", [01], NULL' "$p" | cut -d '"' -f 2 | while read -r p; do
 			grep -qE -- "--$p([^a-z-]|$)" "$d/help" ||
-				echo "${source#"$TREE"/}:1: --help does not tell of --$p"
+				echo "${source#"$TREE"/}:1: --help does not list --$p"
 		done
 	done
 	return 0
 }
 
-# The documents as a site; a warning is a finding.
+# Builds the documents as a site; a warning is a finding.
 lint_docs()
 {
 	"$TOP/docs/build.sh" "$TREE/docs" "$CACHE/lint/site" >"$OUT/docs.log" 2>&1 && return 0
-	grep -E '(WARNING|ERROR)' "$OUT/docs.log" | sed "s|^$TREE/||" | grep . || tail -n 5 "$OUT/docs.log"
+	grep -E '(WARNING|ERROR)' "$OUT/docs.log" | sed "s|^$TREE/||" | grep . ||
+		tail -n 5 "$OUT/docs.log"
 	return 0
 }

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""What has no kernel-doc though users see it.
+"""Find public names without kernel-doc.
 
-documented.py FILE... <what kernel-doc prints in reST mode: each exported function, and each
-function, struct, union and enum of a public header whose name does not begin with __ must be
-in it. Prints FILE:LINE: what is not.
+documented.py FILE... <output of kernel-doc in reST mode. The output must document each exported
+function, and each function, struct, union and enum of a public header whose name does not begin
+with __. Print FILE:LINE: of each that it does not document.
 """
 
 import re
@@ -13,12 +13,13 @@ import sys
 DIRECTIVE = re.compile(r"^\.\. c:(?:function|macro|struct|union|enum|type):: (.*)", re.M)
 TYPE = re.compile(r"^(struct|union|enum) (\w+) \{")
 EXPORT = re.compile(r"^EXPORT_SYMBOL\w*\((\w+)\);")
-# a declaration, or the first line of a function, at the left edge
-FUNCTION = re.compile(r"^(?!static_assert|typedef|return|else|DE|#)[a-z][\w\s*]*?[\s*](\w+)\([^)]*[,)]")
+# a declaration, or the first line of a function, in the first column
+FUNCTION = re.compile(r"^(?!static_assert|typedef|return|else|DE|#)"
+                      r"[a-z][\w\s*]*?[\s*](\w+)\([^)]*[,)]")
 
 
 def documented(text):
-    """The names that kernel-doc knows."""
+    """Return the names that kernel-doc documents."""
     names = set()
     for what in DIRECTIVE.findall(text):
         found = re.match(r"(?:.*?[\s*])?(\w+) ?\(", what)
@@ -27,7 +28,7 @@ def documented(text):
 
 
 def public(path):
-    """(line, kind, name) of what users see in a file."""
+    """Yield (line, kind, name) of each public name in a file."""
     header = "/include/" in path
     with open(path, encoding="utf-8") as lines:
         for number, line in enumerate(lines, 1):
@@ -42,13 +43,13 @@ def public(path):
 def main():
     known = documented(sys.stdin.read())
     if not known:
-        sys.exit("documented.py: kernel-doc has said nothing")
-    told = set()
+        sys.exit("documented.py: kernel-doc printed nothing")
+    reported = set()
     for path in sys.argv[1:]:
         for number, kind, name in public(path):
-            if name in known or name in told or (name.startswith("__") and kind != "exported"):
+            if name in known or name in reported or (name.startswith("__") and kind != "exported"):
                 continue
-            told.add(name)
+            reported.add(name)
             print(f"{path}:{number}: no kernel-doc: {kind} {name}")
 
 

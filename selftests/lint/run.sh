@@ -1,16 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0
-# `make lint`: what programs find in the source without running it.
+# `make lint`: static checkers of the source.
 #
-#   run.sh [all]            every checker
-#   run.sh quick            what `make test` runs: those, and that each finds what it is for
-#   run.sh meta             only that: a fault for each in a copy of the tree
+#   run.sh [all|quick]      every checker
 #   run.sh CHECKER...       some of: checkpatch sparse smatch coccicheck kernel-doc shellcheck
 #                           codespell pyflakes house snippets man docs
 #
 # Prints lines `any lint-CHECKER VERDICT SECONDS PASSED FAILED SKIPPED`, and the findings on
-# stderr. What is not heeded, and why, is in the file `exceptions`. The exit status is 0 if
-# nothing was found.
+# stderr. The file `exceptions` lists findings to ignore, with the reasons. The exit status is
+# 0 if there is no other finding.
 
 # shellcheck source-path=SCRIPTDIR
 . "$(dirname "$0")/../harness/lib.sh"
@@ -19,20 +17,17 @@ LINT=$TOP/selftests/lint
 . "$LINT/checkers.sh"
 # shellcheck source-path=SCRIPTDIR
 . "$LINT/document_checkers.sh"
-# shellcheck source-path=SCRIPTDIR
-. "$LINT/faults.sh"
 
-CHECKERS='checkpatch coccicheck sparse smatch kernel-doc shellcheck codespell pyflakes house snippets man
-	docs'
+CHECKERS='checkpatch coccicheck sparse smatch kernel-doc shellcheck codespell pyflakes house
+	snippets man docs'
 OUT=$LOGS/lint
 TREE=$TOP
-ONLY=
 
-# heed CHECKER FILE: the findings in it less the exceptions; and those that nothing needs, where
-# the checker has seen all files.
+# heed CHECKER FILE: prints the findings in FILE that no exception covers, and the exceptions that
+# no finding needs
 heed()
 {
-	awk -v checker="$1" -v all="$([ -n "$ONLY" ] || echo 1)" '
+	awk -v checker="$1" '
 		function pattern(glob) {
 			gsub(/\./, "[.]", glob)
 			gsub(/\*/, ".*", glob)
@@ -59,13 +54,14 @@ heed()
 				if (!drop)
 					print line
 			}
-			for (i = 1; all && i <= n; i++)
+			for (i = 1; i <= n; i++)
 				if (!used[i])
-					printf "selftests/lint/exceptions:%d: nothing needs it any more\n", at[i]
+					printf "%s:%d: no finding needs it\n", \
+						"selftests/lint/exceptions", at[i]
 		}' "$LINT/exceptions" "$2"
 }
 
-# check CHECKER: findings to OUT/CHECKER, verdict and seconds to OUT/CHECKER.verdict
+# check CHECKER: writes findings to OUT/CHECKER, verdict and seconds to OUT/CHECKER.verdict
 check()
 {
 	local name=$1 start=$SECONDS rc=0 verdict=ok
@@ -75,13 +71,14 @@ check()
 		cp "$OUT/$name.all" "$OUT/$name"
 	else
 		heed "$name" "$OUT/$name.all" >"$OUT/$name"
-		[ "$rc" -eq 0 ] || { echo "$name failed ($rc):"; tail -n 5 "$OUT/$name.err"; } >>"$OUT/$name"
+		[ "$rc" -eq 0 ] ||
+			{ echo "$name failed ($rc):"; tail -n 5 "$OUT/$name.err"; } >>"$OUT/$name"
 		[ ! -s "$OUT/$name" ] || verdict=FAIL
 	fi
 	echo "$verdict $((SECONDS - start))" >"$OUT/$name.verdict"
 }
 
-# One line each; what was found goes to stderr.
+# show CHECKER: prints its line; its findings go to stderr
 show()
 {
 	local name=$1 verdict seconds
@@ -103,9 +100,10 @@ show()
 run()
 {
 	local c
-	# what they need, before they run beside each other
+	# get what they need before they run in parallel
 	for c in "$@"; do
-		declare -F "lint_${c//-/_}" >/dev/null || die "no checker '$c'; there are: $CHECKERS"
+		declare -F "lint_${c//-/_}" >/dev/null ||
+			die "no checker '$c'; there are: $CHECKERS"
 	done
 	prepare "$@"
 	for c in "$@"; do
@@ -120,7 +118,7 @@ run()
 	done
 }
 
-# Packages and sources: not by two at once.
+# Installs packages and sources, one at a time.
 prepare()
 {
 	case " $* " in *' checkpatch '*|*' coccicheck '*|*' kernel-doc '*)
@@ -143,14 +141,9 @@ prepare()
 mkdir -p "$OUT"
 bad=0
 case ${1:-all} in
-all)
+all|quick)
 	# shellcheck disable=SC2086 # a list
 	run $CHECKERS ;;
-quick)
-	# shellcheck disable=SC2086
-	run $CHECKERS
-	faults ;;
-meta) faults ;;
 -*)	sed -n '3,/^$/s/^# \{0,1\}//p' "$0"
 	exit 2 ;;
 *) run "$@" ;;

@@ -1,20 +1,21 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""The C code that the documents show, as files that can be compiled.
+"""Extract the C code in the documents into files that can be compiled.
 
 snippets.py TOP TEMPLATES OUT
 
-Looks into README.md, docs/*.rst and the public headers for blocks of C: what is marked as such,
-and each literal block that calls a function of the module. TEMPLATES has a file for each
-document, named NAME.c for NAME.*, that says where each block goes, or that it is not compiled:
+Search README.md, docs/*.rst and the public headers for blocks of C: blocks marked as C, and
+literal blocks that call a function of the module. TEMPLATES has a file NAME.c for each document
+NAME.*. It says where each block goes, or that it is not compiled:
 
     //: 1
     //: 2 lines 1-4, ... is struct rcu_head rcu;
     //: 3 is not compiled: it shows two CPUs
 
-The first two are lines by themselves, in the place of the block with that number, or of some
-of its lines. "..." is what a document leaves out: nothing, if it is not said what. Writes OUT/NAME.c, with
-#line, so that the compiler names the document, and OUT/Kbuild. Prints what does not fit.
+The first two stand on lines of their own, in place of the block with that number or of some of
+its lines. "..." in a document is replaced by the text after "is", or by nothing. Write OUT/Kbuild
+and OUT/NAME.c, with #line, so that the compiler names the document. Print blocks that have no
+place, and places that have no block.
 """
 
 import pathlib
@@ -28,13 +29,13 @@ LEFT_OUT = re.compile(r"^//: (\d+) is not compiled: \w")
 
 
 def indentation(line):
-    """How far to the right it begins."""
+    """Return the column in which the line begins."""
     line = line.expandtabs()
     return len(line) - len(line.lstrip())
 
 
 def rst_blocks(lines):
-    """(number of the line before, marked as C, lines) of each literal block."""
+    """Yield (number of the line before, marked as C, lines) of each literal block."""
     i = 0
     while i < len(lines):
         c = lines[i].strip() == ".. code-block:: c"
@@ -55,7 +56,7 @@ def rst_blocks(lines):
 
 
 def blocks(path):
-    """(number of the line before, lines) of each block of C in a document."""
+    """Yield (number of the line before, lines) of each block of C in a document."""
     lines = path.read_text(encoding="utf-8").split("\n")
     if path.suffix == ".md":
         i = 0
@@ -67,7 +68,7 @@ def blocks(path):
             i += 1
         return
     if path.suffix == ".h":
-        # the comments alone, less what makes them comments
+        # only the comments, without their asterisks
         lines = [re.sub(r"^ \* ?", "", x) if x.startswith(" *") else "" for x in lines]
     for first, marked, body in rst_blocks(lines):
         if marked or any(CALL.search(x) for x in body):
@@ -75,7 +76,7 @@ def blocks(path):
 
 
 def complete(line, left_out):
-    """A line of a block, with what it leaves out."""
+    """Return a line of a block, with "..." replaced."""
     if line.split("//")[0].split("/*")[0].strip() == "...":
         return left_out
     return re.sub(r"(?:, )?\.\.\.\)", ")", line)
@@ -106,7 +107,7 @@ def main():
                 continue
             n = int(which[1])
             if n not in left:
-                print(f"{templates / template.name}:{number}: {name} has no block {n} more")
+                print(f"{templates / template.name}:{number}: {name} has no block {n}")
                 continue
             first, body = found[n - 1]
             if not PLACE.match(line):
