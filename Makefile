@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0
-# The front door. `make help` says what there is; Kbuild is for the kernel's build.
+# Targets for users and developers, see `make help`. The kernel's build uses Kbuild.
 
 KDIR ?= /lib/modules/$(shell uname -r)/build
 H := selftests/harness
 PORTS := $(patsubst ports/%/options,%,$(wildcard ports/*/options))
 
-# where `make install-headers` puts things; DESTDIR= goes before it
+# the destination of `make install-headers`, below DESTDIR
 PREFIX ?= /usr/local
 INSTALL_MOD_DIR ?= updates
 DEPMOD ?= $(or $(shell PATH=$$PATH:/sbin:/usr/sbin command -v depmod),true)
 
-# A product built as part of a kernel build comes here with KERNELRELEASE set.
+# A kernel build that includes this folder sets KERNELRELEASE.
 ifneq ($(KERNELRELEASE),)
 obj-m := module/
 else
@@ -18,52 +18,49 @@ else
 all: module
 
 help:
-	@echo 'For users'
-	@echo '  make demo             stock kernel in a VM, readers against a checkpoint writer'
-	@echo '  make test             build and test on every kernel of the matrix'
-	@echo '  make test KERNEL=K    on one: $(shell awk '!/^#/ && NF { printf "%s ", $$1 }' $(H)/matrix)'
-	@echo '  make                  build fscommit.ko for KDIR=$(KDIR)'
+	@echo 'make demo             a stock kernel in a VM: readers against a checkpoint writer    1 min'
+	@echo 'make test             build and test on every kernel                                20 min'
+	@echo 'make test TEST=T      one test, like g4_bounded_bypass or model:lock-2r2w            20 s'
+	@echo 'make                  fscommit.ko for KDIR=$(KDIR)'
+	@echo 'make f2fs KERNEL=K    the f2fs of a kernel on fscommit; also: $(PORTS)'
+	@echo 'make help-all         everything else, with the time that it takes'
+
+# Times are for two cores with the kernels in the cache. The first use fetches or builds them.
+help-all: help
+	@echo
+	@echo 'Installing'
 	@echo '  make install          the module, into /lib/modules/.../updates (INSTALL_MOD_PATH=,'
-	@echo '                        INSTALL_MOD_DIR=, INSTALL_MOD_STRIP= honoured)'
-	@echo '  make install-headers  for drivers: headers, and the symbols for KDIR, into'
-	@echo '                        $$(DESTDIR)PREFIX=$(PREFIX)'
-	@echo '  make uninstall        both of it, as it was installed'
-	@echo '  make deb              Debian packages for DKMS and for drivers, into out/'
-	@echo 'For filesystems'
-	@echo '  make FS KERNEL=K      that kernel'"'"'s own driver on fscommit, by semantic patch; FS is one'
-	@echo '                        of: $(PORTS); or with KSRC= and KDIR= for a source and a'
-	@echo '                        build folder of yours; ports/port.sh FS'
-	@echo '                        lists the options'
-	@echo '  make crash-FS         f2fs, btrfs: crashes at POINTS=100 of a workload, nothing is lost'
-	@echo '  make stress-FS        fio, fsx, stress-ng, freeze, remount, shutdown on KERNEL=uml-debug'
-	@echo 'For developers'
-	@echo '  make test-arch        32-bit x86 and arm64: builds, and the tests under emulation; 8 min'
-	@echo '  make coverage         which lines of module/ the tests run (HTML=1: with pages)'
-	@echo '  make fuzz             the test devices, parameters and debugfs, for DURATION=600 s'
-	@echo '  make torture          unfair_torture for DURATION=600 s on KERNEL=uml-debug'
-	@echo '  make test-debug       all tests, and DURATION=600 s of torture, on x86-64 kernels with KASAN,'
-	@echo '                        lockdep, kmemleak; with KCSAN; with PREEMPT_RT and lockdep (KERNEL=)'
-	@echo '  make test-faults      allocations that fail, signals, freezer, OOM, load and unload'
-	@echo '  make test-scale       2, 16 and 64 CPUs, 1,000 readers, 100,000 locks, against rw_semaphore;'
-	@echo '                        40 min; GUEST=uml or GUEST=6.12:16 is one guest, in 2 to 4'
-	@echo '  make bench            the figures of the lock, the parts and f2fs, with plots and a report'
-	@echo '  make bench-PART       of these: locks, csum, diff, share, reuse, f2fs, btrfs (see bench.sh)'
-	@echo '  make test-meta        every mutant of the product must fail its test'
-	@echo '  make test-points      the lock with random delays: torture, its tests, and mutants of one'
-	@echo '                        line; named, or those of FUNCTION=, or FUNCTION=all (3 h)'
-	@echo '  make verify           models of the module, and litmus tests of its barriers; 15 min'
-	@echo '  make verify-quick     those that make test runs; under a minute'
-	@echo '  make test-package     the packages, installed, upgraded and removed in a Debian chroot;'
-	@echo '                        drivers built from what is installed; signing'
-	@echo '  make lint             checkpatch, sparse, coccicheck, kernel-doc, shellcheck and more'
-	@echo '  make docs             the documents as a site, in docs/_build/html'
-	@echo '  make upstream KSRC=D  puts the parts into the kernel tree D; UNDO=1 takes them out'
-	@echo '  make test-upstream    that, built in and booted, on Linux 7.3 as User-Mode Linux'
-	@echo '  make test-clang       built by clang for each kernel, and its context analysis'
-	@echo '  make kernels          fetch and build all kernels of the matrix'
-	@echo '  make clean            what a build leaves in this folder'
+	@echo '                        INSTALL_MOD_DIR=, INSTALL_MOD_STRIP= are honoured)'
+	@echo '  make install-headers  headers, and the symbols for KDIR, into $$(DESTDIR)PREFIX=$(PREFIX)'
+	@echo '  make uninstall        removes both'
+	@echo '  make deb              Debian packages for DKMS and for drivers, into out/         1 min'
+	@echo '  make upstream KSRC=D  the parts as code of the kernel tree D; UNDO=1 removes them  5 s'
+	@echo 'Filesystems (FS: $(PORTS))'
+	@echo '  make FS KSRC= KDIR=   the driver of your own kernel; ports/port.sh FS lists options'
+	@echo '  make crash-FS         f2fs, btrfs: crashes at POINTS=100 of a workload            10 min'
+	@echo '  make stress-FS        fio, fsx, stress-ng, freeze, remount on KERNEL=uml-debug    10 min'
+	@echo 'Tests'
+	@echo '  make test KERNEL=K    one of the kernels of selftests/harness/matrix               2-5 min'
+	@echo '  make test-arch        32-bit x86 and arm64, under emulation                        8 min'
+	@echo '  make test-debug       KASAN, lockdep, kmemleak; KCSAN; PREEMPT_RT with lockdep       2 h'
+	@echo '  make test-faults      failing allocations, signals, freezer, OOM, load and unload 20 min'
+	@echo '  make test-scale       2, 16 and 64 CPUs, 1,000 readers; GUEST=uml or 6.12:16      40 min'
+	@echo '  make test-meta        every mutant of the module must fail its tests                2 h'
+	@echo '  make test-points      the lock with random delays; FUNCTION=all takes 3 h         20 min'
+	@echo '  make test-package     packages, DKMS, signing, in Debian chroots                  15 min'
+	@echo '  make test-upstream    the parts built into Linux 7.3, booted                       5 min'
+	@echo '  make test-clang       built by clang for each kernel; its context analysis        15 min'
+	@echo '  make verify           models and litmus tests; verify-quick: some of them    15 / 3 min'
+	@echo '  make coverage         which lines of module/ the tests run (HTML=1: with pages)    5 min'
+	@echo '  make fuzz, torture    for DURATION=600 s'
+	@echo '  make lint             checkpatch, sparse, coccicheck, kernel-doc and more          5 min'
+	@echo 'Figures and documents'
+	@echo '  make bench            all figures, with plots and a report                           2 h'
+	@echo '  make bench-PART       locks, csum, diff, share, reuse, f2fs, btrfs            6-90 min'
+	@echo '  make docs             the documents as a site, in docs/_build/html                30 s'
+	@echo '  make kernels, clean   fetch and build all kernels; remove what builds leave here'
 	@echo 'Kernels, compilers and logs are in $${XDG_CACHE_HOME:-~/.cache}/fscommit;'
-	@echo 'FSCOMMIT_CACHE= puts them elsewhere, DEBIAN_MIRROR= overrides apt'"'"'s mirror.'
+	@echo 'FSCOMMIT_CACHE= puts them elsewhere, DEBIAN_MIRROR= overrides the mirror of apt.'
 
 check-kdir:
 	@[ -e '$(KDIR)/Makefile' ] || { \
@@ -75,12 +72,12 @@ check-kdir:
 module: check-kdir
 	$(MAKE) -C $(KDIR) M=$(CURDIR) modules
 
-# As the modules of that kernel name it. Not what include/config/kernel.release says, nor its
-# target kernelrelease: with Debian's headers of 6.1 that is the upstream version.
+# The release that the kernel's modules use. With Debian's headers of 6.1,
+# include/config/kernel.release and `make kernelrelease` give the upstream version instead.
 release = $(shell sed -n 's/^.define UTS_RELEASE "\(.*\)"/\1/p' '$(KDIR)/include/generated/utsrelease.h')
 modules = $(INSTALL_MOD_PATH)/lib/modules/$(release)
 
-# The kernel's own modules_install leaves depmod out where the headers have no System.map.
+# The kernel's modules_install skips depmod if the headers have no System.map.
 install: modules_install
 
 modules_install: module
@@ -102,8 +99,8 @@ deb:
 demo:
 	@$(H)/demo.sh
 
-test:
-	@$(H)/run.sh $(KERNEL)
+test check:
+	@$(if $(TEST),$(H)/one.sh '$(TEST)' $(KERNEL),$(H)/run.sh $(KERNEL))
 
 test-arch:
 	@$(H)/run.sh $$(awk '!/^#/ && $$8 != "" { print $$1 }' $(H)/matrix)
@@ -176,7 +173,7 @@ test-clang:
 kernels:
 	@for k in $$(awk '!/^#/ && NF && $$7 != "-" { print $$1 }' $(H)/matrix); do $(H)/kernel.sh get $$k || exit 1; done
 
-# a folder with patches each: the variables of the command line are the options
+# one folder of patches each; the variables on the command line are the options
 $(PORTS):
 	@ports/port.sh $@ $(MAKEOVERRIDES)
 
@@ -186,7 +183,7 @@ clean:
 		-o -name '.module-common*' \) -delete
 	@rm -rf out docs/_build
 
-.PHONY: all help module check-kdir install modules_install install-headers uninstall deb \
+.PHONY: check all help help-all module check-kdir install modules_install install-headers uninstall deb \
 	test-package demo test torture bench bench-btrfs test-meta verify verify-quick lint docs \
 	kernels clean test-arch $(PORTS) coverage fuzz test-debug test-points test-faults test-clang upstream \
 	test-upstream test-scale

@@ -1,0 +1,103 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0
+# `make test TEST=...`: run one test.
+#
+#   one.sh TEST [KERNEL]
+#
+#   PROGRAM[.NAME]      a program of selftests/, or one of its tests, in a guest of KERNEL [uml],
+#                       for example g4_bounded_bypass.window_is_not_for_new_readers
+#   reported:NAME       a misuse in harness/expected: the kernel must report it
+#   model:NAME          a configuration of models/configs, or a mutant of a model
+#   litmus              all litmus tests
+#   mutant:NAME         a mutant of the module: its tests must fail
+#   lint:CHECKER        a checker, for example checkpatch
+#   smoke:FS            a ported driver with its default options, on KERNEL
+#
+# If the test fails, print its output and the end of the guest's log.
+
+. "$(dirname "$0")/lib.sh"
+. "$HARNESS/results.sh"
+. "$HARNESS/plan.sh"
+
+list_programs()
+{
+	(cd "$TOP/selftests" &&
+		ls ./{unfair_rwsem,scale,robust,commit_root,share_gate,cow_diff,rcu_reuse}/*.c) |
+		sed 's,.*/,,; s,\.c$,,' | tr '\n' ' '
+}
+
+# show_failure OUT: print the output of each failed test, and the end of the log
+show_failure()
+{
+	local out=$1
+	awk '
+		/^FILE / { file = 1 } /^END$/ { file = 0 } file { next }
+		!/^TAP / { next }
+		{ sub(/^TAP /, ""); said[n++] = $0 }
+		/^not ok / { for (i = 0; i < n; i++) print "    " said[i] }
+		/^(not )?ok / { n = 0 }' "$out/result.txt"
+	say "  the end of the log, $out/dmesg:"
+	tail -n 25 "$out/dmesg" 2>/dev/null || tail -n 25 "$out/console"
+}
+
+# run_program KERNEL PROGRAM [NAME]
+run_program()
+{
+	local kernel=$1 program=$2 name=${3:-} programs path folder tree edit=()
+	local out=$LOGS/one start=$SECONDS
+	programs=$("$HARNESS/programs.sh" "$(kernel_arch "$kernel")") || exit 1
+	for folder in unfair_rwsem commit_root share_gate cow_diff rcu_reuse robust scale; do
+		path=$programs/$folder/$program
+		[ ! -e "$path" ] || break
+	done
+	[ -e "$path" ] || die "TEST=$program: no such program; there are: $(list_programs)"
+	[ "$program" != give_back_fails ] || edit=("$TOP/selftests/robust/give_back.sed")
+	tree=$("$HARNESS/stage.sh" "$kernel" "${edit[@]}") || exit 1
+	mkdir -p "$out"
+	plan_program "$folder" 400 "$program" ${name:+-t "$name"} >"$out.plan"
+	if ! step "$program${name:+.$name} on $kernel" "5-60 s" "$out.log" \
+			"$HARNESS/boot.sh" --out "$out" --timeout 460 --mem 2G "$kernel" \
+			"$out.plan" "$tree/module/fscommit.ko" "$tree"/selftests/*.ko "$path" ||
+	   grep -q '^TAP not ok' "$out/result.txt"; then
+		show_failure "$out"
+	fi
+	# the kselftest harness does not report an unknown test name
+	! grep -q '^TAP 1\.\.0$' "$out/result.txt" ||
+		die "$program has no test '$name'; it has: $(sed -nE \
+			's/^(TEST|TEST_F)(_TIMEOUT)?\((\w+, )?(\w+).*/\4/p' \
+			"$TOP/selftests/$folder/$program.c" | tr '\n' ' ')"
+	collect "$kernel" "$out" $((SECONDS - start))
+}
+
+run_reported()
+{
+	local kernel regex tree start=$SECONDS
+	read -r kernel regex < <(sed -n "s/^$1 //p" "$HARNESS/expected") || true
+	[ -n "${regex:-}" ] || die "harness/expected has no '$1'"
+	tree=$("$HARNESS/stage.sh" "$kernel") || exit 1
+	if boot_misuse "$1" "$kernel" "$regex" "$LOGS/one" "$tree" "$("$HARNESS/programs.sh")"; then
+		result "$kernel" "$1" ok $((SECONDS - start))
+	else
+		tail -n 25 "$LOGS/one.log" "$LOGS/one/console" >&2
+		result "$kernel" "$1" FAIL $((SECONDS - start))
+	fi
+}
+
+test=${1:?TEST} kernel=${2:-uml}
+# two of these may run at once
+LOGS=$LOGS/one-$$
+export FSCOMMIT_LOGS=$LOGS
+matrix_field "$kernel" kind >/dev/null
+mkdir -p "$LOGS"
+case $test in
+model:*) exec "$TOP/selftests/models/run.sh" "${test#*:}" ;;
+litmus) exec "$TOP/selftests/models/run.sh" litmus ;;
+mutant:*) exec "$TOP/selftests/mutants/run.sh" "${test#*:}" ;;
+lint:*) exec "$TOP/selftests/lint/run.sh" "${test#*:}" ;;
+smoke:*) exec "$TOP/selftests/filesystems/run.sh" smoke "${test#*:}" "$kernel" ;;
+reported:*) run_reported "${test#*:}" ;;
+*:*) die "TEST=$test: the prefix must be model, mutant, lint, smoke or reported" ;;
+*.*) run_program "$kernel" "${test%%.*}" "${test#*.}" ;;
+*) run_program "$kernel" "$test" ;;
+esac
+print_sum
