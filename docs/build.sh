@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0
-# `make docs`: the documents as a site, by Sphinx, with what kernel-doc finds in the source. A
-# warning is an error. Nothing is fetched but the kernel's source, which has kernel-doc.
+# `make docs`: builds the documents as a site, by Sphinx, with the kernel-doc comments of the
+# source. A warning is an error. Fetches only the kernel's source, which has kernel-doc.
 #
 #   build.sh [DOCS [OUT]]      default: this folder, docs/_build/html
 
@@ -10,13 +10,14 @@
 
 docs=$(cd "${1:-$TOP/docs}" && pwd)
 out=${2:-$docs/_build/html}
-need_packages python3-sphinx python3
-KERNEL_SOURCE=$("$HARNESS/kernel.sh" source 7.3) || die "no source of a kernel"
+need_packages python3-sphinx python3 graphviz
+KERNEL_SOURCE=$("$HARNESS/kernel.sh" source 7.3) || die "cannot get the source of a kernel"
 export KERNEL_SOURCE
 mkdir -p "$out"
-# the system's, which has Sphinx, whatever comes first in PATH
+# the system's python3 has Sphinx; PATH may have another
 /usr/bin/python3 -m sphinx -q -W --keep-going -b html -d "$out/.doctrees" "$docs" "$out" ||
-	die "the documents give warnings"
+	die "Sphinx warns about the documents"
+/usr/bin/python3 "$docs/source_map.py" "$docs/../module" | dot -Tsvg >"$out/source_map.svg"
 mandoc=$(command -v mandoc) || mandoc=
 for page in "$TOP"/tools/*.[1-8]; do
 	[ -z "$mandoc" ] || "$mandoc" -T html -O style=_static/alabaster.css "$page" \

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""How Sphinx makes the site: docs/build.sh."""
+"""Configuration of Sphinx for docs/build.sh."""
 
 import pathlib
 import re
@@ -16,13 +16,13 @@ extensions = ["kernel_doc"]
 exclude_patterns = ["_build"]
 language = "en"
 
-# Blocks are shell, tables of CPUs and C: those of C say so.
+# Most literal blocks are shell or tables of CPUs; C uses code-block.
 highlight_language = "none"
 primary_domain = "c"
 c_id_attributes = ["__must_check", "__always_inline", "__percpu", "__rcu"]
 
 html_theme = "alabaster"
-html_theme_options = {"description": "commits that wait for no task that is not running",
+html_theme_options = {"description": "commits never wait for a task that is not running",
                       "page_width": "1080px", "fixed_sidebar": True}
 html_sidebars = {"**": ["about.html", "navigation.html", "searchbox.html"]}
 html_show_sphinx = False

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The directive kernel-doc, by the kernel's own program.
+"""The directive kernel-doc, which runs the kernel's own program.
 
     .. kernel-doc:: FILE
        :export:
        :identifiers: NAME...
        :doc: TITLE
 
-FILE is named from the top of the tree. With :export: what FILE exports; without an option all
-of it. The program is the one in the kernel's source that the environment
-names in KERNEL_SOURCE: none of its code is in this tree.
+FILE is relative to the top of the tree. :export: selects the exported symbols of FILE; without an
+option all comments are used. KERNEL_SOURCE in the environment names the kernel source with the
+program: none of its code is in this tree.
 """
 
 import os
@@ -29,7 +29,7 @@ LINE = re.compile(r"^\.\. LINENO (\d+)$")
 
 
 class KernelDoc(Directive):
-    """One file's comments, where the directive stands."""
+    """Inserts the comments of one file."""
 
     required_arguments = 1
     option_spec = {
@@ -38,8 +38,8 @@ class KernelDoc(Directive):
         "doc": directives.unchanged_required,
     }
 
-    def chosen(self, path):
-        """The program's options for what is asked for."""
+    def selection(self, path):
+        """Options of the program for the options of the directive."""
         if "doc" in self.options:
             return ["-function", self.options["doc"]]
         if "identifiers" in self.options:
@@ -56,19 +56,19 @@ class KernelDoc(Directive):
         path = environment.config.kernel_doc_top / name
         environment.note_dependency(str(path))
         program = pathlib.Path(os.environ["KERNEL_SOURCE"]) / "scripts/kernel-doc"
-        said = subprocess.run(["python3", program, "-rst", "-enable-lineno", "-Wall",
-                               *self.chosen(path), path], capture_output=True, text=True,
-                              check=False)
-        for line in said.stderr.splitlines():
+        output = subprocess.run(["python3", program, "-rst", "-enable-lineno", "-Wall",
+                                 *self.selection(path), path], capture_output=True, text=True,
+                                check=False)
+        for line in output.stderr.splitlines():
             LOG.warning("%s", line, location=(environment.docname, self.lineno))
-        if said.returncode or not said.stdout.strip():
-            LOG.warning("kernel-doc has nothing to say about %s", name,
+        if output.returncode or not output.stdout.strip():
+            LOG.warning("kernel-doc finds no comment in %s", name,
                         location=(environment.docname, self.lineno))
         result = StringList()
         number = 0
-        for line in said.stdout.expandtabs().splitlines():
+        for line in output.stdout.expandtabs().splitlines():
             if found := LINE.match(line):
-                # counts from 1, and docutils from 0
+                # kernel-doc counts from 1, docutils from 0
                 number = int(found[1]) - 1
                 continue
             result.append(line, name, number)
@@ -79,7 +79,7 @@ class KernelDoc(Directive):
 
 
 def setup(app):
-    """Called by Sphinx."""
+    """Entry point for Sphinx."""
     app.add_config_value("kernel_doc_top", TOP, "env")
     app.add_directive("kernel-doc", KernelDoc)
     return {"parallel_read_safe": True}

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0
-# `make deb`: fscommit-dkms and fscommit-dev, by debhelper.
+# `make deb`: builds the packages fscommit-dkms and fscommit-dev with debhelper.
 #
 #   deb.sh FOLDER [VERSION]
 #
-# VERSION: of the module if it is not to be the one in module/main.c (for tests of an
-# upgrade). Prints the names of the packages.
+# VERSION replaces the version of the module in module/main.c, to test upgrades. Prints the
+# names of the packages.
 
 . "$(dirname "$0")/../selftests/harness/lib.sh"
 
@@ -24,20 +24,21 @@ work=$(mktemp -d "${TMPDIR:-/tmp}/fscommit-deb.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 tree=$work/fscommit-$new
 mkdir -p "$tree/docs"
-rsync -a --exclude '*.o' --exclude '*.ko' --exclude '*.mod*' --exclude '.*' --exclude modules.order \
-	--exclude Module.symvers "$TOP"/{Kbuild,COPYING,README.md,dkms.conf,module,packaging} "$tree/"
-rsync -a --exclude '*.o' --exclude '*.ko' --exclude '*.mod*' --exclude '.*' --exclude modules.order \
-	--exclude Module.symvers "$TOP/docs/examples" "$tree/docs/"
+sources=(rsync -a --exclude '*.o' --exclude '*.ko' --exclude '*.mod*' --exclude '.*'
+	--exclude modules.order --exclude Module.symvers)
+"${sources[@]}" "$TOP"/{Kbuild,COPYING,README.md,dkms.conf,module,packaging} "$tree/"
+"${sources[@]}" "$TOP/docs/examples" "$tree/docs/"
 mv "$tree/packaging/debian" "$tree/debian"
 sed -i "s/^MODULE_VERSION(.*/MODULE_VERSION(\"$new\");/" "$tree/module/main.c"
 sed -i "s/^PACKAGE_VERSION=.*/PACKAGE_VERSION=\"$new\"/" "$tree/dkms.conf"
-# all has the time of the commit: two builds of it are the same to the last byte
-SOURCE_DATE_EPOCH=$(git -C "$TOP" log -1 --format=%ct 2>/dev/null || stat -c %Y "$TOP/module/main.c")
+# all files get the time of the commit, so that builds are reproducible
+SOURCE_DATE_EPOCH=$(git -C "$TOP" log -1 --format=%ct 2>/dev/null ||
+	stat -c %Y "$TOP/module/main.c")
 export SOURCE_DATE_EPOCH
 cat >"$tree/debian/changelog" <<EOF
 fscommit ($new) unstable; urgency=medium
 
-  * Version $new: docs/ and the log of the source say what is in it.
+  * Version $new: see docs/ and the log of the source repository.
 
  -- fscommit developers <fscommit@localhost>  $(date -uR -d "@$SOURCE_DATE_EPOCH")
 EOF

@@ -1,19 +1,18 @@
 # SPDX-License-Identifier: GPL-2.0
-# For the Kbuild file of a driver that uses fscommit; it needs this line and no other:
+# For the Kbuild file of a driver that uses fscommit. The file only needs this line:
 #
 #	include /usr/share/fscommit/fscommit.mk
 #
-# The headers of the kernel come first: where it has one of ours, its own is taken. The
-# symbols are those of the module for the very kernel that the driver is built for; they
-# come from `make install-headers`, or from DKMS (/var/lib/fscommit), and FSCOMMIT_SYMVERS=
-# names others.
+# The kernel's own headers come first, so that a kernel that has fscommit uses its own copy.
+# The symbols must be those of the module for the same kernel. `make install-headers` or DKMS
+# (in /var/lib/fscommit) provides them; FSCOMMIT_SYMVERS= names another file.
 
 fscommit-prefix := $(abspath $(dir $(lastword $(MAKEFILE_LIST)))/../..)
 FSCOMMIT_SYMVERS ?= $(firstword $(wildcard \
 	$(fscommit-prefix)/share/fscommit/$(KERNELRELEASE)/Module.symvers \
 	/var/lib/fscommit/$(KERNELRELEASE)/Module.symvers))
 
-# without symbols, modpost would let the driver be built and the kernel refuse it
+# without symbols the build would succeed, but the kernel would refuse the driver
 ifeq ($(FSCOMMIT_SYMVERS),)
 $(error fscommit is not installed for Linux $(KERNELRELEASE): no Module.symvers in \
 $(fscommit-prefix)/share/fscommit or /var/lib/fscommit)

@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0
-# `make install-headers`, `make uninstall`: what a driver is built from.
+# `make install-headers`, `make uninstall`: the files to build drivers.
 #
 #   headers.sh install|uninstall RELEASE DESTDIR PREFIX
 #
-#   PREFIX/include/fscommit/linux/*.h               the public headers, and nothing else
-#   PREFIX/share/fscommit/fscommit.mk               for a driver's Kbuild
-#   PREFIX/share/fscommit/RELEASE/Module.symvers    the symbols, for each kernel; they are
-#                                                   of the build in this folder
+#   PREFIX/include/fscommit/linux/*.h               only the public headers
+#   PREFIX/share/fscommit/fscommit.mk               for a driver's Kbuild file
+#   PREFIX/share/fscommit/RELEASE/Module.symvers    the symbols of the build in this folder,
+#                                                   for one kernel
 #
-# uninstall takes away the symbols of that kernel, and the rest with the last of them.
+# uninstall removes the symbols for that kernel; with the last symbols, everything else.
 
 set -euo pipefail
 
@@ -18,7 +18,7 @@ die() { printf 'error: %s\n' "$*" >&2; exit 1; }
 
 [ $# -eq 4 ] || die "headers.sh install|uninstall RELEASE DESTDIR PREFIX"
 what=$1 release=$2 root=$3$4
-[ -n "$release" ] || die "KDIR does not say which kernel it is for"
+[ -n "$release" ] || die "KDIR does not name its kernel release"
 include=$root/include/fscommit share=$root/share/fscommit
 
 case $what in
@@ -28,7 +28,7 @@ install)
 	install -m 644 "$TOP"/module/include/linux/*.h "$include/linux/"
 	install -m 644 "$TOP/packaging/fscommit.mk" "$share/"
 	install -m 644 "$TOP/Module.symvers" "$share/$release/"
-	echo "headers are in $include, symbols for $release in $share/$release" ;;
+	echo "installed headers in $include, symbols for $release in $share/$release" ;;
 uninstall)
 	rm -f "$share/$release/Module.symvers"
 	rmdir "$share/$release" 2>/dev/null || true

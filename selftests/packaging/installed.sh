@@ -1,22 +1,23 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash disable=SC2154 # $checked is lib.sh's
-# `make install` and `make install-headers` into a folder; then the example is built from
-# what is there alone, outside of the tree, loaded and used. Sourced by run.sh.
+# Runs `make install` and `make install-headers` into a folder. Then builds the example outside of
+# the tree, only from the installed files, loads it and uses it. Sourced by run.sh.
 #
-# Seen failing: driver_sources, with the tree's own headers in fscommit.mk;
-# no_symbols_no_driver, without its $(error); uninstall, with a header that it does not know.
-# For the guest's tests see ckpt_cache_guest.
+# Seen failing: driver_sources, with the tree's own headers in fscommit.mk; no_symbols_no_driver,
+# without the $(error) of fscommit.mk; uninstall, with an additional header. ckpt_cache_guest has
+# the tests in the guest.
 
 install_product()
 {
 	rm -rf "$work/root"
 	copy_product "$work/product"
 	: >"$work/build.log"
-	in_kernel "$kernel" "$work" "make -C $work/product KDIR=$kdir $arch W=1 \
-		INSTALL_MOD_PATH=$work/root DESTDIR=$work/root PREFIX=/usr install install-headers" \
+	in_kernel "$kernel" "$work" "make -C $work/product KDIR=$kdir $arch W=1 PREFIX=/usr \
+		INSTALL_MOD_PATH=$work/root DESTDIR=$work/root install install-headers" \
 		>>"$work/build.log" 2>&1 || { cat "$work/build.log"; return 1; }
-	# depmod misses the kernel's own modules there
-	if grep -E 'warning:|WARNING:' "$work/build.log" | grep -vE '^depmod:.*could not open|pahole version'; then
+	# depmod does not find the kernel's own modules in that folder
+	if grep -E 'warning:|WARNING:' "$work/build.log" |
+	   grep -vE '^depmod:.*could not open|pahole version'; then
 		return 1
 	fi
 }
@@ -24,7 +25,7 @@ install_product()
 is_installed()
 {
 	local m=$work/root/lib/modules/$release
-	# some kernels have modules compressed; the guest does not
+	# some kernels compress modules; the guest needs plain ones
 	case $(ls "$m/updates/module") in
 	fscommit.ko) cp "$m/updates/module/fscommit.ko" "$work/" ;;
 	fscommit.ko.xz) xz -dc "$m/updates/module/fscommit.ko.xz" >"$work/fscommit.ko" ;;
@@ -32,17 +33,19 @@ is_installed()
 	esac
 	grep '^updates/module/fscommit.ko.*:' "$m/modules.dep"
 	modinfo -F vermagic "$work/fscommit.ko" | grep "^$release "
-	diff <(cd "$TOP/module/include/linux" && ls) <(cd "$work/root/usr/include/fscommit/linux" && ls)
+	diff <(cd "$TOP/module/include/linux" && ls) \
+		<(cd "$work/root/usr/include/fscommit/linux" && ls)
 	grep -q 'unfair_rwsem_expedite.*FSCOMMIT' \
 		"$work/root/usr/share/fscommit/$release/Module.symvers"
 }
 
-# by whom it is used: only what is installed, and its own folder
+# Builds the example in its own folder, from the installed files only.
 build_example()
 {
 	rm -rf "$work/example"
 	cp -r "$TOP/docs/examples/ckpt_cache" "$work/example"
-	find "$work/example" ! -name '*.[ch]' ! -name Kbuild ! -name Makefile ! -name '*.rst' -type f -delete
+	find "$work/example" ! -name '*.[ch]' ! -name Kbuild ! -name Makefile ! -name '*.rst' \
+		-type f -delete
 	in_kernel "$kernel" "$work" "make -C $work/example KDIR=$kdir $arch W=1 \
 		FSCOMMIT_MK=$work/root/usr/share/fscommit/fscommit.mk" >"$work/example.log" 2>&1 ||
 		{ cat "$work/example.log"; return 1; }
@@ -52,23 +55,25 @@ build_example()
 	modinfo -F depends "$work/example/ckpt_cache.ko" | grep -x fscommit
 }
 
-# no header of ours but the installed ones
+# The example must use the installed headers, not those of the tree.
 sources_are_installed()
 {
 	local used
-	used=$(cat "$work"/example/.*.o.cmd | grep -oE '[^ ]*/linux/(unfair_rwsem|commit_root)\.h' | sort -u)
+	used=$(cat "$work"/example/.*.o.cmd |
+		grep -oE '[^ ]*/linux/(unfair_rwsem|commit_root)\.h' | sort -u)
 	echo "$used"
 	[ "$(printf '%s\n' "$used" | grep -c .)" -eq 2 ]
 	[ "$(printf '%s\n' "$used" | grep -c "^$work/root/usr/include/fscommit/linux/")" -eq 2 ]
 }
 
-# for a kernel that it was not installed for, the driver must not be built
+# Without installed symbols for its kernel, the driver must not build.
 no_symbols_no_driver()
 {
 	local rc=0
 	mv "$work/root/usr/share/fscommit/$release" "$work/root/usr/share/fscommit/other"
 	in_kernel "$kernel" "$work" "make -C $work/example KDIR=$kdir $arch \
-		FSCOMMIT_MK=$work/root/usr/share/fscommit/fscommit.mk" >"$work/no-symbols.log" 2>&1 || rc=$?
+		FSCOMMIT_MK=$work/root/usr/share/fscommit/fscommit.mk" \
+		>"$work/no-symbols.log" 2>&1 || rc=$?
 	mv "$work/root/usr/share/fscommit/other" "$work/root/usr/share/fscommit/$release"
 	[ $rc -ne 0 ]
 	grep "fscommit is not installed for Linux $release" "$work/no-symbols.log"
@@ -86,7 +91,7 @@ uninstall_product()
 	refused grep fscommit "$work/root/lib/modules/$release/modules.dep"
 }
 
-# a KDIR with nothing in it is told, before anything is made of it
+# Every target must report an empty KDIR before it does anything.
 no_kdir_is_told()
 {
 	local t said
@@ -109,8 +114,8 @@ run_example()
 		echo "test ckpt_cache 300 ckpt_cache_guest $kernel"
 		echo "unload fscommit"
 	} >"$out.plan"
-	step "the example on $kernel" "20 s" "$out.log" "$HARNESS/boot.sh" --out "$out" --timeout 400 \
-		"$kernel" "$out.plan" "$work/fscommit.ko" \
+	step "the example on $kernel" "20 s" "$out.log" "$HARNESS/boot.sh" --out "$out" \
+		--timeout 400 "$kernel" "$out.plan" "$work/fscommit.ko" \
 		"$work/example/ckpt_cache.ko" "$PACKAGING/ckpt_cache_guest" || true
 	collect "$kernel" "$out" $((SECONDS - start))
 }
@@ -123,7 +128,7 @@ installed()
 	release=$(cat "$CACHE/kernels/$kernel/release")
 	arch=$(kernel_arch "$kernel")
 	mkdir -p "$work"
-	say "  what is installed, on $kernel"
+	say "  installation, on $kernel"
 	check "$kernel" install install_product
 	[ "$checked" -eq 0 ] || return 0
 	check "$kernel" is_installed is_installed

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
-# For the tests of what users install. Sourced, never run.
+# Functions for the tests of what users install. Sourced, never run.
 
 . "$(dirname "${BASH_SOURCE[0]}")/../harness/lib.sh"
 . "$HARNESS/results.sh"
@@ -8,9 +8,9 @@
 PACKAGING=$TOP/selftests/packaging
 checked=0
 
-# check WHERE NAME COMMAND...: one result; what it says goes into the log, and to the reader
-# if it fails. The command stops at the first line that fails: so this is never to be part of
-# a condition, which is why it returns 0, and leaves the status in $checked.
+# check WHERE NAME COMMAND...: records one result, logs the output of COMMAND, and prints it if it
+# fails. COMMAND ends at its first failing line. Never call check in a condition, where errexit
+# has no effect: it returns 0 and leaves the status in $checked.
 check()
 {
 	local where=$1 name=$2 start=$SECONDS said=$LOGS/packaging-$1-$2.log
@@ -30,38 +30,38 @@ check()
 	esac
 }
 
-# refused COMMAND...: `! command` does not end a check
+# refused COMMAND...: fails if COMMAND succeeds; errexit ignores `! command`
 refused()
 {
 	"$@" || return 0
-	echo "this was to fail: $*"
+	echo "must fail, but succeeded: $*"
 	return 1
 }
 
-# skipped REASON...: for a command of check()
+# skipped REASON...: ends a command of check()
 skipped()
 {
 	echo "$*"
 	exit 4
 }
 
-# in_kernel KERNEL FOLDER SCRIPT: where the compiler of that kernel is; it sees FOLDER
+# in_kernel KERNEL FOLDER SCRIPT: runs SCRIPT with the compiler of that kernel; it sees FOLDER
 in_kernel()
 {
 	printf 'set -e\n%s\n' "$3" | FSCOMMIT_BUILD_ROOT=$2 "$HARNESS/kernel.sh" shell "$1"
 }
 
-# kernel_arch KERNEL: for make
+# kernel_arch KERNEL: prints ARCH= for make
 kernel_arch()
 {
 	[ "$(cat "$CACHE/kernels/$1/arch")" != um ] || echo ARCH=um
 }
 
-# copy_product FOLDER: what is needed to build and to install it, and nothing of the tests
+# copy_product FOLDER: copies the files needed to build and install, without the tests
 copy_product()
 {
 	mkdir -p "$1"
-	rsync -a --no-times --checksum --delete --exclude '*.o' --exclude '*.ko' --exclude '*.mod*' \
-		--exclude '.*' --exclude Module.symvers --exclude modules.order --exclude '*.a' \
+	rsync -a --no-times --checksum --delete --exclude '*.[oa]' --exclude '*.ko' \
+		--exclude '*.mod*' --exclude '.*' --exclude Module.symvers --exclude modules.order \
 		"$TOP"/{Makefile,Kbuild,COPYING,dkms.conf,module,packaging} "$1/"
 }

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash disable=SC2154 # $checked is lib.sh's
-# The Debian packages: built, looked at by lintian, and taken through their life in a chroot.
-# Sourced by run.sh.
+# Builds the Debian packages, checks them with lintian, and installs, upgrades and removes them in a
+# chroot. Sourced by run.sh.
 #
 # Seen failing: deb_lintian, with an old priority in debian/control; deb_reproducible, with
 # sources of another time in between; dkms_kernels, with "^[6-9]" as the expression.
 # deb_versions_agree is a failure itself.
 
-# The packages of version 0.1 and of a later one.
+# Builds the packages of the current version and of a later one.
 build_packages()
 {
 	rm -rf "$debs"
@@ -29,7 +29,7 @@ versions_agree()
 
 lintian_is_silent()
 {
-	# there is no address of the maintainers that a package could name
+	# the maintainers have no mail address
 	refused grep . < <(lintian --allow-root -I --fail-on none --suppress-tags \
 		bogus-mail-host,bogus-mail-host-in-debian-changelog "$debs"/*.deb 2>&1)
 }
@@ -44,16 +44,16 @@ builds_are_the_same()
 	done
 }
 
-# which kernels dkms.conf lets it build for, by the expression of old versions of DKMS
+# Checks the kernels that dkms.conf allows, by the expression for old versions of DKMS.
 kernels_of_dkms()
 {
 	local regex k
 	regex=$(sed -n 's/^BUILD_EXCLUSIVE_KERNEL="\(.*\)"$/\1/p' "$TOP/dkms.conf")
 	for k in 6.1.0-50-cloud-amd64 6.12.95+deb12-rt-amd64 7.3.4+deb13-amd64 7.0 10.2.1; do
-		[[ $k =~ $regex ]] || { echo "not for $k"; return 1; }
+		[[ $k =~ $regex ]] || { echo "excludes $k"; return 1; }
 	done
 	for k in 5.10.0-30-amd64 6.0.12 4.19.0 2.6.32; do
-		[[ ! $k =~ $regex ]] || { echo "for $k"; return 1; }
+		[[ ! $k =~ $regex ]] || { echo "allows $k"; return 1; }
 	done
 }
 
@@ -79,16 +79,17 @@ make_chroot()
 	tmp=$dir.tmp.$$
 	rm -rf "$dir".tmp.*
 	mkdir -p "$tmp"
-	step "a chroot of Debian $suite" "1-2 min" "$LOGS/chroot-$suite.log" mmdebstrap --variant=apt \
-		--include=dkms,gcc,make,kmod,ca-certificates "$suite" "$tmp/root" \
-		"deb $(mirror) $suite main" "deb $(mirror) $suite-backports main" ||
+	step "a chroot of Debian $suite" "1-2 min" "$LOGS/chroot-$suite.log" \
+		mmdebstrap --variant=apt --include=dkms,gcc,make,kmod,ca-certificates \
+		"$suite" "$tmp/root" "deb $(mirror) $suite main" \
+		"deb $(mirror) $suite-backports main" ||
 		die "cannot make a chroot of $suite (no network?)"
 	touch "$tmp/complete"
 	rm -rf "$dir"
 	mv "$tmp" "$dir"
 }
 
-# headers SUITE: the oldest and the newest that it has, of one flavour
+# chroot_headers SUITE: prints the oldest and the newest kernel release of one flavour
 chroot_headers()
 {
 	suite_update "$1-backports"
@@ -96,7 +97,7 @@ chroot_headers()
 		sed -n 's/^linux-headers-\([0-9].*-cloud-amd64\)$/\1/p' | sort -V | sed -n '1p;$p'
 }
 
-# The life itself, in a copy of the chroot. It leaves the built modules in /tmp/out there.
+# Runs dkms_life in a copy of the chroot, and fetches the modules that it built.
 live()
 {
 	local out=$LOGS/dkms-$suite work=$CACHE/build/dkms-$suite rc=0
@@ -113,7 +114,8 @@ live()
 		mount -t proc proc "$1/proc"
 		mount -t sysfs -o ro sysfs "$1/sys"
 		exec chroot "$1" /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root \
-			LC_ALL=C DEBIAN_FRONTEND=noninteractive bash /debs/dkms_life "$2" "$3" "$4" "$5"
+			LC_ALL=C DEBIAN_FRONTEND=noninteractive \
+			bash /debs/dkms_life "$2" "$3" "$4" "$5"
 		' sh "$work" "$old" "$new" "$version" 99.1 >"$out/tap" 2>"$out/log" || rc=$?
 	cp -a "$work/tmp/out/." "$out/"
 	rm -rf "$work"
@@ -132,9 +134,10 @@ dkms()
 	[ -e "$CACHE/build/debs" ] || deb
 	version=$(sed -n 's/^PACKAGE_VERSION="\(.*\)"$/\1/p' "$TOP/dkms.conf")
 	locked "chroot-$suite" make_chroot "$suite"
-	{ read -r old; read -r new; } < <(chroot_headers "$suite") || die "$suite has no two kernels"
+	{ read -r old; read -r new; } < <(chroot_headers "$suite") ||
+		die "$suite has fewer than two kernels"
 	step "DKMS in $suite: $old, then $new" "4 min" "$LOGS/dkms-$suite.log" live ||
-		say "  $suite: it did not come to its end: see $LOGS/dkms-$suite/log"
+		say "  $suite: dkms_life did not finish: see $LOGS/dkms-$suite/log"
 	while read -r line; do
 		name=$(printf '%s\n' "$line" | sed -E 's/^(not )?ok [0-9]+ //')
 		case $line in
@@ -144,7 +147,7 @@ dkms()
 		esac
 	done < <(grep -E '^(not )?ok ' "$LOGS/dkms-$suite/tap")
 	grep -q '^1\.\.' "$LOGS/dkms-$suite/tap" || result "$suite" dkms_life FAIL 0
-	# what it built for a kernel of the matrix is loaded there, driver and all
+	# if the kernel is in the matrix, load the modules that DKMS built, and the driver
 	for k in $(matrix_names); do
 		[ "$(cat "$CACHE/kernels/$k/release" 2>/dev/null)" = "$new" ] || continue
 		load_built "$k"
@@ -162,8 +165,8 @@ load_built()
 		echo "test dkms_module 300 ckpt_cache_guest $kernel"
 		echo "unload fscommit"
 	} >"$out.plan"
-	step "its modules on $kernel" "30 s" "$out.log" "$HARNESS/boot.sh" --out "$out" --timeout 400 \
-		"$kernel" "$out.plan" "$built/fscommit.ko" "$built/ckpt_cache.ko" \
+	step "its modules on $kernel" "30 s" "$out.log" "$HARNESS/boot.sh" --out "$out" \
+		--timeout 400 "$kernel" "$out.plan" "$built/fscommit.ko" "$built/ckpt_cache.ko" \
 		"$PACKAGING/ckpt_cache_guest" || true
 	collect "$kernel" "$out" $((SECONDS - start))
 }

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0
-# `make test-package`: what users install, and what becomes of it.
+# `make test-package`: tests of what users install.
 #
-#   run.sh quick                for `make test`: install and an example driver, on uml
-#   run.sh [all]                that on several kernels, the packages, DKMS, signatures
+#   run.sh quick                for `make test`: installation and an example driver, on uml
+#   run.sh [all]                the same on several kernels; packages, DKMS, signatures
 #   run.sh installed KERNEL...  make install, make install-headers, and the example
-#   run.sh deb                  the packages are built, and lintian has nothing to say
-#   run.sh dkms SUITE...        their life in a chroot of Debian's bookworm, trixie
-#   run.sh sign KERNEL...       signed and unsigned, on a kernel that wants signatures
+#   run.sh deb                  the packages build, and lintian reports nothing
+#   run.sh dkms SUITE...        the packages in a chroot of Debian bookworm or trixie
+#   run.sh sign KERNEL...       signed and unsigned modules, on a kernel that enforces signatures
 #
 # Prints lines `KERNEL TEST VERDICT SECONDS PASSED FAILED SKIPPED`; the exit status is 0
 # if nothing failed.

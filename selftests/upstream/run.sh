@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0
-# The parts as code of a kernel tree: `make upstream` on a copy of linux-source 7.3, built
-# as User-Mode Linux with FSCOMMIT=y and the test modules, booted, and tested by the
-# programs that stand in that tree; and built with FSCOMMIT=m.
+# Tests `make upstream` on a copy of linux-source 7.3. Builds that tree as User-Mode Linux with
+# FSCOMMIT=y and the test modules, boots it, and runs the tree's test programs; builds it
+# with FSCOMMIT=m, too.
 #
 # Prints lines `KERNEL TEST VERDICT SECONDS PASSED FAILED SKIPPED`; the exit status is 0
-# if nothing failed. The tree and its objects stay in the cache.
+# if nothing failed. The cache keeps the tree and its objects.
 
 . "$(dirname "$0")/../harness/lib.sh"
 . "$HARNESS/results.sh"
@@ -18,7 +18,7 @@ UPSTREAM=$TOP/upstream/upstream.sh
 mkdir -p "$LOGS"
 start=$SECONDS
 
-# verdict TEST COMMAND...: one line for it
+# verdict TEST COMMAND...: runs it and prints its line
 verdict()
 {
 	local name=$1 v=ok
@@ -36,7 +36,7 @@ finish()
 	exit
 }
 
-# of hard links: neither upstream.sh nor a build with O= writes to a file of the source
+# A copy of hard links: neither upstream.sh nor a build with O= writes to source files.
 get_tree()
 {
 	local source
@@ -48,16 +48,15 @@ get_tree()
 	mv "$BUILD/linux.tmp.$$" "$LINUX"
 }
 
-# tree_is_source: nothing of ours is left
+# tree_is_source: no change of ours is left
 tree_is_source()
 {
-	local source
+	local source f
 	source=$(realpath "$("$HARNESS/kernel.sh" source 7.3)")
-	diff -rq --no-dereference "$source/lib" "$LINUX/lib" &&
-	diff -rq --no-dereference "$source/include/linux" "$LINUX/include/linux" &&
-	diff -rq --no-dereference "$source/Documentation/core-api" "$LINUX/Documentation/core-api" &&
-	diff -q "$source/MAINTAINERS" "$LINUX/MAINTAINERS" &&
-	diff -q "$source/tools/testing/selftests/Makefile" "$LINUX/tools/testing/selftests/Makefile"
+	for f in lib include/linux Documentation/core-api MAINTAINERS \
+		tools/testing/selftests/Makefile; do
+		diff -rq --no-dereference "$source/$f" "$LINUX/$f" || return 1
+	done
 }
 
 tree_state()
@@ -88,8 +87,8 @@ refused()
 	! "$UPSTREAM" "$d" && [ -z "$(find "$d" -type f)" ]
 }
 
-# From the objects of the kernel uml, which `make test` has built: make finds the tree and
-# them at the paths where they were, so that it builds what is new and links again.
+# Starts from the objects of the kernel uml, which `make test` has built. The tree and the objects
+# are mounted at their old paths, so that make compiles only new files and links again.
 get_objects()
 {
 	local kernel
@@ -100,14 +99,16 @@ get_objects()
 	touch "$KDIR/.complete"
 }
 
-# in_place COMMAND...: in the folder of the objects
+# in_place COMMAND...: runs it in the folder of the objects
 in_place()
 {
 	local ns=(unshare -m)
 	[ "$(id -u)" -eq 0 ] || ns=(unshare -rm)
 	# shellcheck disable=SC2016 # expanded inside
-	"${ns[@]}" sh -c 'set -e; mount --bind "$1" "$2"; mount --bind "$3" "$4"; cd "$4"; shift 4; exec "$@"' \
-		sh "$LINUX" "$(realpath "$CACHE/src/7.3")" "$KDIR" "$(realpath "$CACHE/kernels/uml/kdir")" "$@"
+	"${ns[@]}" sh -c 'set -e
+		mount --bind "$1" "$2"; mount --bind "$3" "$4"; cd "$4"; shift 4; exec "$@"' \
+		sh "$LINUX" "$(realpath "$CACHE/src/7.3")" \
+		"$KDIR" "$(realpath "$CACHE/kernels/uml/kdir")" "$@"
 }
 
 # configure y|m
@@ -116,17 +117,20 @@ configure()
 	sed -i '/CONFIG_FSCOMMIT/d' "$KDIR/.config"
 	printf 'CONFIG_FSCOMMIT=%s\nCONFIG_FSCOMMIT_TEST=m\n' "$1" >>"$KDIR/.config"
 	in_place make ARCH=um olddefconfig &&
-	grep -x "CONFIG_FSCOMMIT=$1" "$KDIR/.config" && grep -x CONFIG_FSCOMMIT_TEST=m "$KDIR/.config"
+	grep -x "CONFIG_FSCOMMIT=$1" "$KDIR/.config" &&
+	grep -x CONFIG_FSCOMMIT_TEST=m "$KDIR/.config"
 }
 
-# all of ours, the test modules included, and no warning from it
+# Builds our code and the test modules, without a warning.
 as_module()
 {
 	configure m &&
-	step "FSCOMMIT=m, W=1" "1-2 min" "$LOG.module" in_place make -j2 ARCH=um W=1 lib/fscommit/ || return 1
-	! grep -E '(fscommit|include/linux/(unfair_rwsem|commit_root|share_gate|cow_diff|rcu_reuse)).*warning:' \
+	step "FSCOMMIT=m, W=1" "1-2 min" "$LOG.module" \
+		in_place make -j2 ARCH=um W=1 lib/fscommit/ || return 1
+	! grep -E 'fscommit.*warning:' "$LOG.module" || return 1
+	! grep -E 'linux/(unfair_rwsem|commit_root|share_gate|cow_diff|rcu_reuse).*warning:' \
 		"$LOG.module" || return 1
-	# all that Kconfig and the Makefiles name is there
+	# Kconfig and the Makefiles must build both
 	[ -e "$KDIR/lib/fscommit/fscommit.o" ] && [ -e "$KDIR/lib/fscommit/tests/fscommit_test.o" ]
 }
 
@@ -137,7 +141,7 @@ built_in()
 	grep -q ' unfair_downgrade_write$' "$KDIR/System.map"
 }
 
-# as kselftest builds them
+# Builds the programs as kselftest does.
 programs()
 {
 	mkdir -p "$BUILD/kselftest"
@@ -162,9 +166,10 @@ mkdir -p "$out" "$BUILD/kernel"
 cp "$KDIR/linux" "$BUILD/kernel/image"
 echo um >"$BUILD/kernel/arch"
 {
-	# built in, it takes its parameters by /sys; see run.sh of the harness for these
+	# built-in code gets its parameters through /sys; they are those of the harness
 	p=/sys/module/fscommit/parameters
-	echo "test parameters 5 echo 60000000 >$p/lend_period_us && echo 1 >$p/lend && echo 0 >$p/holdup_ms"
+	echo "test parameters 5 cd $p && echo 60000000 >lend_period_us && echo 1 >lend &&" \
+		"echo 0 >blocker_ms"
 	echo "load fscommit_test"
 	for t in g1_exclusion g2_no_grant g3_writer_first g4_bounded_bypass g6_spin_on_owner \
 		g7_clean_retreat g8_lockdep clone_bugs interface contention_events; do

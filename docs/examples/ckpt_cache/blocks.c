@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Versions of blocks. One that was replaced is kept, in memory and in the file, as long as a
- * committed table has it that somebody may read: commit_root_reusable() says how far that
- * is. It is polled where space is wanted; nobody waits for a reader.
+ * Versions of blocks. A replaced version is kept, in memory and in the file, while a reader may
+ * use a committed table that has it. commit_root_reusable() returns the generation up to which
+ * versions may be freed. It is polled when space is needed; nothing waits for a reader.
  */
 #include <linux/slab.h>
 
@@ -37,7 +37,7 @@ static struct block *block_at(u64 generation, u32 place)
 	return b;
 }
 
-/* A version for the running generation, at a place of its own, with what the old one has. */
+/* Makes a version for the running generation at a place of its own, with the data of @old. */
 struct block *block_new(struct cache *c, u64 generation, const struct block *old)
 {
 	int place = place_get(c);
@@ -48,7 +48,7 @@ struct block *block_new(struct cache *c, u64 generation, const struct block *old
 		place = place_get(c);
 	}
 	if (place < 0) {
-		/* old pins keep what there is: ask those who hold them to look again */
+		/* old pins keep the space: ask their owners to pin anew */
 		commit_root_want_space(&c->roots);
 		return ERR_PTR(place);
 	}
@@ -64,7 +64,7 @@ struct block *block_new(struct cache *c, u64 generation, const struct block *old
 	return b;
 }
 
-/* One that the file has. */
+/* Makes a version for a block in the file. */
 struct block *block_load(struct cache *c, u64 generation, u32 place)
 {
 	struct block *b;
@@ -77,12 +77,12 @@ struct block *block_load(struct cache *c, u64 generation, u32 place)
 	return b ?: ERR_PTR(-ENOMEM);
 }
 
-/* The table of @generation does not have it any more; those of earlier ones may. */
+/* The table of @generation no longer has @b; earlier tables may have it. */
 void block_drop(struct cache *c, struct block *b, u64 generation)
 {
 	b->gone = generation;
 	spin_lock(&c->place_lock);
-	/* in order: cp_sem is held, so @generation is running, and none before it */
+	/* the list is in order: cp_sem is held, so @generation is the running one */
 	list_add_tail(&b->node, &c->gone);
 	spin_unlock(&c->place_lock);
 }
@@ -96,7 +96,7 @@ void block_free(struct cache *c, struct block *b)
 	kfree(b);
 }
 
-/* Frees what no reader of a committed table can come by. */
+/* Frees the versions that no reader of a committed table can reach. */
 void blocks_reclaim(struct cache *c)
 {
 	u64 reusable = commit_root_reusable(&c->roots);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A block cache that is checkpointed into a file: the example of a driver on fscommit. See
+ * Example of a driver on fscommit: a block cache that is checkpointed into a file. See
  * README.rst.
  */
 #ifndef CKPT_CACHE_H
@@ -16,26 +16,26 @@
 #include <linux/commit_root.h>
 #include <linux/unfair_rwsem.h>
 
-#define CACHE_BLOCK	4096U		/* of a block, in memory and in the file */
-#define NR_BLOCKS	1000U		/* the size of the device */
-#define NR_PLACES	(3U * NR_BLOCKS)	/* of the file; copies on write need spare ones */
+#define CACHE_BLOCK	4096U		/* bytes of a block, in memory and in the file */
+#define NR_BLOCKS	1000U		/* size of the device */
+#define NR_PLACES	(3U * NR_BLOCKS)	/* of the file, spare ones included */
 #define NR_BLOCK_LOCKS	16U
 
 /*
- * One version of a block. It is changed in the generation that made it only; after that it is
- * copied. So what a checkpoint writes out, and what a pinned table leads to, stands still.
+ * One version of a block. It only changes in the generation that made it; later writes copy it.
+ * So the blocks that a checkpoint writes, and those of a pinned table, never change.
  */
 struct block {
 	u64			generation;	/* that made it */
-	u64			gone;		/* that has it no more */
+	u64			gone;		/* first generation without it */
 	u32			place;		/* in the file */
 	struct list_head	node;		/* in cache.gone */
 	void			*data;
 };
 
 /*
- * The root, and all there is of the tree: which version each block has. The live one belongs
- * to the running generation; a committed one is never changed.
+ * The root, and the whole tree: the version of each block. The live table belongs to the running
+ * generation; a committed table never changes.
  */
 struct table {
 	u64		generation;
@@ -43,23 +43,23 @@ struct table {
 };
 
 struct cache {
-	/* operations take it for reading; for writing, who puts a new live table in place */
+	/* operations read-lock it; replacing the live table write-locks it */
 	struct unfair_rwsem	cp_sem;
-	struct table		*live;		/* stays while cp_sem is held */
-	struct mutex		block_lock[NR_BLOCK_LOCKS];	/* inside cp_sem: live->block[] */
+	struct table		*live;		/* cannot change while cp_sem is held */
+	struct mutex		block_lock[NR_BLOCK_LOCKS];	/* live->block[]; inside cp_sem */
 	bool			changed;	/* since the last checkpoint began */
 
-	struct mutex		checkpoint_lock;	/* one at a time; outside cp_sem */
-	u64			committed;	/* the generation that the file has */
-	struct commit_root_set	roots;		/* the same, for readers */
+	struct mutex		checkpoint_lock;	/* outside cp_sem */
+	u64			committed;	/* generation in the file */
+	struct commit_root_set	roots;		/* its table, for readers */
 	struct commit_tree	tree;
 
-	spinlock_t		place_lock;	/* the rest */
+	spinlock_t		place_lock;	/* protects places and gone */
 	DECLARE_BITMAP(places, NR_PLACES);	/* in use */
 	struct list_head	gone;		/* blocks, by the generation that dropped them */
 
 	struct file		*file;
-	unsigned int		super;		/* which of two superblocks is the newer one */
+	unsigned int		super;		/* the newer of the two superblocks */
 };
 
 /* blocks.c: versions of blocks, in memory, and places in the file */

@@ -3,7 +3,7 @@
  * A block cache that is checkpointed into a file: the operations, the checkpoint, and the
  * two devices. See README.rst.
  *
- *  lock order	checkpoint_lock, cp_sem, block_lock[] (upwards), place_lock
+ *  lock order	checkpoint_lock, cp_sem, block_lock[] (one at a time), place_lock
  */
 #include <linux/miscdevice.h>
 #include <linux/module.h>
@@ -15,19 +15,19 @@
 
 static char *path;
 module_param(path, charp, 0444);
-MODULE_PARM_DESC(path, "the file; is made if there is none");
+MODULE_PARM_DESC(path, "the file; created if it does not exist");
 
 static struct cache *cache;
 
 /* --- operations ---------------------------------------------------------- */
 
 /*
- * Copies from a user into a buffer of ours, or back, with no lock held: a page fault may
- * wait for anything. So much at a time is one operation, which no checkpoint divides.
+ * The largest operation, which no checkpoint divides. Data is copied from and to userspace through
+ * a buffer and with no lock held: a page fault may wait for anything.
  */
 #define OPERATION_MAX	(4 * CACHE_BLOCK)
 
-/* How much of @len from @pos on is in its block. */
+/* How many of @len bytes from @pos on are in the same block. */
 static size_t in_block(loff_t pos, size_t len)
 {
 	return min_t(size_t, len, CACHE_BLOCK - pos % CACHE_BLOCK);
@@ -40,7 +40,7 @@ static size_t in_device(loff_t pos, size_t len)
 	return pos < 0 || pos >= end ? 0 : min_t(u64, min_t(u64, len, OPERATION_MAX), end - pos);
 }
 
-/* The version of block @i that may be changed now. */
+/* Returns the version of block @i that may be changed now. */
 static struct block *writable(struct cache *c, unsigned int i)
 {
 	struct table *live = c->live;
@@ -57,13 +57,13 @@ static struct block *writable(struct cache *c, unsigned int i)
 	return b;
 }
 
-/* 0, or an error: then some of it may have been written, as on any block device. */
+/* On an error a part may have been written, as on any block device. */
 static int cache_write_blocks(struct cache *c, loff_t pos, const char *buf, size_t len)
 {
 	size_t done, n;
 	int ret = 0;
 
-	/* from here to the end the live table stays what it is */
+	/* the live table cannot be replaced until the end */
 	guard(unfair_rwsem_read)(&c->cp_sem);
 	for (done = 0; !ret && done < len; done += n) {
 		unsigned int i = (pos + done) / CACHE_BLOCK;
@@ -106,7 +106,7 @@ static void cache_read_blocks(struct cache *c, loff_t pos, char *buf, size_t len
 
 /* --- the checkpoint ------------------------------------------------------ */
 
-/* A new live table, with what the old one has; the old one belongs to the caller. */
+/* Makes @live a copy of the live table and installs it. Returns the old table to the caller. */
 static struct table *exchange_live(struct cache *c, struct table *live)
 {
 	struct table *table;
@@ -127,8 +127,8 @@ static int write_checkpoint(struct cache *c)
 	int ret;
 
 	/*
-	 * Operations that hold cp_sem and are off their CPU run at our priority until this
-	 * returns: we may wait for cp_sem, or for memory or a lock of the file that one has.
+	 * Until this returns, operations that hold cp_sem and do not run get this task's level:
+	 * it may wait for cp_sem, or for memory or a lock of the file that one of them holds.
 	 */
 	guard(unfair_rwsem_expedite)(&c->cp_sem);
 
@@ -141,7 +141,7 @@ static int write_checkpoint(struct cache *c)
 		kvfree(live);
 		return PTR_ERR(next);
 	}
-	/* no operation reaches the table any more: each makes its own versions, in live */
+	/* operations no longer change the table: they make their own versions in live */
 	table = exchange_live(c, live);
 	ret = store_write(c, table);
 	if (!ret)
@@ -149,20 +149,20 @@ static int write_checkpoint(struct cache *c)
 	if (!ret)
 		ret = commit_root_switch(next, table->generation);
 	if (ret) {
-		/* all of it is in the live table, too, and newer than what is committed */
+		/* the live table has all of it, and the next checkpoint writes it again */
 		commit_root_cancel(next);
 		kvfree(table);
 		WRITE_ONCE(c->changed, true);
 		return ret;
 	}
-	/* it goes to release_table() when the next checkpoint has replaced it */
+	/* release_table() gets the table when the next checkpoint has replaced it */
 	c->committed = table->generation;
 	return 0;
 }
 
 /*
- * What was written before it is called is in the file when it returns 0. It keeps operations
- * out only while it exchanges the live table; it writes while they go on.
+ * When this returns 0, the file has all data written before the call. It excludes operations only
+ * while it exchanges the live table; they continue while it writes.
  */
 static int cache_checkpoint(struct cache *c)
 {
@@ -175,7 +175,7 @@ static int cache_checkpoint(struct cache *c)
 	return ret;
 }
 
-/* No pin has this table any more, and no later checkpoint. */
+/* Neither a pin nor a later checkpoint has this table any more. */
 static void release_table(void *private, void *root, u64 generation)
 {
 	kvfree(root);
@@ -251,7 +251,7 @@ static struct miscdevice live_device = {
 
 /* --- /dev/ckpt_cache_committed ------------------------------------------- */
 
-/* Who has it open sees one checkpoint, the last one at that time, whatever comes after. */
+/* An open file sees the last checkpoint at that time, whatever is committed later. */
 static int committed_open(struct inode *inode, struct file *file)
 {
 	struct commit_pin *pin = kmalloc(sizeof(*pin), GFP_KERNEL);
@@ -268,7 +268,7 @@ static int committed_open(struct inode *inode, struct file *file)
 	return 0;
 }
 
-/* No lock at all: the checkpoint does not know of us, however long the copy takes. */
+/* Takes no lock: a checkpoint does not wait, however long the copy takes. */
 static ssize_t committed_read(struct file *file, char __user *to, size_t len, loff_t *pos)
 {
 	size_t n = in_block(*pos, in_device(*pos, len));
@@ -279,7 +279,7 @@ static ssize_t committed_read(struct file *file, char __user *to, size_t len, lo
 
 	if (!n)
 		return 0;
-	/* space is short, and this pin keeps some: look at a later checkpoint */
+	/* space is short and this pin keeps some: the reader must open a later checkpoint */
 	if (commit_root_wanted(pin))
 		return -ESTALE;
 	table = commit_root_of(pin, &cache->tree, NULL);
@@ -330,7 +330,7 @@ static void free_blocks(struct cache *c, const struct table *table)
 		block_free(c, b);
 }
 
-/* What the file has is the first commit, and the live table begins as a copy of it. */
+/* The table in the file becomes the first commit. */
 static int commit_first(struct cache *c, struct table *table)
 {
 	struct commit_roots *next = commit_root_prepare(&c->roots, GFP_KERNEL);
@@ -400,10 +400,10 @@ free:
 	return ERR_PTR(ret);
 }
 
-/* No device is open. What was not checkpointed is lost, as in a crash. */
+/* No device is open. Data that was not checkpointed is lost, as in a crash. */
 static void cache_close(struct cache *c)
 {
-	/* nothing is pinned, so it does not refuse; it waits for the last release_table() */
+	/* nothing is pinned, so this succeeds; it waits for the last release_table() */
 	WARN_ON(commit_root_set_destroy(&c->roots));
 	free_blocks(c, c->live);
 	filp_close(c->file, NULL);
@@ -416,7 +416,7 @@ static int __init ckpt_cache_init(void)
 	int ret;
 
 	if (!path || !*path) {
-		pr_err("ckpt_cache: path= names no file\n");
+		pr_err("ckpt_cache: path= is missing or empty\n");
 		return -EINVAL;
 	}
 	cache = cache_open(path);
@@ -448,7 +448,7 @@ static void __exit ckpt_cache_exit(void)
 module_init(ckpt_cache_init);
 module_exit(ckpt_cache_exit);
 
-MODULE_DESCRIPTION("Example of a driver on fscommit: a block cache that is checkpointed into a file");
+MODULE_DESCRIPTION("Example driver on fscommit: a block cache with checkpoints into a file");
 MODULE_LICENSE("GPL");
 /* 6.13: the namespace became a string. */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 13, 0)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The file: two superblocks, written in turn, then places of a block each. A superblock says
- * where each block of its generation is. It is written when all of these are on the disk; so
- * whatever happens, one of the two is whole, and the later one of those that are is what the
- * cache was at its last checkpoint.
+ * The file: two superblocks, written in turn, then places of one block each. A superblock has the
+ * place of each block of its generation. It is written when all of these blocks are on the disk,
+ * so one of the two is always intact. The later intact superblock is the state of the cache at
+ * its last checkpoint.
  *
  * A toy: the superblock has a checksum, the blocks have none.
  */
@@ -19,7 +19,7 @@ struct super {
 	__le64	magic;
 	__le64	generation;
 	__le32	place[NR_BLOCKS];	/* 0: zeros */
-	__le32	sum;			/* of all before */
+	__le32	sum;			/* of the fields above */
 	u8	unused[CACHE_BLOCK - 20 - 4 * NR_BLOCKS];
 };
 
@@ -82,9 +82,9 @@ static int load_blocks(struct cache *c, const struct super *s, struct table *tab
 }
 
 /*
- * Writes a table of which nothing changes any more: what is newer than the last checkpoint,
- * wherever it was free, then the superblock. Called under checkpoint_lock alone: operations
- * go on, in the next generation.
+ * Writes a table that no longer changes: the blocks that are newer than the last checkpoint, then
+ * the superblock. The caller holds checkpoint_lock only, so operations continue in the next
+ * generation.
  */
 int store_write(struct cache *c, const struct table *table)
 {
@@ -108,7 +108,7 @@ int store_write(struct cache *c, const struct table *table)
 	s->sum = cpu_to_le32(sum_of(s));
 	if (!ret)
 		ret = vfs_fsync(c->file, 1);
-	/* the older one of the two: a crash in here leaves the other */
+	/* overwrite the older superblock: a crash during this leaves the other intact */
 	if (!ret)
 		ret = write_at(c, !c->super, s);
 	if (!ret)
@@ -120,10 +120,10 @@ int store_write(struct cache *c, const struct table *table)
 }
 
 /*
- * Opens the file, and reads what it has into @table, which has no block: the later one of its
- * checkpoints, or generation 1 with nothing in it if the file is empty. That is written at once:
- * blocks without a superblock, as a crash in the first checkpoint would leave them, could be
- * anybody's. Of what was read before an error the caller disposes.
+ * Opens the file and reads its last checkpoint into @table, which has no blocks. For an empty file
+ * the table is empty, with generation 1, and is written immediately: otherwise a crash in the first
+ * checkpoint would leave blocks without a superblock, which look like a foreign file. After an
+ * error the caller frees the blocks that were read.
  */
 int store_load(struct cache *c, const char *path, struct table *table)
 {
@@ -150,7 +150,7 @@ int store_load(struct cache *c, const char *path, struct table *table)
 		c->super = newest;
 		ret = load_blocks(c, &s[newest], table);
 	} else if (i_size_read(file_inode(file))) {
-		/* somebody's file, or both are damaged: not ours to overwrite */
+		/* a foreign file, or both superblocks are damaged: do not overwrite it */
 		ret = -EUCLEAN;
 	} else {
 		table->generation = 1;

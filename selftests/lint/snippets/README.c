@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What README.md shows, compiled: see snippets.py. */
+/* Compile the examples of README.md: see snippets.py. */
 #include <linux/module.h>
 #include <linux/unfair_rwsem.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What docs/cow_diff.rst shows, compiled: see snippets.py. */
+/* Compile the examples of docs/cow_diff.rst: see snippets.py. */
 #include <linux/cow_diff.h>
 
 static const struct cow_diff_ops btrfs_diff_ops;

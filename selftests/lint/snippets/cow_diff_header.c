@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What the header's overview shows, compiled: see snippets.py. */
+/* Compile the examples of the header: see snippets.py. */
 #include <linux/cow_diff.h>
 
 static void mark_dirty(u64 block)

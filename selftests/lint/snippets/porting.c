@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What docs/porting.rst shows, compiled: see snippets.py. */
+/* Compile the examples of docs/porting.rst: see snippets.py. */
 #include <linux/unfair_rwsem.h>
 
 struct sb_info {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What the header's overview shows, compiled: see snippets.py. */
+/* Compile the examples of the header: see snippets.py. */
 #include <linux/rculist.h>
 #include <linux/rcu_reuse.h>
 
@@ -23,5 +23,7 @@ static struct node *__used allocate(struct fs *fs)
 
 static void __used free_one(struct fs *fs, struct node *node)
 {
-//: 1 lines 11-14
+	int ret;
+
+//: 1 lines 11-15
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What docs/unfair_rwsem.rst shows, compiled: see snippets.py. */
+/* Compile the examples of docs/unfair_rwsem.rst: see snippets.py. */
 #include <linux/unfair_rwsem.h>
 
 static struct unfair_rwsem cp_sem;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What the header's overview shows, compiled: see snippets.py. */
+/* Compile the examples of the header: see snippets.py. */
 #include <linux/unfair_rwsem.h>
 
 static void write_checkpoint(void)
