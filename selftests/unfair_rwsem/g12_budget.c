@@ -561,8 +561,6 @@ static struct samples sample(pid_t pid, int nice, double duration)
 	TH_LOG("of %.1f s: runs as SCHED_FIFO %.1f%%, at most %.1f ms of 100; lent nice %.1f%%", \
 	       (s).took, (s).share[SEEN_FIFO], (s).worst_ms, (s).share[SEEN_NICE])
 
-#define MOST_FIFO(us)	(1.5 * 100 * (us) / WINDOW_US + 2)
-
 /* One committer on a CPU of its own. Each of its sections is a new loan. */
 TEST_F_TIMEOUT(g12_budget, budget_of_one_task, 60)
 {
@@ -624,8 +622,11 @@ static void expect_nice_beyond(struct __test_metadata *_metadata, int fd, int mu
 	ASSERT_EQ(0, sample_holder(fd, mutex, &s));
 	LOG_SAMPLES(s);
 	EXPECT_LT(0.1, s.share[SEEN_FIFO]);
-	/* a loan may exceed the budget until the watcher charges; 27 to 44 % without a budget */
-	EXPECT_LE(s.share[SEEN_FIFO], 2 * MOST_FIFO(HOLDER_FIFO_US));
+	/*
+	 * 2 % are the budget, 27 to 44 % are used without one. A loan may exceed the budget until
+	 * the watcher charges, which is late on a busy machine.
+	 */
+	EXPECT_LE(s.share[SEEN_FIFO], 18);
 	/* 0 without a budget; the number of loans depends on the machine */
 	EXPECT_LT(0.5, s.share[SEEN_NICE]);
 }
