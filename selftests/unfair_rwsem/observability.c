@@ -35,10 +35,12 @@ TEST_F(observability, statistics)
 	EXPECT_FALSE(put(DEBUGFS "/stats", "maybe"));
 }
 
-/* A writer waits for a reader for 200 ms. Returns 1 if the log names the reader, or 0. */
-static int reports_blocker(int fd, const char *blocker_ms, char *log, int size)
+/* A writer waits for a reader. Returns 1 if the log names the reader within @ms, or 0. */
+static int reports_blocker(int fd, const char *blocker_ms, int ms)
 {
+	static char log[65536];
 	struct task *r, *w;
+	double end;
 	char line[128];
 	int from;
 
@@ -50,7 +52,11 @@ static int reports_blocker(int fd, const char *blocker_ms, char *log, int size)
 	CHECK(r);
 	w = start(fd, (struct job){ .mode = LOCK_TEST_WRITE, .nice = -20 });
 	CHECK(reached(state(fd).queued_writers == 1 && is_asleep(w)));
-	sleep_ms(200);
+	log[0] = 0;
+	end = seconds() + ms / 1e3;
+	while (!strstr(log_more(from, log, sizeof(log)), "read by observab") && seconds() < end)
+		sleep_ms(1);
+	close(from);
 	snprintf(line, sizeof(line), "holds read %d ", r->pid);
 	CHECK(reached(file_has(DEBUGFS "/locks", line)));
 	snprintf(line, sizeof(line), "waits write %d ", w->pid);
@@ -64,28 +70,25 @@ static int reports_blocker(int fd, const char *blocker_ms, char *log, int size)
 	CHECK(counter("loans_ended") == 1);
 	put(DEBUGFS "/stats", "off");
 	set_param("blocker_ms", "0");
-	log_since(from, log, size);
-	snprintf(line, sizeof(line), "read by %.8s", "observab");
-	return strstr(log, "has waited") && strstr(log, line) && strstr(log, "asleep") ? 1 : 0;
+	return strstr(log, "has waited") && strstr(log, "read by observab") &&
+	       strstr(log, "asleep") ? 1 : 0;
 }
 
 TEST_F(observability, who_holds_up_the_writer)
 {
-	static char log[65536];
-
 	if (!has_debugfs())
 		SKIP(return, "no debugfs");
 	/* the module logs at most three reports in five seconds */
-	EXPECT_EQ(1, reports_blocker(self->fd, "50", log, sizeof(log)));
-	EXPECT_EQ(0, reports_blocker(self->fd, "5000", log, sizeof(log)));
-	EXPECT_EQ(0, reports_blocker(self->fd, "0", log, sizeof(log)));
+	EXPECT_EQ(1, reports_blocker(self->fd, "50", 10000));
+	EXPECT_EQ(0, reports_blocker(self->fd, "5000", 200));
+	EXPECT_EQ(0, reports_blocker(self->fd, "0", 200));
 }
 
 /*
- * A writer waits for the holders, for 200 ms; then all of them get their go. @in_locks must
- * appear in debugfs meanwhile. Returns the log.
+ * A writer waits for the holders until @in_log is in the log, for 10 s at most; then all of them
+ * get their go. @in_locks must appear in debugfs meanwhile. Returns the log.
  */
-static const char *log_of_wait(int fd, const char *in_locks)
+static const char *log_of_wait(int fd, const char *in_locks, const char *in_log)
 {
 	static char log[65536];
 	struct task *w;
@@ -97,7 +100,9 @@ static const char *log_of_wait(int fd, const char *in_locks)
 	w = start(fd, (struct job){ .mode = LOCK_TEST_WRITE, .nice = -20 });
 	listed = reached(state(fd).queued_writers == 1) &&
 		 reached(file_has(DEBUGFS "/locks", in_locks));
-	sleep_ms(200);
+	log[0] = 0;
+	(void)reached(strstr(log_more(from, log, sizeof(log)), in_log));
+	close(from);
 	set_param("blocker_ms", "0");
 	/* repeat: one go releases one holder, and a second go may merge with the first */
 	if (!reached((go(fd, 0), atomic_load(&w->done))))
@@ -106,7 +111,7 @@ static const char *log_of_wait(int fd, const char *in_locks)
 		return "the writer failed";
 	if (!listed)
 		return "not in fscommit/locks";
-	return log_since(from, log, sizeof(log));
+	return log;
 }
 
 TEST_F(observability, a_writer_that_holds_has_a_name)
@@ -120,7 +125,7 @@ TEST_F(observability, a_writer_that_holds_has_a_name)
 	holder = hold_until_go(self->fd, LOCK_TEST_WRITE, (struct job){ });
 	ASSERT_NE(NULL, holder);
 	snprintf(line, sizeof(line), "holds write %d ", holder->pid);
-	log = log_of_wait(self->fd, line);
+	log = log_of_wait(self->fd, line, "write by observab");
 	EXPECT_NE(NULL, strstr(log, "write by observab")) TH_LOG("%s", log);
 	EXPECT_EQ(0, finish(holder));
 }
@@ -137,7 +142,7 @@ TEST_F(observability, eight_are_named)
 		holder[i] = start(self->fd, (struct job){ .mode = LOCK_TEST_READ,
 							  .hold = LOCK_TEST_UNTIL_GO });
 	ASSERT_REACHED(state(self->fd).readers == 12 && is_asleep(holder[11]));
-	log = log_of_wait(self->fd, "holds read");
+	log = log_of_wait(self->fd, "holds read", "and 4 more");
 	EXPECT_NE(NULL, strstr(log, "and 4 more")) TH_LOG("%s", log);
 	for (i = 0; i < 12; i++)
 		EXPECT_EQ(0, finish(holder[i]));
@@ -153,7 +158,8 @@ TEST_F(observability, a_holder_that_runs_is_told_apart)
 		SKIP(return, "no debugfs");
 	asleep = hold_until_go(self->fd, LOCK_TEST_READ, (struct job){ });
 	ASSERT_NE(NULL, asleep);
-	runs = start(self->fd, (struct job){ .mode = LOCK_TEST_READ, .hold_us = 1000000 });
+	runs = start(self->fd, (struct job){ .mode = LOCK_TEST_READ, .hold = LOCK_TEST_BUSY_GO,
+					     .id = 1 });
 	ASSERT_REACHED(state(self->fd).readers == 2);
 	w = start(self->fd, (struct job){ .mode = LOCK_TEST_WRITE });
 	ASSERT_REACHED(state(self->fd).queued_writers == 1);
@@ -163,6 +169,7 @@ TEST_F(observability, a_holder_that_runs_is_told_apart)
 		EXPECT_TRUE(reached(file_has(DEBUGFS "/locks", line[1])));
 	EXPECT_TRUE(reached(file_has(DEBUGFS "/locks", line[0])));
 	go(self->fd, 0);
+	go(self->fd, 1);
 	EXPECT_EQ(0, finish(w));
 	EXPECT_EQ(0, finish(runs));
 	EXPECT_EQ(0, finish(asleep));
