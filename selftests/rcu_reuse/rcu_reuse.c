@@ -217,7 +217,7 @@ TEST_F(rcu_reuse, idle_machine_has_grace_periods)
 	unsigned int sum = 0, i;
 
 	EXPECT_EQ(32, enqueue(self->fd, 32));
-	for (i = 0; i < 20 && sum < 32; i++) {
+	for (i = 0; i < 100 && sum < 32; i++) {
 		usleep(100000);
 		sum += dequeue(self->fd, 32, NULL);
 	}

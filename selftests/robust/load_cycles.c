@@ -182,6 +182,7 @@ TEST(refused_while_in_use)
 static int cycle(void)
 {
 	int fd, refused = 0, ret;
+	double end;
 
 	CHECK(!load("fscommit.ko"));
 	CHECK(!load("fscommit_test.ko"));
@@ -192,13 +193,14 @@ static int cycle(void)
 	CHECK(unload("fscommit_test") == EWOULDBLOCK);
 	CHECK(unload("fscommit") == EWOULDBLOCK);
 	close(fd);
-	/* a reading task may have a file open */
-	while ((ret = unload("fscommit_test")) == EWOULDBLOCK && refused < 10000) {
+	/* a reading task may have a file open, and be off its CPU */
+	end = seconds() + 30;
+	while ((ret = unload("fscommit_test")) == EWOULDBLOCK && seconds() < end) {
 		refused++;
 		sched_yield();
 	}
 	CHECK(!ret);
-	while ((ret = unload("fscommit")) == EWOULDBLOCK && refused < 10000) {
+	while ((ret = unload("fscommit")) == EWOULDBLOCK && seconds() < end) {
 		refused++;
 		sched_yield();
 	}
