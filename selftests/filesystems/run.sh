@@ -44,12 +44,13 @@ smoke()
 		[ ! -e "$dir/fscommit.ko" ] || echo "load fscommit"
 		echo "load $module"
 		# A load on the debug kernel fails in its first second, if at all.
-		echo "test $name 300 smoke $([ "$kernel" = uml-debug ] && echo 1 || echo 2) $name"
+		echo "test $name 1500 smoke $([ "$kernel" = uml-debug ] && echo 1 || echo 2) $name"
 		echo "unload $module"
 		[ ! -e "$dir/fscommit.ko" ] || echo "unload fscommit"
 	} >"$out.plan"
-	step "$name on $kernel" "20 s" "$out.log" "$HARNESS/boot.sh" --out "$out" --timeout 400 \
-		--disk "$disk" "${args[@]}" "$kernel" "$out.plan" "$dir"/*.ko \
+	step "$name on $kernel" "20 s" "$out.log" "$HARNESS/boot.sh" --out "$out" --timeout 1700 \
+		--append sysctl.kernel.hung_task_timeout_secs=900 --disk "$disk" "${args[@]}" \
+		"$kernel" "$out.plan" "$dir"/*.ko \
 		"$programs/filesystems/fsops" "$FSDIR/smoke_lib.sh" "$FSDIR/$fs/smoke" \
 		"${extras[@]}" || true
 	collect "$kernel" "$out" $((SECONDS - start))

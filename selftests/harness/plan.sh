@@ -55,7 +55,7 @@ plan_tests()
 		echo "$LEND_ON"
 		for t in $lending_tests; do
 			# measures for seconds, and repeats a failed measurement up to three times
-			[ "$t" != g12_budget ] || [ "$limit" -ge 400 ] || limit=400
+			[ "$t" != g12_budget ] || [ "$limit" -ge 900 ] || limit=900
 			[ -e "$programs/unfair_rwsem/$t" ] && echo "test $t $limit $t"
 		done
 		echo "test watch_off 5 echo 60000000 >/sys/module/fscommit/parameters/lend_period_us"
@@ -106,7 +106,7 @@ boot_misuse()
 		done
 		echo "test $name 20 misuse $name"
 	} >"$out.plan"
-	"$HARNESS/boot.sh" --out "$out" --timeout 120 --expect "$regex" "$kernel" "$out.plan" \
+	"$HARNESS/boot.sh" --out "$out" --timeout 300 --expect "$regex" "$kernel" "$out.plan" \
 		"$tree/module/fscommit.ko" "$tree"/selftests/*_test.ko \
 		"$6/unfair_rwsem/misuse" >"$out.log" 2>&1
 }

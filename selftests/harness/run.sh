@@ -32,7 +32,7 @@ programs=$("$HARNESS/programs.sh") || die "cannot build the test programs"
 # run_kernel NAME
 run_kernel()
 {
-	local name=$1 tree out=$LOGS/$1 start=$SECONDS programs=$programs files all=900
+	local name=$1 tree out=$LOGS/$1 start=$SECONDS programs=$programs files all=1800
 	local usually='1-2 min' options=()
 	case $name in
 	x86-*) all=5400 usually='10 min and the torture' options=(--mem 2G) ;;
@@ -168,7 +168,8 @@ lane()
 # Lanes of guests: the emulated kernels run in parallel with the debug kernels, and then with the
 # native ones. LANES=1 runs the lanes one after the other, LANES=3 all three in parallel. No guest
 # uses all of two CPUs, and no test asserts times. But randomised tests reach fewer cases on a busy
-# machine. So builds and deterministic checks run at nice 19, on the CPU time that guests leave.
+# machine. So builds and deterministic checks run at nice 19, on the CPU time that guests leave. The
+# filesystems lane boots guests, too: nice 10 keeps them behind the others, but not from the CPU.
 emulated=() debug=() native=()
 for k in "${kernels[@]}"; do
 	case $(matrix_field "$k" kind):$k in
@@ -192,16 +193,23 @@ in_lane()
 	1:*|2:debug) wait $! ;;
 	esac
 }
+# at_nice VALUE COMMAND...: run the command in a subshell of that nice value
+at_nice()
+{
+	(
+		renice -n "$1" "$BASHPID" >/dev/null
+		"${@:2}"
+	)
+}
 [[ ${LANES:-2} = [123] ]] || die "LANES=$LANES: must be 1, 2 or 3"
 lanes=(emulated debug native)
 if [ -n "${meta:-}" ]; then
 	lanes+=(checks filesystems)
 	{
-		renice -n 19 "$BASHPID" >/dev/null
 		# the other lanes need them
-		get_kernels "${native[@]}" "${debug[@]}"
-		lane checks "run_part lint 11" run_models "run_part clang 5" &
-		lane filesystems "run_part filesystems 9"
+		at_nice 19 get_kernels "${native[@]}" "${debug[@]}"
+		at_nice 19 lane checks "run_part lint 11" run_models "run_part clang 5" &
+		at_nice 10 lane filesystems "run_part filesystems 9"
 		wait
 	} &
 fi

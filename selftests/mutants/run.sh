@@ -35,7 +35,7 @@ harness()
 	local name=$1 regex=$2 kernel=$3 plan=$4 start=$SECONDS out=$LOGS/meta-$1 got
 	shift 4
 	printf 'load fscommit\nload fscommit_test\n%b' "$plan" >"$out.plan"
-	got=$("$HARNESS/boot.sh" --out "$out" --timeout 60 "$@" "$kernel" "$out.plan" \
+	got=$("$HARNESS/boot.sh" --out "$out" --timeout 180 "$@" "$kernel" "$out.plan" \
 		"$CACHE/build/$kernel/module/fscommit.ko" \
 		"$CACHE/build/$kernel/selftests/"*.ko \
 		"$programs/unfair_rwsem/misuse" 2>"$out.log") && got="PASS $got"
@@ -53,7 +53,7 @@ counted()
 {
 	local name=$1 plan=$2 start=$SECONDS out=$LOGS/meta-$1
 	printf 'load fscommit\n%b\nunload fscommit\n' "$plan" >"$out.plan"
-	"$HARNESS/boot.sh" --out "$out" --timeout 60 uml "$out.plan" "$tree/module/fscommit.ko" \
+	"$HARNESS/boot.sh" --out "$out" --timeout 180 uml "$out.plan" "$tree/module/fscommit.ko" \
 		>"$out.log" 2>&1 || true
 	if (. "$HARNESS/results.sh"; collect uml "$out" 0 2>/dev/null; print_sum >"$out.sum"); then
 		verdict "$name" "$start" 1
