@@ -166,7 +166,7 @@ static void end_section(struct section *s)
 		sem->leaving++;
 	}
 	raw_spin_unlock(&expedite_lock);
-	lend_end(sem, s->task, true, &work);
+	lend_end(sem, s->task, LOAN_SECTION, &work);
 	if (s->watch.sem)
 		__unfair_rwsem_hand_over_watch(sem, &s->watch);
 	raw_spin_unlock_irqrestore(&sem->wait_lock, irqflags);
@@ -221,7 +221,7 @@ static struct section *new_section(struct unfair_rwsem *sem)
 	s->sem = sem;
 	s->task = get_task_struct(current);
 	/* without the caller's own loans, which may end earlier */
-	s->level = lend_own_level(sem);
+	s->level = lend_own_level(sem, current);
 	s->nested = 1;
 	return s;
 }

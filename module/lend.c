@@ -52,6 +52,9 @@
 #define LENT_HASH_BITS	8
 /* Loans of one task, each for another lock. */
 #define MAX_LOANS	6
+/* The number of lent tasks from which on a task that sleeps, or waits for a lock, is not added. */
+#define MAX_LENT_ASLEEP	(MAX_LENT_TASKS / 2)
+#define MAX_LENT_WAITER	(MAX_LENT_TASKS / 4)
 /* Lent tasks that a scan visits before it enables interrupts again. */
 #define LEND_CHUNK	64U
 #define BUDGET_INTERVAL	(100ULL * NSEC_PER_MSEC)
@@ -74,8 +77,7 @@ MODULE_PARM_DESC(lend_period_us,
 
 struct loan {
 	const struct unfair_rwsem	*sem;		/* NULL: free */
-	struct lend_level		level;		/* while the task holds sem */
-	struct lend_level		section;	/* while the task expedites sem */
+	struct lend_level		level[NR_LOAN_KINDS];
 };
 
 struct lent_task {
@@ -198,6 +200,16 @@ static void end_fifo(struct lent_task *t)
 
 /* --- setting priorities -------------------------------------------------- */
 
+static struct lend_level level_of_loan(const struct loan *loan)
+{
+	struct lend_level level = LEND_NOTHING;
+	unsigned int kind;
+
+	for (kind = 0; loan->sem && kind < NR_LOAN_KINDS; kind++)
+		level = higher_level(level, loan->level[kind]);
+	return level;
+}
+
 static struct lend_level level_of_loans(const struct lent_task *t)
 {
 	struct lend_level level = LEND_NOTHING;
@@ -205,9 +217,7 @@ static struct lend_level level_of_loans(const struct lent_task *t)
 
 	lockdep_assert_held(&lend_lock);
 	for (i = 0; i < MAX_LOANS; i++)
-		if (t->loan[i].sem)
-			level = higher_level(level, higher_level(t->loan[i].level,
-								 t->loan[i].section));
+		level = higher_level(level, level_of_loan(&t->loan[i]));
 	if (t->fifo_spent)
 		level.rt = 0;
 	return level;
@@ -312,22 +322,23 @@ static struct lent_task *find_lent_task(const struct task_struct *task)
 }
 
 /**
- * lend_own_level() - the level that the caller lends, without its own loans
+ * lend_own_level() - the level that a task lends, without its own loans
  * @sem: the semaphore
+ * @task: the task
  *
- * Like lend_level_of(), but a priority that the caller was lent does not count.
+ * Like lend_level_of(), but a priority that @task was lent does not count.
  *
- * Context: process context.
- * Return: the level; LEND_NOTHING if the caller lends nothing.
+ * Context: any.
+ * Return: the level; LEND_NOTHING if @task lends nothing.
  */
-struct lend_level lend_own_level(const struct unfair_rwsem *sem)
+struct lend_level lend_own_level(const struct unfair_rwsem *sem, struct task_struct *task)
 {
-	struct sched_values v = lent_priority_values(current);
+	struct sched_values v = lent_priority_values(task);
 	const struct lent_task *t;
 	unsigned long irqflags;
 
 	raw_spin_lock_irqsave(&lend_lock, irqflags);
-	t = find_lent_task(current);
+	t = find_lent_task(task);
 	/* prio.own is valid once a loan was applied; a task in apply() may change both meanwhile */
 	if (t && lends(t->prio.now) && !data_race(t->prio.unmanaged))
 		/* from before or after a renice */
@@ -337,15 +348,17 @@ struct lend_level lend_own_level(const struct unfair_rwsem *sem)
 }
 
 /*
- * Half of the entries are reserved for runnable tasks: a sleeping holder cannot use a CPU yet, and
- * the watcher will look at it again.
+ * Half of the entries are reserved for runnable holders: a sleeping holder cannot use a CPU yet,
+ * and the watcher will look at it again. Waiters may use a quarter.
  */
-static struct lent_task *new_lent_task(struct task_struct *task)
+static struct lent_task *new_lent_task(struct task_struct *task, enum loan_kind kind)
 {
 	unsigned int i = find_first_zero_bit(lent_used, MAX_LENT_TASKS);
+	unsigned int max = kind == LOAN_WAITER ? MAX_LENT_WAITER :
+			   task_is_running(task) ? MAX_LENT_TASKS : MAX_LENT_ASLEEP;
 
 	lockdep_assert_held(&lend_lock);
-	if (i == MAX_LENT_TASKS || (nr_lent >= MAX_LENT_TASKS / 2 && !task_is_running(task)))
+	if (nr_lent >= max)
 		return NULL;
 	__set_bit(i, lent_used);
 	nr_lent++;
@@ -369,7 +382,7 @@ static struct loan *find_loan(struct lent_task *t, const struct unfair_rwsem *se
 
 static void drop_if_empty(struct loan *loan)
 {
-	if (lends(loan->level) || lends(loan->section))
+	if (lends(level_of_loan(loan)))
 		return;
 	count_event(loan->sem, EV_LOAN_ENDED);
 	*loan = (struct loan){ };
@@ -398,7 +411,7 @@ static bool would_help(const struct task_struct *task, struct lend_level level)
 }
 
 static void note_loan(struct unfair_rwsem *sem, struct task_struct *task,
-		      struct lend_level level, bool of_section, struct lend_work *work)
+		      struct lend_level level, enum loan_kind kind, struct lend_work *work)
 {
 	u64 now = ktime_get_ns();
 	struct lent_task *t;
@@ -410,8 +423,10 @@ static void note_loan(struct unfair_rwsem *sem, struct task_struct *task,
 		return;
 	raw_spin_lock(&lend_lock);
 	t = find_lent_task(task);
+	if (!t && kind == LOAN_WAITER && over_budget(task, now, BUDGET_INTERVAL))
+		goto out;
 	if (!t && would_help(task, level))
-		t = new_lent_task(task);
+		t = new_lent_task(task, kind);
 	else if (!t)
 		goto out;
 	loan = t ? find_loan(t, sem) : NULL;
@@ -421,13 +436,12 @@ static void note_loan(struct unfair_rwsem *sem, struct task_struct *task,
 			count_event(sem, EV_LEND_FAILED);
 			goto out;
 		}
-		*loan = (struct loan){ sem, LEND_NOTHING, LEND_NOTHING };
+		*loan = (struct loan){ sem, { [0 ... NR_LOAN_KINDS - 1] = LEND_NOTHING } };
 		count_event(sem, EV_LOAN);
 	}
-	if (of_section)
-		loan->section = level;
-	else
-		loan->level = higher_level(loan->level, level);
+	if (kind == LOAN_HOLDER)
+		level = higher_level(loan->level[kind], level);
+	loan->level[kind] = level;
 	/* SCHED_FIFO ends when a bucket is full, and returns when both are half empty */
 	if (!t->has_fifo)
 		t->fifo_spent = over_budget(task, now, t->fifo_spent ? BUDGET_INTERVAL / 2 :
@@ -471,7 +485,7 @@ bool lend_to_readers(struct unfair_rwsem *sem, struct lend_level level, struct l
 		if (compat_on_cpu(task))
 			look->active = true;
 		else
-			note_loan(sem, task, level, false, work);
+			note_loan(sem, task, level, LOAN_HOLDER, work);
 		if (work->nr == LEND_WORK_MAX)
 			break;
 	}
@@ -498,7 +512,7 @@ void lend_to_owner(struct unfair_rwsem *sem, struct task_struct *owner,
 	if (!lends(level) || compat_on_cpu(owner))
 		return;
 	lend_announce(sem);
-	note_loan(sem, owner, level, false, work);
+	note_loan(sem, owner, level, LOAN_HOLDER, work);
 }
 
 /* Lends a committer the level that it lends to readers. Otherwise as lend_to_owner(). */
@@ -506,19 +520,39 @@ void lend_to_expediter(struct unfair_rwsem *sem, struct task_struct *task,
 		       struct lend_level level, struct lend_work *work)
 {
 	if (lends(level) && (task == current || !compat_on_cpu(task)))
-		note_loan(sem, task, level, true, work);
+		note_loan(sem, task, level, LOAN_SECTION, work);
+}
+
+/**
+ * lend_to_waiter() - let a queued writer run as soon as it is woken
+ * @sem: the semaphore
+ * @task: the writer; calls lend_end() when it stops waiting
+ * @work: for the caller to apply
+ *
+ * Lends the writer the SCHED_FIFO that it lends to others. A writer that lends none is left as it
+ * is. While it sleeps, the loan costs it nothing; when it is woken, it preempts all fair tasks.
+ *
+ * Context: under wait_lock.
+ */
+void lend_to_waiter(struct unfair_rwsem *sem, struct task_struct *task, struct lend_work *work)
+{
+	struct lend_level level = lend_own_level(sem, task);
+
+	if (level.rt)
+		note_loan(sem, task, level, LOAN_WAITER, work);
 }
 
 /**
  * lend_end() - end the loan of a task for a semaphore
  * @sem: the semaphore
  * @task: the task
- * @section: true if the task ends its expedited section, false if it releases @sem
+ * @kind: LOAN_HOLDER if the task releases @sem, LOAN_SECTION if it ends its expedited section,
+ *	LOAN_WAITER if it stops waiting
  * @work: for the caller to apply after the release
  *
  * Context: under wait_lock.
  */
-void lend_end(struct unfair_rwsem *sem, struct task_struct *task, bool section,
+void lend_end(struct unfair_rwsem *sem, struct task_struct *task, enum loan_kind kind,
 	      struct lend_work *work)
 {
 	struct lent_task *t;
@@ -530,12 +564,10 @@ void lend_end(struct unfair_rwsem *sem, struct task_struct *task, bool section,
 	raw_spin_lock(&lend_lock);
 	t = find_lent_task(task);
 	loan = t ? find_loan(t, sem) : NULL;
-	if (loan && section)
-		loan->section = LEND_NOTHING;
-	else if (loan)
-		loan->level = LEND_NOTHING;
-	if (loan)
+	if (loan) {
+		loan->level[kind] = LEND_NOTHING;
 		drop_if_empty(loan);
+	}
 	/* also without a loan: the lender that dropped it may not have applied that yet */
 	if (t)
 		apply_later(t, work);
@@ -562,12 +594,13 @@ bool lend_adjust(struct unfair_rwsem *sem, struct lend_level level, unsigned int
 	     i < end && work->nr < LEND_WORK_MAX; i = find_next_bit(lent_used, end, i + 1)) {
 		struct lent_task *t = &lent_tasks[i];
 		struct loan *loan = find_loan(t, sem);
+		struct lend_level *held = loan ? &loan->level[LOAN_HOLDER] : NULL;
 
-		/* a loan for a section only has no level to lower */
-		if (!loan || !lends(loan->level) || same_level(loan->level, level))
+		/* waiters and sections are lent their own level */
+		if (!loan || !lends(*held) || same_level(*held, level))
 			continue;
 		/* only a look raises a loan */
-		loan->level = lower_level(loan->level, level);
+		*held = lower_level(*held, level);
 		drop_if_empty(loan);
 		apply_later(t, work);
 	}

@@ -36,6 +36,14 @@ static inline struct lend_level lower_level(struct lend_level a, struct lend_lev
 	return (struct lend_level){ .rt = min(a.rt, b.rt), .nice = max(a.nice, b.nice) };
 }
 
+/* What a task is lent to for: a loan may have a level for each. */
+enum loan_kind {
+	LOAN_HOLDER,		/* it holds the lock that others wait for */
+	LOAN_SECTION,		/* it expedites the lock */
+	LOAN_WAITER,		/* it sleeps until it has the lock for writing */
+	NR_LOAN_KINDS,
+};
+
 #define LEND_WORK_MAX	16
 
 struct lent_task;
@@ -57,7 +65,7 @@ struct lend_work {
 };
 
 struct lend_level lend_level_of(const struct unfair_rwsem *sem, struct task_struct *task);
-struct lend_level lend_own_level(const struct unfair_rwsem *sem);
+struct lend_level lend_own_level(const struct unfair_rwsem *sem, struct task_struct *task);
 
 /* The caller holds the wait_lock of @sem. */
 void lend_announce(struct unfair_rwsem *sem);
@@ -67,7 +75,8 @@ void lend_to_owner(struct unfair_rwsem *sem, struct task_struct *owner,
 		   struct lend_level level, struct lend_work *work);
 void lend_to_expediter(struct unfair_rwsem *sem, struct task_struct *task,
 		       struct lend_level level, struct lend_work *work);
-void lend_end(struct unfair_rwsem *sem, struct task_struct *task, bool section,
+void lend_to_waiter(struct unfair_rwsem *sem, struct task_struct *task, struct lend_work *work);
+void lend_end(struct unfair_rwsem *sem, struct task_struct *task, enum loan_kind kind,
 	      struct lend_work *work);
 bool lend_adjust(struct unfair_rwsem *sem, struct lend_level level, unsigned int *from,
 		 struct lend_work *work);

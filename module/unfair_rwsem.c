@@ -699,27 +699,6 @@ bool __unfair_rwsem_watch(struct unfair_rwsem *sem, struct look *look, struct le
 	return __unfair_rwsem_look(sem, look, work);
 }
 
-/* A waiter looks once before it sleeps. Drops wait_lock to apply the loans. */
-static void look_at_holders(struct unfair_rwsem *sem, struct waiter *w, struct wakes *wakes,
-			    unsigned long *irqflags)
-	__fsc_must_hold(&sem->wait_lock)
-{
-	struct lend_work work = { };
-	struct look look = { };
-	bool more;
-
-	do {
-		more = __unfair_rwsem_look(sem, &look, &work);
-		if (!more && !work.nr)
-			return;
-		__unfair_rwsem_unlock_and_wake(sem, *irqflags, wakes);
-		lend_apply(&work);
-		if (work.soon)
-			w->spin_until = ktime_get_ns() + LENT_SPIN_NS;
-		raw_spin_lock_irqsave(&sem->wait_lock, *irqflags);
-	} while (more);
-}
-
 /*
  * Returns whether @w must look before it sleeps: the first waiter of each queue, which may
  * lend more than the others, and a waiter that finds the lock unwatched and starts a watch.
@@ -734,6 +713,34 @@ static bool must_look(struct unfair_rwsem *sem, struct waiter *w)
 		first = true;
 	}
 	return first;
+}
+
+/*
+ * Before it sleeps, a writer gets the loan that lets it run when it is woken, and a waiter that
+ * @looks lends to the holders. Returns true if it has dropped wait_lock, to apply the loans.
+ */
+static bool lend_before_sleep(struct unfair_rwsem *sem, struct waiter *w, bool looks,
+			      struct wakes *wakes, unsigned long *irqflags)
+	__fsc_must_hold(&sem->wait_lock)
+{
+	struct lend_work work = { };
+	bool dropped = false, more;
+	struct look look = { };
+
+	if (w->write)
+		lend_to_waiter(sem, current, &work);
+	do {
+		more = looks && __unfair_rwsem_look(sem, &look, &work);
+		if (!more && !work.nr)
+			return dropped;
+		__unfair_rwsem_unlock_and_wake(sem, *irqflags, wakes);
+		lend_apply(&work);
+		if (work.soon)
+			w->spin_until = ktime_get_ns() + LENT_SPIN_NS;
+		raw_spin_lock_irqsave(&sem->wait_lock, *irqflags);
+		dropped = true;
+	} while (more);
+	return true;
 }
 
 /**
@@ -938,9 +945,10 @@ static void wait_asleep(struct unfair_rwsem *sem, struct waiter *w, struct wakes
  */
 static int wait_for_lock(struct unfair_rwsem *sem, struct waiter *w)
 {
+	struct lend_work work = { };
 	struct wakes wakes = { };
 	unsigned long irqflags;
-	bool may_spin = true, looked = false, has_queued = false, stops_lending;
+	bool may_spin = true, looks, looked = false, has_queued = false, stops_lending;
 	u64 now, timeout_ns = 0;
 	int ret = 0;
 
@@ -967,9 +975,10 @@ static int wait_for_lock(struct unfair_rwsem *sem, struct waiter *w)
 			continue;
 		}
 		may_spin = true;
-		if (must_look(sem, w) && !looked) {
+		/* each time: it also makes sure that the lock is watched */
+		looks = must_look(sem, w);
+		if (!looked && lend_before_sleep(sem, w, looks, &wakes, &irqflags)) {
 			looked = true;
-			look_at_holders(sem, w, &wakes, &irqflags);
 			continue;
 		}
 		looked = false;
@@ -982,7 +991,10 @@ static int wait_for_lock(struct unfair_rwsem *sem, struct waiter *w)
 	/* on 32 bits, a slot may name a reader of another lock: end loans made by mistake */
 	stops_lending = has_queued && (ret || (w->write && BITS_PER_LONG == 32));
 	sem->leaving += stops_lending;
+	if (w->write && has_queued)
+		lend_end(sem, current, LOAN_WAITER, &work);
 	__unfair_rwsem_unlock_and_wake(sem, irqflags, &wakes);
+	lend_apply(&work);
 	if (stops_lending)
 		__unfair_rwsem_lenders_changed(sem);
 	return ret;
@@ -1068,7 +1080,7 @@ static void up_read_locked(struct unfair_rwsem *sem)
 
 	raw_spin_lock_irqsave(&sem->wait_lock, irqflags);
 	if (atomic_long_read(&sem->word) & LENT)
-		lend_end(sem, current, false, &work);
+		lend_end(sem, current, LOAN_HOLDER, &work);
 	/* F: pairs with the acquire of the next holder */
 	word = atomic_long_sub_return_release(READER, &sem->word);
 	if (!is_held(word)) {
@@ -1129,7 +1141,7 @@ static void release_write(struct unfair_rwsem *sem, long instead, const char *ca
 	if (word & (WWAIT | RWAIT))
 		compat_trace_contended_release(sem);
 	if (word & LENT)
-		lend_end(sem, current, false, &work);
+		lend_end(sem, current, LOAN_HOLDER, &work);
 	if (instead)
 		visible_readers_publish(sem);
 	sem->window_used = 0;
