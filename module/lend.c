@@ -27,6 +27,9 @@
  * per 100 ms. While one of the two buckets is full, the task gets a nice value only. A task's
  * bucket outlives its loans; tasks whose addresses have the same hash share one.
  *
+ * chain.c follows a holder that is itself blocked. What it lends is a lease, which each look renews
+ * and a pass of the watcher ends.
+ *
  * Lending to holders goes back to priority inheritance (Sha, Rajkumar and Lehoczky, 1990). Peter
  * Zijlstra asked for it to reach the readers of a sleeping lock when a reader-unfair rwsem was
  * proposed in 2022.
@@ -41,6 +44,7 @@
 #include <linux/sched/rt.h>
 #include <linux/sched/task.h>
 
+#include "chain.h"
 #include "internal.h"
 #include "lent_priority.h"
 #include "stats.h"
@@ -59,6 +63,10 @@
 #define LEND_CHUNK	64U
 #define BUDGET_INTERVAL	(100ULL * NSEC_PER_MSEC)
 #define BUDGET_BITS	10
+/* A lease ends after this many passes without a look that renews it. */
+#define LEASE_PASSES	2
+#define CHAIN_BITS	6
+#define CHAIN_PROBES	4
 
 static struct fscommit_param lend_fifo_us = { 10000, 100, 1000000 };
 module_param_cb(lend_fifo_us, &fscommit_param_ops, &lend_fifo_us, 0644);
@@ -78,6 +86,14 @@ MODULE_PARM_DESC(lend_period_us,
 struct loan {
 	const struct unfair_rwsem	*sem;		/* NULL: free */
 	struct lend_level		level[NR_LOAN_KINDS];
+	unsigned int			pass;		/* that renewed level[LOAN_CHAIN] */
+};
+
+/* The level that a chain lends through a waiter of a semaphore. */
+struct chain_level {
+	const struct unfair_rwsem	*sem;		/* only compared: may have been freed */
+	struct lend_level		level;
+	unsigned int			pass;		/* that renewed it */
 };
 
 struct lent_task {
@@ -101,7 +117,10 @@ static DEFINE_RAW_SPINLOCK(lend_lock);
 static struct lent_task lent_tasks[MAX_LENT_TASKS];
 static DECLARE_BITMAP(lent_used, MAX_LENT_TASKS);
 static struct hlist_head lent_hash[1 << LENT_HASH_BITS];
-static unsigned int nr_lent, nr_fifo, nr_failed;
+static unsigned int nr_lent, nr_fifo, nr_failed, nr_leases;
+static struct chain_level chain_levels[1 << CHAIN_BITS];
+/* Passes of the watcher, and the last one that renewed a chain level. */
+static unsigned int pass = LEASE_PASSES, chain_pass;
 /* The times in ns at which the buckets of tasks and of CPUs will be empty. */
 static u64 task_budget[1 << BUDGET_BITS];
 static DEFINE_PER_CPU(u64, cpu_budget);
@@ -326,25 +345,30 @@ static struct lent_task *find_lent_task(const struct task_struct *task)
  * @sem: the semaphore
  * @task: the task
  *
- * Like lend_level_of(), but a priority that @task was lent does not count.
+ * Like lend_level_of(), but a priority that we have lent @task does not count.
  *
  * Context: any.
  * Return: the level; LEND_NOTHING if @task lends nothing.
  */
 struct lend_level lend_own_level(const struct unfair_rwsem *sem, struct task_struct *task)
 {
-	struct sched_values v = lent_priority_values(task);
 	const struct lent_task *t;
+	struct sched_values v;
 	unsigned long irqflags;
+	bool lent = false;
 
+	if (hlist_empty(lent_bucket(task)))
+		return lend_level_of(sem, task);
 	raw_spin_lock_irqsave(&lend_lock, irqflags);
 	t = find_lent_task(task);
 	/* prio.own is valid once a loan was applied; a task in apply() may change both meanwhile */
-	if (t && lends(t->prio.now) && !data_race(t->prio.unmanaged))
+	if (t && lends(t->prio.now) && !data_race(t->prio.unmanaged)) {
 		/* from before or after a renice */
 		v = data_race(t->prio.own);
+		lent = true;
+	}
 	raw_spin_unlock_irqrestore(&lend_lock, irqflags);
-	return lent_priority_level(sem, &v);
+	return lent ? lent_priority_level(sem, &v) : lend_level_of(sem, task);
 }
 
 /*
@@ -380,17 +404,26 @@ static struct loan *find_loan(struct lent_task *t, const struct unfair_rwsem *se
 	return NULL;
 }
 
-static void drop_if_empty(struct loan *loan)
+static void set_level(struct loan *loan, enum loan_kind kind, struct lend_level level)
+{
+	if (kind == LOAN_CHAIN)
+		nr_leases += lends(level) - lends(loan->level[kind]);
+	loan->level[kind] = level;
+}
+
+/* @sem: to count the end of the loan for; NULL if the semaphore may have been freed */
+static void drop_if_empty(struct loan *loan, const struct unfair_rwsem *sem)
 {
 	if (lends(level_of_loan(loan)))
 		return;
-	count_event(loan->sem, EV_LOAN_ENDED);
+	count_event(sem, EV_LOAN_ENDED);
 	*loan = (struct loan){ };
 }
 
 static void apply_later(struct lent_task *t, struct lend_work *work)
 {
-	work->task[work->nr++] = t;
+	if (!work->nr || work->task[work->nr - 1] != t)
+		work->task[work->nr++] = t;
 }
 
 /* A preempted holder on another CPU will run there as soon as it has the loan. */
@@ -441,7 +474,13 @@ static void note_loan(struct unfair_rwsem *sem, struct task_struct *task,
 	}
 	if (kind == LOAN_HOLDER)
 		level = higher_level(loan->level[kind], level);
-	loan->level[kind] = level;
+	if (kind == LOAN_CHAIN) {
+		if (!lends(loan->level[kind]))
+			count_event(sem, EV_CHAIN);
+		loan->pass = pass;
+		lend_watcher_account();
+	}
+	set_level(loan, kind, level);
 	/* SCHED_FIFO ends when a bucket is full, and returns when both are half empty */
 	if (!t->has_fifo)
 		t->fifo_spent = over_budget(task, now, t->fifo_spent ? BUDGET_INTERVAL / 2 :
@@ -462,17 +501,32 @@ void lend_announce(struct unfair_rwsem *sem)
 	smp_mb__after_atomic();
 }
 
+/* Lends to a holder that is not on a CPU, and to the tasks that it waits for. */
+static void lend_to_holder(struct unfair_rwsem *sem, struct task_struct *task,
+			   struct lend_levels levels, struct look *look, struct lend_work *work)
+{
+	struct lend_level level = higher_level(levels.own, levels.chain);
+
+	if (lends(levels.own))
+		note_loan(sem, task, levels.own, LOAN_HOLDER, work);
+	if (!same_level(level, levels.own)) {
+		note_loan(sem, task, levels.chain, LOAN_CHAIN, work);
+		look->active = true;
+	}
+	look->active |= chain_lend(sem, task, level, work);
+}
+
 /**
  * lend_to_readers() - lend to readers that are not on a CPU, for one step of a look
  * @sem: the semaphore, after lend_announce(), with its bias revoked
- * @level: the level to lend
+ * @levels: the levels to lend
  * @look: the progress of the look
  * @work: for the caller to apply
  *
  * Context: under wait_lock.
  * Return: false if @work is full: apply it, then repeat the step.
  */
-bool lend_to_readers(struct unfair_rwsem *sem, struct lend_level level, struct look *look,
+bool lend_to_readers(struct unfair_rwsem *sem, struct lend_levels levels, struct look *look,
 		     struct lend_work *work)
 {
 	unsigned int before = work->nr, i;
@@ -485,7 +539,7 @@ bool lend_to_readers(struct unfair_rwsem *sem, struct lend_level level, struct l
 		if (compat_on_cpu(task))
 			look->active = true;
 		else
-			note_loan(sem, task, level, LOAN_HOLDER, work);
+			lend_to_holder(sem, task, levels, look, work);
 		if (work->nr == LEND_WORK_MAX)
 			break;
 	}
@@ -501,26 +555,105 @@ bool lend_to_readers(struct unfair_rwsem *sem, struct lend_level level, struct l
  * lend_to_owner() - lend to the owner if it is not on a CPU
  * @sem: the semaphore, with a waiter queued
  * @owner: the task that holds it for writing
- * @level: the level to lend
+ * @levels: the levels to lend
+ * @look: the progress of the look
  * @work: for the caller to apply
  *
  * Context: under wait_lock.
  */
 void lend_to_owner(struct unfair_rwsem *sem, struct task_struct *owner,
-		   struct lend_level level, struct lend_work *work)
+		   struct lend_levels levels, struct look *look, struct lend_work *work)
 {
-	if (!lends(level) || compat_on_cpu(owner))
+	if (compat_on_cpu(owner)) {
+		look->active = true;
 		return;
+	}
 	lend_announce(sem);
-	note_loan(sem, owner, level, LOAN_HOLDER, work);
+	lend_to_holder(sem, owner, levels, look, work);
+	look->active |= work->nr;
 }
 
 /* Lends a committer the level that it lends to readers. Otherwise as lend_to_owner(). */
 void lend_to_expediter(struct unfair_rwsem *sem, struct task_struct *task,
 		       struct lend_level level, struct lend_work *work)
 {
-	if (lends(level) && (task == current || !compat_on_cpu(task)))
-		note_loan(sem, task, level, LOAN_SECTION, work);
+	if (!lends(level) || (task != current && compat_on_cpu(task)))
+		return;
+	note_loan(sem, task, level, LOAN_SECTION, work);
+	chain_lend(sem, task, level, work);
+}
+
+/**
+ * lend_to_link() - lend to a task that a holder waits for
+ * @sem: the semaphore of the holder
+ * @task: the task
+ * @level: the level to lend
+ * @work: for the caller to apply
+ *
+ * The loan ends LEASE_PASSES passes of the watcher after the last call.
+ *
+ * Context: under wait_lock of @sem.
+ */
+void lend_to_link(struct unfair_rwsem *sem, struct task_struct *task, struct lend_level level,
+		  struct lend_work *work)
+{
+	note_loan(sem, task, level, LOAN_CHAIN, work);
+}
+
+static bool is_renewed(unsigned int renewed)
+{
+	return READ_ONCE(pass) - renewed < LEASE_PASSES;
+}
+
+static struct chain_level *first_chain_level(const struct unfair_rwsem *sem)
+{
+	return &chain_levels[hash_ptr(sem, CHAIN_BITS) & ~(CHAIN_PROBES - 1)];
+}
+
+/**
+ * lend_note_chain() - lend to the holders of a semaphore what one of its waiters is lent
+ * @sem: the semaphore
+ * @level: the level, for the next looks at @sem
+ *
+ * Ends like a loan of lend_to_link(). Without effect if many other chains have the same hash.
+ *
+ * Context: interrupts disabled.
+ */
+void lend_note_chain(const struct unfair_rwsem *sem, struct lend_level level)
+{
+	struct chain_level *c, *first = first_chain_level(sem), *free = NULL;
+
+	raw_spin_lock(&lend_lock);
+	for (c = first; c < first + CHAIN_PROBES; c++) {
+		if (!is_renewed(c->pass))
+			free = c;
+		if (is_renewed(c->pass) && c->sem == sem)
+			break;
+	}
+	if (c == first + CHAIN_PROBES)
+		c = free;
+	else if (c->pass == pass)
+		level = higher_level(level, c->level);
+	if (c)
+		*c = (struct chain_level){ sem, level, pass };
+	WRITE_ONCE(chain_pass, pass);
+	raw_spin_unlock(&lend_lock);
+}
+
+/* The level of lend_note_chain(); LEND_NOTHING if there is none. Interrupts are disabled. */
+struct lend_level lend_chain_level(const struct unfair_rwsem *sem)
+{
+	struct chain_level *c, *first = first_chain_level(sem);
+	struct lend_level level = LEND_NOTHING;
+
+	if (!is_renewed(READ_ONCE(chain_pass)))
+		return level;
+	raw_spin_lock(&lend_lock);
+	for (c = first; c < first + CHAIN_PROBES; c++)
+		if (c->sem == sem && is_renewed(c->pass))
+			level = c->level;
+	raw_spin_unlock(&lend_lock);
+	return level;
 }
 
 /**
@@ -546,7 +679,8 @@ void lend_to_waiter(struct unfair_rwsem *sem, struct task_struct *task, struct l
  * lend_end() - end the loan of a task for a semaphore
  * @sem: the semaphore
  * @task: the task
- * @kind: LOAN_HOLDER if the task releases @sem, LOAN_SECTION if it ends its expedited section,
+ * @kind: LOAN_HOLDER if the task releases @sem, which ends a lease for @sem, too; LOAN_SECTION if
+ *	it ends its expedited section;
  *	LOAN_WAITER if it stops waiting
  * @work: for the caller to apply after the release
  *
@@ -565,8 +699,10 @@ void lend_end(struct unfair_rwsem *sem, struct task_struct *task, enum loan_kind
 	t = find_lent_task(task);
 	loan = t ? find_loan(t, sem) : NULL;
 	if (loan) {
-		loan->level[kind] = LEND_NOTHING;
-		drop_if_empty(loan);
+		set_level(loan, kind, LEND_NOTHING);
+		if (kind == LOAN_HOLDER)
+			set_level(loan, LOAN_CHAIN, LEND_NOTHING);
+		drop_if_empty(loan, sem);
 	}
 	/* also without a loan: the lender that dropped it may not have applied that yet */
 	if (t)
@@ -601,12 +737,44 @@ bool lend_adjust(struct unfair_rwsem *sem, struct lend_level level, unsigned int
 			continue;
 		/* only a look raises a loan */
 		*held = lower_level(*held, level);
-		drop_if_empty(loan);
+		drop_if_empty(loan, sem);
 		apply_later(t, work);
 	}
 	*from = min(i, end);
 	raw_spin_unlock(&lend_lock);
 	return *from < MAX_LENT_TASKS;
+}
+
+/* Calls @fn for each lent task, under lend_lock; applies the loans of those for which it says so. */
+static void for_each_lent_task(bool (*fn)(struct lent_task *t))
+{
+	struct lend_work work = { };
+	unsigned int i = 0, end;
+
+	do {
+		raw_spin_lock_irq(&lend_lock);
+		end = min(i + LEND_CHUNK, MAX_LENT_TASKS);
+		for (i = find_next_bit(lent_used, end, i);
+		     i < end && work.nr < LEND_WORK_MAX; i = find_next_bit(lent_used, end, i + 1))
+			if (fn(&lent_tasks[i]))
+				apply_later(&lent_tasks[i], &work);
+		i = min(i, end);
+		raw_spin_unlock_irq(&lend_lock);
+		lend_apply(&work);
+	} while (i < MAX_LENT_TASKS);
+}
+
+static bool must_restore(struct lent_task *t)
+{
+	u64 now = ktime_get_ns();
+
+	if (t->has_fifo && !t->fifo_spent) {
+		charge_fifo(t, now);
+		t->fifo_spent = over_budget(t->task, now, BUDGET_INTERVAL);
+		if (t->fifo_spent)
+			count_event(NULL, EV_FIFO_ENDED);
+	}
+	return t->failed || (t->has_fifo && t->fifo_spent);
 }
 
 /**
@@ -615,39 +783,51 @@ bool lend_adjust(struct unfair_rwsem *sem, struct lend_level level, unsigned int
  * Also tries again to restore priorities that the scheduler refused to restore.
  *
  * Context: the watcher.
- * Return: true if the watcher must call it again.
+ * Return: true if the watcher must call it again, or must make another pass.
  */
 bool lend_account(void)
 {
-	struct lend_work work = { };
-	unsigned int i = 0, end;
 	bool again;
 
-	do {
-		raw_spin_lock_irq(&lend_lock);
-		end = min(i + LEND_CHUNK, MAX_LENT_TASKS);
-		for (i = find_next_bit(lent_used, end, i);
-		     i < end && work.nr < LEND_WORK_MAX; i = find_next_bit(lent_used, end, i + 1)) {
-			struct lent_task *t = &lent_tasks[i];
-			u64 now = ktime_get_ns();
-
-			if (t->has_fifo && !t->fifo_spent) {
-				charge_fifo(t, now);
-				t->fifo_spent = over_budget(t->task, now, BUDGET_INTERVAL);
-				if (t->fifo_spent)
-					count_event(NULL, EV_FIFO_ENDED);
-			}
-			if (t->failed || (t->has_fifo && t->fifo_spent))
-				apply_later(t, &work);
-		}
-		i = min(i, end);
-		raw_spin_unlock_irq(&lend_lock);
-		lend_apply(&work);
-	} while (i < MAX_LENT_TASKS);
+	for_each_lent_task(must_restore);
 	raw_spin_lock_irq(&lend_lock);
-	again = nr_fifo || nr_failed;
+	again = nr_fifo || nr_failed || nr_leases;
 	raw_spin_unlock_irq(&lend_lock);
 	return again;
+}
+
+static bool lease_ended(struct lent_task *t)
+{
+	bool ended = false;
+	unsigned int i;
+
+	for (i = 0; i < MAX_LOANS; i++) {
+		struct loan *loan = &t->loan[i];
+
+		if (!loan->sem || !lends(loan->level[LOAN_CHAIN]) || is_renewed(loan->pass))
+			continue;
+		set_level(loan, LOAN_CHAIN, LEND_NOTHING);
+		drop_if_empty(loan, NULL);
+		ended = true;
+	}
+	return ended;
+}
+
+/**
+ * lend_end_pass() - end the leases that no look has renewed
+ *
+ * Context: the watcher, after a look at each lock.
+ */
+void lend_end_pass(void)
+{
+	unsigned int leases;
+
+	raw_spin_lock_irq(&lend_lock);
+	WRITE_ONCE(pass, pass + 1);
+	leases = nr_leases;
+	raw_spin_unlock_irq(&lend_lock);
+	if (leases)
+		for_each_lent_task(lease_ended);
 }
 
 /* No lock is in use. Only tasks whose priority could not be restored may be left. */

@@ -41,6 +41,7 @@ enum loan_kind {
 	LOAN_HOLDER,		/* it holds the lock that others wait for */
 	LOAN_SECTION,		/* it expedites the lock */
 	LOAN_WAITER,		/* it sleeps until it has the lock for writing */
+	LOAN_CHAIN,		/* it blocks a task that is lent to; ends without a new look */
 	NR_LOAN_KINDS,
 };
 
@@ -64,18 +65,27 @@ struct lend_work {
 	struct lent_task	*task[LEND_WORK_MAX];
 };
 
+/* The levels that the waiters of a semaphore lend, and that a chain lends through one of them. */
+struct lend_levels {
+	struct lend_level	own, chain;
+};
+
 struct lend_level lend_level_of(const struct unfair_rwsem *sem, struct task_struct *task);
 struct lend_level lend_own_level(const struct unfair_rwsem *sem, struct task_struct *task);
 
 /* The caller holds the wait_lock of @sem. */
 void lend_announce(struct unfair_rwsem *sem);
-bool lend_to_readers(struct unfair_rwsem *sem, struct lend_level level, struct look *look,
+bool lend_to_readers(struct unfair_rwsem *sem, struct lend_levels levels, struct look *look,
 		     struct lend_work *work);
 void lend_to_owner(struct unfair_rwsem *sem, struct task_struct *owner,
-		   struct lend_level level, struct lend_work *work);
+		   struct lend_levels levels, struct look *look, struct lend_work *work);
 void lend_to_expediter(struct unfair_rwsem *sem, struct task_struct *task,
 		       struct lend_level level, struct lend_work *work);
 void lend_to_waiter(struct unfair_rwsem *sem, struct task_struct *task, struct lend_work *work);
+void lend_to_link(struct unfair_rwsem *sem, struct task_struct *task, struct lend_level level,
+		  struct lend_work *work);
+void lend_note_chain(const struct unfair_rwsem *sem, struct lend_level level);
+struct lend_level lend_chain_level(const struct unfair_rwsem *sem);
 void lend_end(struct unfair_rwsem *sem, struct task_struct *task, enum loan_kind kind,
 	      struct lend_work *work);
 bool lend_adjust(struct unfair_rwsem *sem, struct lend_level level, unsigned int *from,
@@ -87,6 +97,7 @@ u64 lend_period_ns(void);
 
 /* Called by the watcher only. */
 bool lend_account(void);
+void lend_end_pass(void);
 void lend_exit(void);
 
 #endif /* _FSCOMMIT_LEND_H */

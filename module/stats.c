@@ -36,6 +36,7 @@ static const char *const stat_names[NR_LOCK_EVENTS] = {
 	[EV_REVOKED] = "bias_revoked",
 	[EV_LOAN] = "loans",
 	[EV_LOAN_ENDED] = "loans_ended",
+	[EV_CHAIN] = "chain_loans",
 	[EV_FIFO_ENDED] = "fifo_ended",
 	[EV_OVERRIDDEN] = "overridden",
 	[EV_LEND_FAILED] = "lend_failed",

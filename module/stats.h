@@ -20,6 +20,7 @@ enum lock_event {
 	EV_REVOKED,		/* times that BIAS was revoked */
 	EV_LOAN,		/* loans */
 	EV_LOAN_ENDED,
+	EV_CHAIN,		/* loans to tasks that a holder is blocked on */
 	EV_FIFO_ENDED,		/* times that lent SCHED_FIFO used up its budget */
 	EV_OVERRIDDEN,		/* lent priorities that another task has changed */
 	EV_LEND_FAILED,		/* no free entry for a loan, or a priority that was not set */

@@ -41,6 +41,28 @@ DEFINE_EVENT(unfair_priority, unfair_lend_end,
 	TP_PROTO(struct task_struct *task, int policy, int rt, int nice),
 	TP_ARGS(task, policy, rt, nice));
 
+/* @task, which the waiters of @lock lend to, is blocked on a lock that @owner owns. */
+TRACE_EVENT(unfair_chain,
+	TP_PROTO(const void *lock, struct task_struct *task, struct task_struct *owner),
+	TP_ARGS(lock, task, owner),
+	TP_STRUCT__entry(
+		__field(const void *, lock)
+		__array(char, comm, TASK_COMM_LEN)
+		__field(pid_t, pid)
+		__array(char, owner, TASK_COMM_LEN)
+		__field(pid_t, owner_pid)
+	),
+	TP_fast_assign(
+		__entry->lock = lock;
+		memcpy(__entry->comm, task->comm, TASK_COMM_LEN);
+		__entry->pid = task->pid;
+		memcpy(__entry->owner, owner->comm, TASK_COMM_LEN);
+		__entry->owner_pid = owner->pid;
+	),
+	TP_printk("lock=%p comm=%s pid=%d owner=%s owner_pid=%d", __entry->lock, __entry->comm,
+		  __entry->pid, __entry->owner, __entry->owner_pid)
+);
+
 /* A task that holds @lock when a writer has waited longer than blocker_ms. */
 TRACE_EVENT(unfair_blocker,
 	TP_PROTO(const void *lock, u64 waited_ns, struct task_struct *holder, bool write,

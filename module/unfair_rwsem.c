@@ -56,6 +56,7 @@
 #include <linux/sched/task.h>
 #include <linux/unfair_rwsem.h>
 
+#include "chain.h"
 #include "internal.h"
 #include "lend.h"
 #include "stats.h"
@@ -95,6 +96,7 @@ struct waiter {
 	struct task_struct	*task;
 	struct rb_node		node;		/* in sem->writers or sem->readers */
 	struct watch		watch;		/* in a list of the watcher: one per lock */
+	struct sleeper		sleeper;	/* while asleep */
 	u64			since;		/* start of the wait, ns */
 	u64			woken_at;	/* start of its grace time, ns; 0: it has run */
 	u64			spin_until;	/* ns; a lent task should run before */
@@ -234,7 +236,7 @@ void __unfair_rwsem_hand_over_watch(struct unfair_rwsem *sem, struct watch *from
 static void note_reader_level(struct unfair_rwsem *sem)
 {
 	struct lend_level others = { sem->reader_rt, sem->reader_nice };
-	struct lend_level level = lend_level_of(sem, current);
+	struct lend_level level = lend_own_level(sem, current);
 
 	level.rt = min_t(u8, level.rt, 1);
 	if (!RB_EMPTY_ROOT(&sem->readers))
@@ -604,12 +606,12 @@ static struct lend_level highest_level(struct unfair_rwsem *sem)
 	struct lend_level level = expedite_level(sem);
 	struct waiter *w = first_writer(sem);
 
-	/* current levels: a waiter may itself be a lent task */
+	/* without loans, which may end earlier: see lend_chain_level() */
 	if (w)
-		level = higher_level(level, lend_level_of(sem, w->task));
+		level = higher_level(level, lend_own_level(sem, w->task));
 	w = first_reader(sem);
 	if (w) {
-		level = higher_level(level, lend_level_of(sem, w->task));
+		level = higher_level(level, lend_own_level(sem, w->task));
 		level = higher_level(level, readers);
 	}
 	return level;
@@ -629,24 +631,22 @@ static struct lend_level highest_level(struct unfair_rwsem *sem)
  */
 bool __unfair_rwsem_look(struct unfair_rwsem *sem, struct look *look, struct lend_work *work)
 {
-	struct lend_level level = highest_level(sem);
+	struct lend_levels levels = { highest_level(sem), lend_chain_level(sem) };
 	long word = atomic_long_read(&sem->word);
 
-	if (!lends(level) || !is_held(word))
+	if (!is_held(word) || !(lends(levels.own) || lends(levels.chain)))
 		return false;
 	if (word & WRITER) {
-		look->active |= compat_on_cpu(owner_of(word));
 		/* a section alone does not lend to a writer */
 		if (first_writer(sem) || first_reader(sem))
-			lend_to_owner(sem, owner_of(word), level, work);
-		look->active |= work->nr;
+			lend_to_owner(sem, owner_of(word), levels, look, work);
 		return false;
 	}
 	/* queued readers do not wait for readers, but for a writer between them */
 	if (is_biased(word) || !(first_writer(sem) || sem->expedited))
 		return false;
 	lend_announce(sem);
-	if (!lend_to_readers(sem, level, look, work))
+	if (!lend_to_readers(sem, levels, look, work))
 		return true;
 	return look->seen < counted_readers(word) && ++look->step < VISIBLE_READERS_STEPS;
 }
@@ -923,6 +923,8 @@ static void wait_asleep(struct unfair_rwsem *sem, struct waiter *w, struct wakes
 	if (w->timed)
 		left = time_before(now, w->deadline) ? w->deadline - now : 0;
 	w->asleep = true;
+	w->sleeper = (struct sleeper){ .task = current, .sem = sem };
+	chain_add_sleeper(&w->sleeper);
 	count_event(sem, EV_SLEPT);
 	set_current_state(w->state);
 	__unfair_rwsem_unlock_and_wake(sem, *irqflags, wakes);
@@ -936,6 +938,7 @@ static void wait_asleep(struct unfair_rwsem *sem, struct waiter *w, struct wakes
 	}
 	__set_current_state(TASK_RUNNING);
 	raw_spin_lock_irqsave(&sem->wait_lock, *irqflags);
+	chain_remove_sleeper(&w->sleeper);
 	w->asleep = false;
 }
 

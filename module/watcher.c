@@ -23,6 +23,7 @@
 #include <linux/sched/rt.h>
 #include <linux/sched/task.h>
 
+#include "chain.h"
 #include "internal.h"
 #include "lent_priority.h"
 #include "watcher.h"
@@ -285,6 +286,7 @@ static u64 look_at_all(u64 *accounted)
 		look_at_list(&watch_lists[i]);
 		account(accounted);
 	}
+	lend_end_pass();
 	expedite_end_orphan();
 	end = ktime_get_ns();
 	return end + max(min(lend_period_ns(), MAX_INTERVAL),
@@ -323,6 +325,7 @@ int __init lend_watcher_init(void)
 	static const struct sched_values top = { SCHED_FIFO, MAX_RT_PRIO - 1 };
 	unsigned int i;
 
+	chain_init();
 	for (i = 0; i < WATCH_LISTS; i++) {
 		raw_spin_lock_init(&watch_lists[i].lock);
 		INIT_LIST_HEAD(&watch_lists[i].head);

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Chains: a holder that is lent to may itself wait for another lock. A look follows such a chain
+ * and lends to each task on it.
+ *
+ * A link through a mutex, a rw_semaphore or a semaphore of the kernel is found in what the kernel
+ * records of a blocked task: task->blocker for all three (CONFIG_DETECT_HUNG_TASK_BLOCKER),
+ * task->blocked_on for mutexes only. Nothing calls us when such a lock is released. So the loan of
+ * a link is a lease: it ends two passes of the watcher after the last look that found the link.
+ *
+ * A link through another unfair_rwsem is found in a table of sleeping waiters. The level is noted
+ * for that lock, as another lease. The looks at that lock lend it to the lock's holders.
+ *
+ * The recorded lock is valid only while the task is blocked on it. A task in a sleeping state that
+ * is off its run queue becomes runnable only in try_to_wake_up(), under its pi_lock. So it stays
+ * blocked, and keeps its place in the queue of the lock, as long as we hold that. The owner in the
+ * lock owned it at that moment, so RCU keeps its task_struct valid afterwards.
+ *
+ * PREEMPT_RT needs no links through its mutexes: they are rt_mutexes, which pass on the priority
+ * of a lent task themselves. A task blocked in proxy execution stays on its run queue. There is no
+ * link: the scheduler runs the owner in its place, with its lent priority.
+ *
+ * The transitive rule is that of priority inheritance (Sha, Rajkumar and Lehoczky, 1990).
+ */
+#include <linux/hash.h>
+#include <linux/module.h>
+#include <linux/sched.h>
+
+#include "chain.h"
+#include "internal.h"
+#include "stats.h"
+#include "trace.h"
+#include "watcher.h"
+
+/* Links that a look follows from one holder. */
+#define MAX_LINKS	8
+#define SLEEPER_BITS	6
+
+static struct fscommit_param lend_links = { MAX_LINKS, 0, MAX_LINKS };
+module_param_cb(lend_links, &fscommit_param_ops, &lend_links, 0644);
+MODULE_PARM_DESC(lend_links,
+		 "Number of locks that a loan passes through, from a holder that is itself blocked to the owner of that lock; 0 (none) to 8, default 8");
+
+static char *lend_links_kinds = COMPAT_BLOCKER_KINDS;
+module_param(lend_links_kinds, charp, 0444);
+MODULE_PARM_DESC(lend_links_kinds,
+		 "The kinds of locks whose owner this kernel shows, so that a loan passes through them");
+
+/* --- waiters of other unfair_rwsems -------------------------------------- */
+
+static struct sleepers {
+	raw_spinlock_t		lock;
+	struct hlist_head	head;
+} sleepers[1 << SLEEPER_BITS];
+
+static struct sleepers *sleepers_of(const struct task_struct *task)
+{
+	return &sleepers[hash_ptr(task, SLEEPER_BITS)];
+}
+
+/**
+ * chain_add_sleeper() - record which lock a task waits for
+ * @s: its entry, with @s->task and @s->sem set
+ *
+ * Context: under wait_lock of @s->sem.
+ */
+void chain_add_sleeper(struct sleeper *s)
+{
+	struct sleepers *l = sleepers_of(s->task);
+
+	raw_spin_lock(&l->lock);
+	hlist_add_head(&s->node, &l->head);
+	raw_spin_unlock(&l->lock);
+}
+
+void chain_remove_sleeper(struct sleeper *s)
+{
+	struct sleepers *l = sleepers_of(s->task);
+
+	raw_spin_lock(&l->lock);
+	hlist_del(&s->node);
+	raw_spin_unlock(&l->lock);
+}
+
+/*
+ * If @task sleeps in the queue of an unfair_rwsem, notes @level for that. The semaphore cannot be
+ * freed meanwhile: the entry is removed under this lock before the task goes on.
+ */
+static bool pass_to_semaphore(struct task_struct *task, struct lend_level level)
+{
+	struct sleepers *l = sleepers_of(task);
+	struct sleeper *s;
+	bool found = false;
+
+	if (hlist_empty(&l->head))
+		return false;
+	raw_spin_lock(&l->lock);
+	hlist_for_each_entry(s, &l->head, node) {
+		if (s->task != task)
+			continue;
+		found = true;
+		lend_note_chain(s->sem, level);
+		break;
+	}
+	raw_spin_unlock(&l->lock);
+	return found;
+}
+
+/* --- locks of the kernel ------------------------------------------------- */
+
+/* Under pi_lock of @task, which therefore stays blocked. */
+static bool is_blocked(struct task_struct *task)
+{
+	/* pairs with the release in __block_task(): what the task recorded comes before */
+	if (smp_load_acquire(&task->on_rq) && !compat_sched_delayed(task))
+		return false;
+	/* after sched_delayed, which is stored after a full barrier in __schedule() */
+	smp_rmb();
+	return !task_is_running(task) && !compat_on_cpu(task);
+}
+
+/**
+ * chain_owner() - the owner of the lock of the kernel that a task is blocked on
+ * @task: the task
+ *
+ * The owner may have released the lock, and @task may run again, when this returns.
+ *
+ * Context: under rcu_read_lock(); any but hard interrupts.
+ * Return: the owner; NULL if @task is not blocked on such a lock, or if its owner is not known.
+ */
+struct task_struct *chain_owner(struct task_struct *task)
+{
+	struct task_struct *owner = NULL;
+	unsigned long irqflags;
+
+	if (task_is_running(task))
+		return NULL;
+	raw_spin_lock_irqsave(&task->pi_lock, irqflags);
+	if (is_blocked(task))
+		owner = compat_blocker_owner(task);
+	raw_spin_unlock_irqrestore(&task->pi_lock, irqflags);
+	return owner;
+}
+
+/**
+ * chain_lend() - lend to the tasks that a sleeping holder waits for
+ * @sem: the semaphore whose waiters lend
+ * @task: its holder, or a task that expedites it
+ * @level: the level to lend
+ * @work: for the caller to apply
+ *
+ * The walk ends at a task that runs or is runnable, and after lend_links links: so it ends in a
+ * cycle, too.
+ *
+ * Context: under wait_lock of @sem.
+ * Return: true if there is a chain: look again in the next pass.
+ */
+bool chain_lend(struct unfair_rwsem *sem, struct task_struct *task, struct lend_level level,
+		struct lend_work *work)
+{
+	unsigned int links = READ_ONCE(lend_links.value), i;
+	bool passed = false;
+
+	rcu_read_lock();
+	for (i = 0; i < links && work->nr < LEND_WORK_MAX && !task_is_running(task); i++) {
+		struct task_struct *owner = chain_owner(task);
+
+		if (!owner) {
+			passed = pass_to_semaphore(task, level);
+			break;
+		}
+		trace_unfair_chain(sem, task, owner);
+		if (!compat_on_cpu(owner))
+			lend_to_link(sem, owner, level, work);
+		task = owner;
+	}
+	rcu_read_unlock();
+	return passed || i;
+}
+
+void __init chain_init(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(sleepers); i++) {
+		raw_spin_lock_init(&sleepers[i].lock);
+		INIT_HLIST_HEAD(&sleepers[i].head);
+	}
+}
