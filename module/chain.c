@@ -32,11 +32,9 @@
 #include "trace.h"
 #include "watcher.h"
 
-/* Links that a look follows from one holder. */
-#define MAX_LINKS	8
 #define SLEEPER_BITS	6
 
-static struct fscommit_param lend_links = { MAX_LINKS, 0, MAX_LINKS };
+static struct fscommit_param lend_links = { CHAIN_MAX_LINKS, 0, CHAIN_MAX_LINKS };
 module_param_cb(lend_links, &fscommit_param_ops, &lend_links, 0644);
 MODULE_PARM_DESC(lend_links,
 		 "Number of locks that a loan passes through, from a holder that is itself blocked to the owner of that lock; 0 (none) to 8, default 8");

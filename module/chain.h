@@ -7,6 +7,9 @@
 
 #include "lend.h"
 
+/* Links that a look follows from one holder. */
+#define CHAIN_MAX_LINKS	8
+
 /* A task that sleeps in the queue of a semaphore. */
 struct sleeper {
 	struct hlist_node	node;

@@ -271,10 +271,8 @@ void unfair_rwsem_expedite(struct unfair_rwsem *sem)
 	 */
 	lend_announce(sem);
 	visible_readers_revoke_bias(sem);
-	if (!sem->watched) {
-		sem->watched = 1;
+	if (!sem->watched)
 		lend_watch_start(sem, &s->watch);
-	}
 	lend_to_expediter(sem, current, s->level, &work);
 	do {
 		raw_spin_unlock_irqrestore(&sem->wait_lock, irqflags);

@@ -745,8 +745,8 @@ bool lend_adjust(struct unfair_rwsem *sem, struct lend_level level, unsigned int
 	return *from < MAX_LENT_TASKS;
 }
 
-/* Calls @fn for each lent task, under lend_lock; applies the loans of those for which it says so. */
-static void for_each_lent_task(bool (*fn)(struct lent_task *t))
+/* Calls @fn for each lent task, under lend_lock, and applies its loans if @fn returns true. */
+static void visit_lent_tasks(bool (*fn)(struct lent_task *t))
 {
 	struct lend_work work = { };
 	unsigned int i = 0, end;
@@ -789,7 +789,7 @@ bool lend_account(void)
 {
 	bool again;
 
-	for_each_lent_task(must_restore);
+	visit_lent_tasks(must_restore);
 	raw_spin_lock_irq(&lend_lock);
 	again = nr_fifo || nr_failed || nr_leases;
 	raw_spin_unlock_irq(&lend_lock);
@@ -827,7 +827,7 @@ void lend_end_pass(void)
 	leases = nr_leases;
 	raw_spin_unlock_irq(&lend_lock);
 	if (leases)
-		for_each_lent_task(lease_ended);
+		visit_lent_tasks(lease_ended);
 }
 
 /* No lock is in use. Only tasks whose priority could not be restored may be left. */

@@ -17,6 +17,7 @@
 #include <linux/slab.h>
 #include <linux/workqueue.h>
 
+#include "chain.h"
 #include "internal.h"
 #include "stats.h"
 #include "trace.h"
@@ -125,17 +126,32 @@ static void cgroup_of(struct task_struct *task, char *path, size_t size)
 #endif
 }
 
+static void print_task(const char *what, struct task_struct *task)
+{
+	char cgroup[64], state = state_of(task);
+
+	cgroup_of(task, cgroup, sizeof(cgroup));
+	pr_warn("fscommit:   %s %s[%d] policy %s nice %d, %s, cgroup %s\n", what, task->comm,
+		task_pid_nr(task), policy_name(task), task_nice(task),
+		state == 'R' ? "on a CPU" : state == 'r' ? "runnable" : "asleep", cgroup);
+}
+
 static void print_blocker(const struct lock_task *t)
 {
-	char cgroup[64], state = state_of(t->task);
+	struct task_struct *task = t->task;
+	unsigned int i;
 
-	cgroup_of(t->task, cgroup, sizeof(cgroup));
-	pr_warn("fscommit:   %s by %s[%d] policy %s nice %d, %s, cgroup %s\n",
-		t->write ? "write" : "read", t->task->comm, task_pid_nr(t->task),
-		policy_name(t->task), task_nice(t->task),
-		state == 'R' ? "on a CPU" : state == 'r' ? "runnable" : "asleep", cgroup);
-	if (state == 'S')
-		compat_pr_stack(t->task);
+	print_task(t->write ? "write by" : "read by", task);
+	if (state_of(task) == 'S')
+		compat_pr_stack(task);
+	rcu_read_lock();
+	for (i = 0; i < CHAIN_MAX_LINKS; i++) {
+		task = chain_owner(task);
+		if (!task)
+			break;
+		print_task("  blocked on a lock of", task);
+	}
+	rcu_read_unlock();
 }
 
 /* One report at a time; in use while writer is not NULL. */

@@ -220,12 +220,10 @@ void __unfair_rwsem_hand_over_watch(struct unfair_rwsem *sem, struct watch *from
 	struct waiter *w = first_writer(sem) ?: first_reader(sem);
 	struct watch *to = w ? &w->watch : sem->expedited ? expedite_watch(sem) : NULL;
 
-	if (to) {
+	if (to)
 		lend_watch_move(from, to);
-	} else {
+	else
 		lend_watch_stop(from);
-		sem->watched = 0;
-	}
 }
 
 /*
@@ -472,8 +470,7 @@ static void choose_next(struct unfair_rwsem *sem, struct wakes *wakes)
 	unsigned int nr = 0;
 
 	/* also if a window opens: the writer closes it on time */
-	if (first_writer(sem))
-		wake_first_writer(sem, wakes, now);
+	wake_first_writer(sem, wakes, now);
 	if (!window_left(sem, now))
 		nr = open_window(sem, wakes, now);
 	if (!first_writer(sem))
@@ -610,10 +607,8 @@ static struct lend_level highest_level(struct unfair_rwsem *sem)
 	if (w)
 		level = higher_level(level, lend_own_level(sem, w->task));
 	w = first_reader(sem);
-	if (w) {
-		level = higher_level(level, lend_own_level(sem, w->task));
-		level = higher_level(level, readers);
-	}
+	if (w)
+		level = higher_level(higher_level(level, readers), lend_own_level(sem, w->task));
 	return level;
 }
 
@@ -705,14 +700,11 @@ bool __unfair_rwsem_watch(struct unfair_rwsem *sem, struct look *look, struct le
  */
 static bool must_look(struct unfair_rwsem *sem, struct waiter *w)
 {
-	bool first = w == first_writer(sem) || w == first_reader(sem);
+	bool starts = !sem->watched;
 
-	if (!sem->watched) {
-		sem->watched = 1;
+	if (starts)
 		lend_watch_start(sem, &w->watch);
-		first = true;
-	}
-	return first;
+	return starts || w == first_writer(sem) || w == first_reader(sem);
 }
 
 /*
@@ -923,7 +915,6 @@ static void wait_asleep(struct unfair_rwsem *sem, struct waiter *w, struct wakes
 	if (w->timed)
 		left = time_before(now, w->deadline) ? w->deadline - now : 0;
 	w->asleep = true;
-	w->sleeper = (struct sleeper){ .task = current, .sem = sem };
 	chain_add_sleeper(&w->sleeper);
 	count_event(sem, EV_SLEPT);
 	set_current_state(w->state);
@@ -978,8 +969,7 @@ static int wait_for_lock(struct unfair_rwsem *sem, struct waiter *w)
 			continue;
 		}
 		may_spin = true;
-		/* each time: it also makes sure that the lock is watched */
-		looks = must_look(sem, w);
+		looks = must_look(sem, w);	/* also makes sure that the lock is watched */
 		if (!looked && lend_before_sleep(sem, w, looks, &wakes, &irqflags)) {
 			looked = true;
 			continue;
@@ -1017,6 +1007,7 @@ int __unfair_down_slow(struct unfair_rwsem *sem, bool write, unsigned int state,
 {
 	struct waiter w = {
 		.task = current,
+		.sleeper = { .task = current, .sem = sem },
 		.since = ktime_get_ns(),
 		.prio = current_prio(),
 		.state = state,

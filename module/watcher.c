@@ -75,6 +75,7 @@ void lend_watch_start(struct unfair_rwsem *sem, struct watch *watch)
 {
 	struct watch_list *l = list_of(sem);
 
+	sem->watched = 1;
 	watch->sem = sem;
 	/* the caller makes the first look */
 	watch->due = ktime_get_ns() + lend_period_ns();
@@ -95,6 +96,7 @@ void lend_watch_stop(struct watch *watch)
 	list_del(&watch->entry);
 	if (l->looking_at == watch)
 		l->looking_at = NULL;
+	watch->sem->watched = 0;
 	watch->sem = NULL;
 	raw_spin_unlock(&l->lock);
 }
