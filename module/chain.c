@@ -39,7 +39,7 @@ module_param_cb(lend_links, &fscommit_param_ops, &lend_links, 0644);
 MODULE_PARM_DESC(lend_links,
 		 "Number of locks that a loan passes through, from a holder that is itself blocked to the owner of that lock; 0 (none) to 8, default 8");
 
-static char *lend_links_kinds = COMPAT_BLOCKER_KINDS;
+static char *lend_links_kinds = COMPAT_BLOCKER_KINDS ?: "none";
 module_param(lend_links_kinds, charp, 0444);
 MODULE_PARM_DESC(lend_links_kinds,
 		 "The kinds of locks whose owner this kernel shows, so that a loan passes through them");
@@ -131,7 +131,7 @@ struct task_struct *chain_owner(struct task_struct *task)
 	struct task_struct *owner = NULL;
 	unsigned long irqflags;
 
-	if (task_is_running(task))
+	if (!COMPAT_BLOCKER_KINDS || task_is_running(task))
 		return NULL;
 	raw_spin_lock_irqsave(&task->pi_lock, irqflags);
 	if (is_blocked(task))

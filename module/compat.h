@@ -91,7 +91,7 @@
 #include <linux/rwsem.h>
 
 #if defined(CONFIG_PREEMPT_RT) || LINUX_VERSION_CODE < KERNEL_VERSION(6, 17, 0)
-# define COMPAT_BLOCKER_KINDS	"none"
+# define COMPAT_BLOCKER_KINDS	NULL
 # define compat_blocker_owner(task)	((void)(task), (struct task_struct *)NULL)
 #else
 /* The low bits of the owner, of a mutex and of a rw_semaphore. */
@@ -137,7 +137,7 @@ static inline struct task_struct *compat_blocker_owner(const struct task_struct 
 	return lock ? compat_mutex_owner(lock) : NULL;
 }
 # else
-#  define COMPAT_BLOCKER_KINDS	"none"
+#  define COMPAT_BLOCKER_KINDS	NULL
 #  define compat_blocker_owner(task)	((void)(task), (struct task_struct *)NULL)
 # endif
 #endif

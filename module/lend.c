@@ -121,6 +121,8 @@ static unsigned int nr_lent, nr_fifo, nr_failed, nr_leases;
 static struct chain_level chain_levels[1 << CHAIN_BITS];
 /* Passes of the watcher, and the last one that renewed a chain level. */
 static unsigned int pass = LEASE_PASSES, chain_pass;
+/* A chain has reached a semaphore since the last pass. */
+static bool chain_is_new;
 /* The times in ns at which the buckets of tasks and of CPUs will be empty. */
 static u64 task_budget[1 << BUDGET_BITS];
 static DEFINE_PER_CPU(u64, cpu_budget);
@@ -630,10 +632,12 @@ void lend_note_chain(const struct unfair_rwsem *sem, struct lend_level level)
 		if (is_renewed(c->pass) && c->sem == sem)
 			break;
 	}
-	if (c == first + CHAIN_PROBES)
+	if (c == first + CHAIN_PROBES) {
 		c = free;
-	else if (c->pass == pass)
+		chain_is_new = true;
+	} else if (c->pass == pass) {
 		level = higher_level(level, c->level);
+	}
 	if (c)
 		*c = (struct chain_level){ sem, level, pass };
 	WRITE_ONCE(chain_pass, pass);
@@ -817,17 +821,22 @@ static bool lease_ended(struct lent_task *t)
  * lend_end_pass() - end the leases that no look has renewed
  *
  * Context: the watcher, after a look at each lock.
+ * Return: true if a chain has reached another lock, which the next pass must look at.
  */
-void lend_end_pass(void)
+bool lend_end_pass(void)
 {
 	unsigned int leases;
+	bool is_new;
 
 	raw_spin_lock_irq(&lend_lock);
 	WRITE_ONCE(pass, pass + 1);
 	leases = nr_leases;
+	is_new = chain_is_new;
+	chain_is_new = false;
 	raw_spin_unlock_irq(&lend_lock);
 	if (leases)
 		visit_lent_tasks(lease_ended);
+	return is_new;
 }
 
 /* No lock is in use. Only tasks whose priority could not be restored may be left. */

@@ -97,7 +97,7 @@ u64 lend_period_ns(void);
 
 /* Called by the watcher only. */
 bool lend_account(void);
-void lend_end_pass(void);
+bool lend_end_pass(void);
 void lend_exit(void);
 
 #endif /* _FSCOMMIT_LEND_H */

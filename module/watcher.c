@@ -56,6 +56,8 @@ static struct hrtimer watch_timer;
 /* Set while the timer is armed or the watcher runs; the timer clears it if there is no work. */
 static unsigned int timer_armed;
 static bool must_account;
+/* Look at all locks in the next pass, whatever their backoff. */
+static bool look_now;
 
 static struct watch_list *list_of(const struct unfair_rwsem *sem)
 {
@@ -206,7 +208,7 @@ static void look_at_list(struct watch_list *l)
 		list_move_tail(&w->entry, &l->head);
 		sem = w->sem;
 		/* skip a lock whose wait_lock is held: a running task is already working on it */
-		if (w->due <= ktime_get_ns() && raw_spin_trylock(&sem->wait_lock)) {
+		if ((look_now || w->due <= ktime_get_ns()) && raw_spin_trylock(&sem->wait_lock)) {
 			l->looking_at = w;
 			raw_spin_unlock(&l->lock);
 			look_at_lock(l, w, sem, irqflags);
@@ -288,7 +290,7 @@ static u64 look_at_all(u64 *accounted)
 		look_at_list(&watch_lists[i]);
 		account(accounted);
 	}
-	lend_end_pass();
+	look_now = lend_end_pass();
 	expedite_end_orphan();
 	end = ktime_get_ns();
 	return end + max(min(lend_period_ns(), MAX_INTERVAL),
