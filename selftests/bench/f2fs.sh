@@ -17,8 +17,8 @@
 #   TRACE=1         instead, trace one run of each load and variant (default: mutexes-expedite)
 #                   and print where the time goes
 
-# Print lines `NAME PORT_OPTIONS [KNOBS]`; KNOBS are files of the mount in sysfs. The first three
-# are the peers. The knobs of uplift, from 7.0 on, are stock f2fs's best defence against
+# Print lines `NAME PORT_OPTIONS [KNOBS]`; KNOBS are files of the mount in sysfs, or parameters of
+# fscommit. The first three are the peers; cp-nolinks is cp-expedite without G10. The knobs of uplift, from 7.0 on, are stock f2fs's best defence against
 # low-priority readers.
 f2fs_variants()
 {
@@ -28,6 +28,7 @@ f2fs_variants()
 		f2fs-unfair VARIANT=f2fs-unfair
 		cp LOCKS=cp_rwsem,EXPEDITE=0
 		cp-expedite LOCKS=cp_rwsem,EXPEDITE=1
+		cp-nolinks LOCKS=cp_rwsem,EXPEDITE=1 fscommit/lend_links=0
 		all LOCKS=all,EXPEDITE=0
 		all-expedite LOCKS=all,EXPEDITE=1
 		mutexes LOCKS=all+mutexes,EXPEDITE=0

@@ -6,8 +6,8 @@
 #
 #   f2fs_guest.sh MODULE NAME[:KNOB=VALUE,...] [OPTION...]
 #
-# Load MODULE.ko as f2fs. KNOB is a file of the mount in /sys/fs/f2fs; the options are fsyncbench's.
-# Write /tmp/out/NAME.json, and with TRACE=1 the kernel's trace to NAME.trace.
+# Load MODULE.ko as f2fs. KNOB is a file of the mount in /sys/fs/f2fs, or fscommit/PARAMETER; the
+# options are fsyncbench's. Write /tmp/out/NAME.json, and with TRACE=1 the kernel's trace to NAME.trace.
 
 module=$1 name=${2%%:*} knobs=${2#"${2%%:*}"}
 shift 2
@@ -28,8 +28,11 @@ rm -f "$manifest".*
 insmod "/fscommit/$module.ko" || die "cannot load $module.ko"
 mkfs.f2fs -f -q "$DISK" >/tmp/mkfs.log 2>&1 || die "mkfs: $(tail -n 3 /tmp/mkfs.log)"
 mount -t f2fs -o checkpoint_merge "$DISK" "$mnt" || die "cannot mount it"
-for k in $(echo "${knobs#:}" | tr , ' '); do
+for k in fscommit/lend_links=8 $(echo "${knobs#:}" | tr , ' '); do
 	f=/sys/fs/f2fs/$(basename "$DISK")/${k%%=*}
+	case $k in
+	fscommit/*) f=/sys/module/fscommit/parameters/${k#fscommit/} f=${f%%=*} ;;
+	esac
 	[ -e "$f" ] || die "$module.ko has no ${k%%=*}"
 	echo "${k#*=}" >"$f" || die "cannot set $k"
 done
