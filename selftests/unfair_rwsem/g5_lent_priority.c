@@ -12,48 +12,9 @@
  * g5-readers-lend-nothing, g5-better-nice-is-enough, g5-lends-99, g5-watch-is-not-handed-over.
  */
 #include "common.h"
+#include "priority.h"
 
 LENDING_LOCK_FIXTURE(g5_lent_priority, "3")
-
-struct priority {
-	int policy, rt, nice;
-};
-
-static struct priority priority_of(pid_t pid)
-{
-	struct priority p = { .policy = sched_getscheduler(pid) & ~SCHED_RESET_ON_FORK };
-	struct sched_param param = { };
-
-	sched_getparam(pid, &param);
-	p.rt = param.sched_priority;
-	p.nice = getpriority(PRIO_PROCESS, pid);
-	return p;
-}
-
-static bool is(pid_t pid, int policy, int rt, int nice)
-{
-	struct priority p = priority_of(pid);
-
-	return p.policy == policy && p.rt == rt && p.nice == nice;
-}
-
-/* True if the task has priority @own and no loan. */
-static bool has_own(pid_t pid, struct priority own)
-{
-	return is(pid, own.policy, own.rt, own.nice) &&
-	       !(sched_getscheduler(pid) & SCHED_RESET_ON_FORK);
-}
-
-static int report_left(pid_t pid)
-{
-	struct priority p = priority_of(pid);
-
-	fprintf(stderr, "# left with policy %d, rt %d, nice %d%s\n", p.policy, p.rt, p.nice,
-		sched_getscheduler(pid) & SCHED_RESET_ON_FORK ? ", reset on fork" : "");
-	return -__LINE__;
-}
-
-#define P(...)	(struct priority){ __VA_ARGS__ }
 
 #define ASSERT_PRIORITY(pid, ...)						\
 	ASSERT_TRUE(is(pid, __VA_ARGS__)) {					\
