@@ -363,8 +363,8 @@ struct lend_level lend_own_level(const struct unfair_rwsem *sem, struct task_str
 		return lend_level_of(sem, task);
 	raw_spin_lock_irqsave(&lend_lock, irqflags);
 	t = find_lent_task(task);
-	/* prio.own is valid once a loan was applied; a task in apply() may change both meanwhile */
-	if (t && lends(t->prio.now) && !data_race(t->prio.unmanaged)) {
+	/* also before its first loan was applied; a task in apply() may change both meanwhile */
+	if (t && !data_race(t->prio.unmanaged)) {
 		/* from before or after a renice */
 		v = data_race(t->prio.own);
 		lent = true;
@@ -391,6 +391,7 @@ static struct lent_task *new_lent_task(struct task_struct *task, enum loan_kind 
 	lent_tasks[i] = (struct lent_task) {
 		.task = get_task_struct(task),
 		.prio.now = LEND_NOTHING,
+		.prio.own = lent_priority_values(task),
 	};
 	hlist_add_head(&lent_tasks[i].hash, lent_bucket(task));
 	return &lent_tasks[i];
