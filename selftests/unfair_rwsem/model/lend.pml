@@ -10,7 +10,8 @@
  * lend SCHED_FIFO (RT) or a nice value (NICE). A waiter that gets a CPU looks LOOKS times at
  * most; it may give up. The watcher looks when there is something new to lend. lend_adjust()
  * visits its tasks in two stretches. With SECTION, the first task expedites lock 0 while it
- * holds it.
+ * holds it. With WAITER, it holds lock 0 and waits for another lock as a writer: it lends itself
+ * its own level, here NICE, in two sleeps. A budget that is spent keeps it from that.
  *
  * LENT stays set while a task is in lenders_changed() (leaving). A release applies for a lent
  * task even if it has no loan: see the mutants lend-lent-cleared-early and
@@ -29,6 +30,7 @@
  *  - a lent priority is never taken for a task's own
  *  - only one task at a time sets a priority
  *  - a loan does not wait for another lender that may be preempted
+ *  - a writer lends itself only its own level; after its wait, that loan has ended (G11)
  *  - with STARVED: all holders release (G5, B1)
  */
 #ifndef LOOKS
@@ -71,6 +73,7 @@ byte prio[3];			/* of holders */
 byte task;
 byte loan[NR_LOCKS];		/* while the task holds the lock */
 byte section[NR_LOCKS];		/* while the task expedites the lock */
+byte waits;			/* while the task waits for another lock */
 bool busy;
 bool failed;
 bool has_fifo;
@@ -90,6 +93,7 @@ inline level_of_loans()
 	level = (loan[1] > level -> loan[1] : level);
 	level = (loan[2] > level -> loan[2] : level);
 	level = (section[0] > level -> section[0] : level);
+	level = (waits > level -> waits : level);
 	level = level_of(level)
 }
 
@@ -101,7 +105,9 @@ inline level_of_loans()
 				 !loan[s] || prio[HOLDER_OF(s)] >= (spends -> NICE : mine))
 #define committer_has_level	(applying || !noted || spends || prio[1] >= RT)
 #define has_own_priority	(applying || failed || !prio[me] || loan[0] || loan[1])
-#define nothing_is_lent		(!task && !loan[0] && !loan[1] && !loan[2] && !section[0])
+#define nothing_is_lent		(!task && !loan[0] && !loan[1] && !loan[2] && !section[0] && !waits)
+#define lends_its_own		(waits <= NICE)
+#define wait_has_ended		(task != me || !waits)
 #define all_is_restored	(!prio[1] && !prio[2])
 
 #define apply_later()		todo = true
@@ -257,6 +263,50 @@ inline release(s)
 	apply()
 }
 
+/* Of a task whose own level is NICE; prio.own is valid as long as the lent task is in use. */
+#define knows_own()		(task == me)
+#define lend_own_level()	(knows_own() || prio[me] < NICE -> NICE : prio[me])
+
+/* lend_before_sleep(): notes a loan of the task itself, unless its budget is spent */
+inline lend_to_waiter()
+{
+	own = lend_own_level();
+	if
+	:: !task && spends < SPENDS -> spends++
+	:: !task -> task = me; now = NOTHING; has_fifo = false; fifo_spent = false
+	:: else
+	fi;
+	if
+	:: task == me ->
+		waits = own;
+		assert(lends_its_own);
+		level_of_loans();
+		if
+		:: level != now -> apply_later()
+		:: else
+		fi;
+		level = NOTHING
+	:: else
+	fi
+}
+
+/* The sleeps may end at any time, by a release of the other lock, a signal or a timeout. */
+inline wait_for_lock()
+{
+	atomic { lend_to_waiter() };
+	apply();
+	atomic { lend_to_waiter() };
+	apply();
+	atomic {
+		if
+		:: task == me -> waits = NOTHING; apply_later()
+		:: else
+		fi
+	};
+	apply();
+	assert(wait_has_ended)
+}
+
 /* The committer has the level that it lends; it may acquire and release the lock. */
 inline expedite(s)
 {
@@ -283,12 +333,18 @@ inline unexpedite(s)
 
 proctype holder(byte me)
 {
-	byte level, pass;
+	byte level, pass, own;
 	bool todo, in_loop, noted;
 
 	do
 	:: pass < PASSES && me == 1 ->
 		pass++;
+#ifdef WAITER
+		take(0);
+		wait_for_lock();
+		release(0);
+		assert(has_own_priority)
+#else
 #ifdef SECTION
 		expedite(0);
 		take(0);
@@ -300,6 +356,7 @@ proctype holder(byte me)
 		release(1);
 		release(0);
 		assert(has_own_priority)
+#endif
 #endif
 	:: pass < PASSES && me == 2 ->
 		pass++;
