@@ -707,24 +707,19 @@ static bool must_look(struct unfair_rwsem *sem, struct waiter *w)
 	return starts || w == first_writer(sem) || w == first_reader(sem);
 }
 
-/*
- * Before it sleeps, a writer gets the loan that lets it run when it is woken, and a waiter that
- * @looks lends to the holders. Returns true if it has dropped wait_lock, to apply the loans.
- */
-static bool lend_before_sleep(struct unfair_rwsem *sem, struct waiter *w, bool looks,
-			      struct wakes *wakes, unsigned long *irqflags)
+/* A waiter looks before it sleeps. Returns true if it has dropped wait_lock, to apply loans. */
+static bool look_at_holders(struct unfair_rwsem *sem, struct waiter *w, struct wakes *wakes,
+			    unsigned long *irqflags)
 	__fsc_must_hold(&sem->wait_lock)
 {
 	struct lend_work work = { };
 	bool dropped = false, more;
 	struct look look = { };
 
-	if (w->write)
-		lend_to_waiter(sem, current, &work);
 	do {
-		more = looks && __unfair_rwsem_look(sem, &look, &work);
+		more = __unfair_rwsem_look(sem, &look, &work);
 		if (!more && !work.nr)
-			return dropped;
+			break;
 		__unfair_rwsem_unlock_and_wake(sem, *irqflags, wakes);
 		lend_apply(&work);
 		if (work.soon)
@@ -732,6 +727,26 @@ static bool lend_before_sleep(struct unfair_rwsem *sem, struct waiter *w, bool l
 		raw_spin_lock_irqsave(&sem->wait_lock, *irqflags);
 		dropped = true;
 	} while (more);
+	return dropped;
+}
+
+/*
+ * A writer gets the loan that lets it run when it is woken. Returns true if it has dropped
+ * wait_lock: try again, then sleep. To spin with the loan would keep fair tasks off this CPU, and
+ * spend the budget before the wakeup.
+ */
+static bool lend_before_sleep(struct unfair_rwsem *sem, struct wakes *wakes,
+			      unsigned long *irqflags)
+	__fsc_must_hold(&sem->wait_lock)
+{
+	struct lend_work work = { };
+
+	lend_to_waiter(sem, current, &work);
+	if (!work.nr)
+		return false;
+	__unfair_rwsem_unlock_and_wake(sem, *irqflags, wakes);
+	lend_apply(&work);
+	raw_spin_lock_irqsave(&sem->wait_lock, *irqflags);
 	return true;
 }
 
@@ -942,7 +957,7 @@ static int wait_for_lock(struct unfair_rwsem *sem, struct waiter *w)
 	struct lend_work work = { };
 	struct wakes wakes = { };
 	unsigned long irqflags;
-	bool may_spin = true, looks, looked = false, has_queued = false, stops_lending;
+	bool may_spin = true, looked = false, has_queued = false, stops_lending;
 	u64 now, timeout_ns = 0;
 	int ret = 0;
 
@@ -969,9 +984,15 @@ static int wait_for_lock(struct unfair_rwsem *sem, struct waiter *w)
 			continue;
 		}
 		may_spin = true;
-		looks = must_look(sem, w);	/* also makes sure that the lock is watched */
-		if (!looked && lend_before_sleep(sem, w, looks, &wakes, &irqflags)) {
+		/* each time: it also makes sure that the lock is watched */
+		if (must_look(sem, w) && !looked && look_at_holders(sem, w, &wakes, &irqflags)) {
 			looked = true;
+			continue;
+		}
+		/* false once it has the loan */
+		if (w->write && lend_before_sleep(sem, &wakes, &irqflags)) {
+			looked = true;
+			may_spin = false;
 			continue;
 		}
 		looked = false;
