@@ -381,6 +381,55 @@ TEST_F_TIMEOUT(g11_prompt_writer, woken_writer_does_not_wait_for_busy_tasks, 60)
 	EXPECT_GT(off.acquired, 4 * on.acquired);
 }
 
+/*
+ * While a reader runs, a writer spins until the busy task on its CPU gets its turn. From then on
+ * it sleeps. Returns the CPU time of the writer, in percent of that of the busy task.
+ */
+static int share_of_spinner(int fd)
+{
+	struct sched_param rt80 = { .sched_priority = 80 }, other = { };
+	struct task *r, *w;
+	__u64 spun, worked;
+	pid_t busy;
+
+	r = start(fd, (struct job){ .mode = LOCK_TEST_READ, .hold = LOCK_TEST_BUSY_GO, .cpu = 1,
+				    .policy = SCHED_FIFO, .prio = 20 });
+	sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &rt80);
+	CHECK(reached(state(fd).readers == 1));
+	busy = start_busy(1);
+	w = start(fd, (struct job){ .mode = LOCK_TEST_WRITE, .cpu = 2 });
+	CHECK(reached(state(fd).queued_writers == 1));
+	spun = cpu_time(w->pid);
+	worked = cpu_time(busy);
+	sleep_ms(400);
+	spun = cpu_time(w->pid) - spun;
+	worked = cpu_time(busy) - worked;
+	go(fd, 0);
+	sched_setscheduler(0, SCHED_OTHER, &other);
+	kill_pid(busy);
+	CHECK(!finish(w));
+	CHECK(!finish(r));
+	return worked ? spun * 100 / worked : 1000000;
+}
+
+TEST_F_TIMEOUT(g11_prompt_writer, a_spinning_writer_has_its_own_priority, 60)
+{
+	int i, share = 100;
+
+	SKIP_ON_ONE_CPU();
+	ASSERT_TRUE(set_param("lend_fifo_us", "1000000"));
+	throttle_real_time(false);
+	pin(0);
+	for (i = 0; i < 3 && share >= 50; i++) {
+		share = share_of_spinner(self->fd);
+		ASSERT_LE(0, share);
+		TH_LOG("the writer used %d%% of the CPU time of the busy task", share);
+	}
+	unpin();
+	throttle_real_time(true);
+	EXPECT_LT(share, 50);
+}
+
 #define TRACING		"/sys/kernel/tracing"
 #define INSTANCE	TRACING "/instances/g11"
 #define SLEEPS		20
