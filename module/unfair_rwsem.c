@@ -288,31 +288,6 @@ static void wake_later(struct wakes *wakes, struct waiter *w, u64 now)
 	wakes->task[wakes->nr++] = w->task;
 }
 
-/**
- * __unfair_rwsem_unlock_and_wake() - drop wait_lock and wake
- * @sem: the semaphore; may be freed before this returns
- * @irqflags: saved when wait_lock was acquired
- * @wakes: the tasks to wake; empty afterwards
- *
- * Preemption is disabled until all tasks are awake. It also keeps their task_structs valid:
- * the tasks were waiting when it was disabled, and RCU frees a task_struct.
- *
- * Context: under wait_lock.
- */
-void __unfair_rwsem_unlock_and_wake(struct unfair_rwsem *sem, unsigned long irqflags,
-				    struct wakes *wakes)
-	__fsc_releases(&sem->wait_lock)
-{
-	unsigned int i;
-
-	preempt_disable();
-	raw_spin_unlock_irqrestore(&sem->wait_lock, irqflags);
-	for (i = 0; i < wakes->nr; i++)
-		wake_up_process(wakes->task[i]);
-	wakes->nr = 0;
-	preempt_enable();
-}
-
 /* How long other waiters wait for a woken writer to run. */
 static u64 wake_grace_ns(const struct waiter *w)
 {

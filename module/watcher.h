@@ -35,6 +35,8 @@ void lend_watch_stop(struct watch *watch);
 void lend_watch_move(struct watch *from, struct watch *to);
 struct unfair_rwsem *lend_watch_nth(unsigned int list, unsigned int n, unsigned long *irqflags);
 
+void __unfair_rwsem_unlock_and_wake(struct unfair_rwsem *sem, unsigned long irqflags,
+				    struct wakes *wakes);
 void lend_watcher_start_timer(void);
 void lend_watcher_account(void);
 int lend_watcher_init(void);
@@ -44,8 +46,6 @@ void lend_watcher_exit(void);
 bool __unfair_rwsem_look(struct unfair_rwsem *sem, struct look *look, struct lend_work *work);
 bool __unfair_rwsem_watch(struct unfair_rwsem *sem, struct look *look, struct lend_work *work,
 			  struct wakes *wakes);
-void __unfair_rwsem_unlock_and_wake(struct unfair_rwsem *sem, unsigned long irqflags,
-				    struct wakes *wakes);
 void __unfair_rwsem_hand_over_watch(struct unfair_rwsem *sem, struct watch *from);
 void __unfair_rwsem_lenders_changed(struct unfair_rwsem *sem);
 bool __unfair_rwsem_sleepers(struct unfair_rwsem *sem, unsigned int max,
