@@ -4,7 +4,9 @@
  * scheduled ahead of all fair tasks. So it waits for the section, not for its CPU. For that, a
  * writer that lends SCHED_FIFO to others has it itself while it sleeps in the queue.
  *
- * Seen failing: the mutants g11-*.
+ * Seen failing: the mutants g11-*. a_spinning_writer_has_its_own_priority on User-Mode Linux with
+ * boot.sh --smp 4 and without `may_spin = false` in wait_for_lock(): the writer used 73 % instead
+ * of 2 %. With two CPUs, the watcher takes one of them and so ends the spinning.
  */
 #include "common.h"
 #include "priority.h"
@@ -233,7 +235,7 @@ static int spend_then_wait(int fd, int section, int free)
 	struct task *holder, t = { };
 	int i, status;
 
-	CHECK(waits);
+	CHECK(waits && set_param("lend_fifo_us", "100"));
 	for (i = 0; i < 2; i++) {
 		holder = hold_until_go(fd, LOCK_TEST_READ, (struct job){ });
 		CHECK(holder);
@@ -244,6 +246,8 @@ static int spend_then_wait(int fd, int section, int free)
 			spent = has_own(t.pid, P(SCHED_OTHER, 0, 0));
 		else
 			recovered = is(t.pid, SCHED_FIFO, 1, 0);
+		/* the next wait must not use up so small a budget before the writer sleeps */
+		set_param("lend_fifo_us", "1000000");
 		go(fd, 0);
 		CHECK(!finish(holder));
 		CHECK(reached(atomic_load(waits) == i + 1));
@@ -259,7 +263,6 @@ TEST_F_TIMEOUT(g11_prompt_writer, not_over_the_budget, 60)
 
 	ASSERT_GE(section, 0);
 	ASSERT_GE(free, 0);
-	ASSERT_TRUE(set_param("lend_fifo_us", "100"));
 	EXPECT_EQ(0, CONCLUSIVE_OF(5, spend_then_wait(self->fd, section, free)));
 	close(free);
 	close(section);
@@ -398,11 +401,10 @@ static int share_of_spinner(int fd)
 	CHECK(reached(state(fd).readers == 1));
 	busy = start_busy(1);
 	w = start(fd, (struct job){ .mode = LOCK_TEST_WRITE, .cpu = 2 });
-	CHECK(reached(state(fd).queued_writers == 1));
-	spun = cpu_time(w->pid);
 	worked = cpu_time(busy);
+	/* the writer spins only as long as this task does not take the reader's CPU */
 	sleep_ms(400);
-	spun = cpu_time(w->pid) - spun;
+	spun = cpu_time(w->pid);
 	worked = cpu_time(busy) - worked;
 	go(fd, 0);
 	sched_setscheduler(0, SCHED_OTHER, &other);
@@ -419,15 +421,15 @@ TEST_F_TIMEOUT(g11_prompt_writer, a_spinning_writer_has_its_own_priority, 60)
 	SKIP_ON_ONE_CPU();
 	ASSERT_TRUE(set_param("lend_fifo_us", "1000000"));
 	throttle_real_time(false);
-	pin(0);
-	for (i = 0; i < 3 && share >= 50; i++) {
+	pin(1);
+	for (i = 0; i < 3 && share >= 25; i++) {
 		share = share_of_spinner(self->fd);
 		ASSERT_LE(0, share);
 		TH_LOG("the writer used %d%% of the CPU time of the busy task", share);
 	}
 	unpin();
 	throttle_real_time(true);
-	EXPECT_LT(share, 50);
+	EXPECT_LT(share, 25);
 }
 
 #define TRACING		"/sys/kernel/tracing"
@@ -530,7 +532,7 @@ TEST_F_TIMEOUT(g11_prompt_writer, nothing_is_left, 60)
 	double end = seconds() + scaled(SECONDS);
 	int i, kills = 0, changes = 0, signals = 0, overwritten = 0;
 
-	ASSERT_TRUE(set_param("lend_fifo_us", "2000"));
+	ASSERT_TRUE(set_param("lend_fifo_us", "1000000"));
 	/* the members inherit it: a signal ends a wait, but kills none of them */
 	signal(SIGUSR1, ignore_signal);
 	for (i = 0; i < CROWD; i++)
