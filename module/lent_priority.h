@@ -20,7 +20,7 @@ struct sched_values {
 struct lent_priority {
 	struct lend_level	now;		/* LEND_NOTHING: lent is not valid */
 	bool			unmanaged;	/* leave the task as it is until its loans end */
-	struct sched_values	own;		/* to restore when the loans end; noted with the first */
+	struct sched_values	own;		/* to restore when the loans end */
 	struct sched_values	lent;		/* as we set them last */
 };
 

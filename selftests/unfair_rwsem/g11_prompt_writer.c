@@ -368,7 +368,8 @@ TEST_F_TIMEOUT(g11_prompt_writer, woken_writer_does_not_wait_for_busy_tasks, 60)
 	ASSERT_TRUE(set_param("lend_fifo_us", "1000000"));
 	pin(0);
 	for (try = 0; try < 3; try++) {
-		off = on = (struct delays){ };
+		off = (struct delays){ };
+		on = (struct delays){ };
 		for (i = 0; i < WAITS; i++) {
 			set_param("lend", "1");
 			ASSERT_EQ(0, wait_beside_busy_tasks(self->fd, &off));
