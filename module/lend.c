@@ -664,29 +664,32 @@ struct lend_level lend_chain_level(const struct unfair_rwsem *sem)
 /**
  * lend_to_waiter() - let a queued writer run as soon as it is woken
  * @sem: the semaphore
- * @task: the writer; calls lend_end() when it stops waiting
+ * @task: the writer
  * @work: for the caller to apply
  *
  * Lends the writer the SCHED_FIFO that it lends to others. A writer that lends none is left as it
- * is. While it sleeps, the loan costs it nothing; when it is woken, it preempts all fair tasks.
+ * is. While it sleeps, the loan costs it nothing; when it is woken, it preempts all fair tasks. It
+ * keeps the loan until it releases @sem: if it ended before, the writer could lose its CPU with the
+ * lock held. If it gives up instead, it calls lend_end().
  *
  * Context: under wait_lock.
+ * Return: true if @task may have a loan.
  */
-void lend_to_waiter(struct unfair_rwsem *sem, struct task_struct *task, struct lend_work *work)
+bool lend_to_waiter(struct unfair_rwsem *sem, struct task_struct *task, struct lend_work *work)
 {
 	struct lend_level level = lend_own_level(sem, task);
 
 	if (level.rt)
 		note_loan(sem, task, level, LOAN_WAITER, work);
+	return level.rt;
 }
 
 /**
  * lend_end() - end the loan of a task for a semaphore
  * @sem: the semaphore
  * @task: the task
- * @kind: LOAN_HOLDER if the task releases @sem, which ends a lease for @sem, too; LOAN_SECTION if
- *	it ends its expedited section;
- *	LOAN_WAITER if it stops waiting
+ * @kind: LOAN_HOLDER if the task releases @sem, which also ends a lease for @sem and its loan as a
+ *	waiter; LOAN_SECTION if it ends its expedited section; LOAN_WAITER if it gives up
  * @work: for the caller to apply after the release
  *
  * Context: under wait_lock.
@@ -705,8 +708,10 @@ void lend_end(struct unfair_rwsem *sem, struct task_struct *task, enum loan_kind
 	loan = t ? find_loan(t, sem) : NULL;
 	if (loan) {
 		set_level(loan, kind, LEND_NOTHING);
-		if (kind == LOAN_HOLDER)
+		if (kind == LOAN_HOLDER) {
 			set_level(loan, LOAN_CHAIN, LEND_NOTHING);
+			set_level(loan, LOAN_WAITER, LEND_NOTHING);
+		}
 		drop_if_empty(loan, sem);
 	}
 	/* also without a loan: the lender that dropped it may not have applied that yet */

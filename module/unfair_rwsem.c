@@ -110,6 +110,7 @@ struct waiter {
 	bool			queued;
 	bool			asleep;
 	bool			timed;
+	bool			lent;		/* may have a loan of its own: LOAN_WAITER */
 	bool			reported;	/* the watcher has reported its blockers */
 };
 
@@ -530,7 +531,8 @@ static bool try_write(struct unfair_rwsem *sem, struct waiter *w, u64 now, u64 *
 	if (*timeout_ns || (passes && !may_pass_first(sem, first, w, now, timeout_ns)))
 		return false;
 
-	new = (long)current | WRITER | (word & (RWAIT | LENT));
+	/* with LENT, the release ends the writer's own loan */
+	new = (long)current | WRITER | (word & (RWAIT | LENT)) | (w->lent ? LENT : 0);
 	if (passes || (w->queued && rb_next(&w->node)))
 		new |= WWAIT;
 	/* fails only if another task acquired the lock by a fast path */
@@ -710,13 +712,13 @@ static bool look_at_holders(struct unfair_rwsem *sem, struct waiter *w, struct w
  * wait_lock: try again, then sleep. To spin with the loan would keep fair tasks off this CPU, and
  * spend the budget before the wakeup.
  */
-static bool lend_before_sleep(struct unfair_rwsem *sem, struct wakes *wakes,
+static bool lend_before_sleep(struct unfair_rwsem *sem, struct waiter *w, struct wakes *wakes,
 			      unsigned long *irqflags)
 	__fsc_must_hold(&sem->wait_lock)
 {
 	struct lend_work work = { };
 
-	lend_to_waiter(sem, current, &work);
+	w->lent |= lend_to_waiter(sem, current, &work);
 	if (!work.nr)
 		return false;
 	__unfair_rwsem_unlock_and_wake(sem, *irqflags, wakes);
@@ -750,7 +752,9 @@ void __unfair_rwsem_lenders_changed(struct unfair_rwsem *sem)
 			from = 0;
 		last = level;
 		more = lend_adjust(sem, level, &from, &work);
-		if (!more && !--sem->leaving && !lends(level) && !sem->expedited)
+		/* a writer may have a loan of its own */
+		if (!more && !--sem->leaving && !lends(level) && !sem->expedited &&
+		    !(atomic_long_read(&sem->word) & WRITER))
 			atomic_long_andnot(LENT, &sem->word);
 		raw_spin_unlock_irqrestore(&sem->wait_lock, irqflags);
 		lend_apply(&work);
@@ -965,7 +969,7 @@ static int wait_for_lock(struct unfair_rwsem *sem, struct waiter *w)
 			continue;
 		}
 		/* false once it has the loan */
-		if (w->write && lend_before_sleep(sem, &wakes, &irqflags)) {
+		if (w->write && lend_before_sleep(sem, w, &wakes, &irqflags)) {
 			looked = true;
 			may_spin = false;
 			continue;
@@ -980,7 +984,7 @@ static int wait_for_lock(struct unfair_rwsem *sem, struct waiter *w)
 	/* on 32 bits, a slot may name a reader of another lock: end loans made by mistake */
 	stops_lending = has_queued && (ret || (w->write && BITS_PER_LONG == 32));
 	sem->leaving += stops_lending;
-	if (w->write && has_queued)
+	if (ret && w->lent)
 		lend_end(sem, current, LOAN_WAITER, &work);
 	__unfair_rwsem_unlock_and_wake(sem, irqflags, &wakes);
 	lend_apply(&work);
