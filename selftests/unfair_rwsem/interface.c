@@ -288,15 +288,17 @@ TEST_F(interface, bound_out_of_range_is_logged)
 TEST_F(interface, every_way_of_asking)
 {
 	enum { PLAIN = 1 << LOCK_TEST_PLAIN, TRYLOCK = 1 << LOCK_TEST_TRYLOCK,
-	       KILLABLE = 1 << LOCK_TEST_KILLABLE, ALL = (1 << LOCK_TEST_NR_HOWS) - 1,
+	       KILLABLE = 1 << LOCK_TEST_KILLABLE, NESTED = 1 << LOCK_TEST_NESTED,
+	       STOCK = PLAIN | KILLABLE | TRYLOCK | NESTED, ALL = (1 << LOCK_TEST_NR_HOWS) - 1,
 	       ALL_BUT_GUARDS = (1 << LOCK_TEST_GUARD) - 1 };
 	/* the supported values of enum lock_test_how, for reading and for writing */
 	static const unsigned int can[LOCK_TEST_NR_TYPES][LOCK_TEST_NR_MODES] = {
-		[LOCK_TEST_RWSEM] = { PLAIN | KILLABLE | TRYLOCK, PLAIN | KILLABLE | TRYLOCK },
+		[LOCK_TEST_RWSEM] = { STOCK, STOCK },
 		[LOCK_TEST_F2FS] = { PLAIN | TRYLOCK, PLAIN | TRYLOCK },
 		[LOCK_TEST_PERCPU] = { PLAIN | TRYLOCK, PLAIN },
 		[LOCK_TEST_UNFAIR] = { ALL, ALL },
 		[LOCK_TEST_BUSTED] = { ALL_BUT_GUARDS, ALL_BUT_GUARDS },
+		[LOCK_TEST_MUTEX] = { STOCK, STOCK },
 	};
 	__u32 type, mode, how;
 	struct lock_test_state s;
@@ -354,6 +356,8 @@ TEST_F(interface, device_refuses_wrong_operations)
 		{ "id", { .hold = LOCK_TEST_UNTIL_GO, .id = LOCK_TEST_MAX_IDS } },
 		{ "flags", { .flags = 0x2 } },
 		{ "flags", { .flags = 0x80000000 } },
+		{ "two outer locks", { .flags = LOCK_TEST_OUTER_READ | LOCK_TEST_OUTER_WRITE } },
+		{ "wait without an outer lock", { .flags = LOCK_TEST_OUTER_FIRST } },
 		{ "downgrade of a reader", { .mode = LOCK_TEST_READ,
 					     .flags = LOCK_TEST_DOWNGRADE } },
 		{ "id + 1", { .mode = LOCK_TEST_WRITE, .flags = LOCK_TEST_DOWNGRADE,

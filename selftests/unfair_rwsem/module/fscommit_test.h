@@ -19,6 +19,7 @@ enum lock_test_type {
 	LOCK_TEST_PERCPU,		/* percpu_rw_semaphore */
 	LOCK_TEST_UNFAIR,		/* unfair_rwsem */
 	LOCK_TEST_BUSTED,		/* excludes no task: a test must find that */
+	LOCK_TEST_MUTEX,		/* mutex: a reader excludes the others, too */
 	LOCK_TEST_NR_TYPES,
 };
 
@@ -68,7 +69,14 @@ enum lock_test_hold {
  * before LOCK_TEST_STAY.
  */
 #define LOCK_TEST_INNER_SECTION		0x40
-#define LOCK_TEST_FLAGS			0x7f
+/*
+ * Hold the lock of the file outer for writing during the operation. Its type must have
+ * LOCK_TEST_NESTED.
+ */
+#define LOCK_TEST_OUTER_WRITE		0x80
+/* With LOCK_TEST_OUTER_WRITE: wait for LOCK_TEST_GO with id + 1 on outer before the operation. */
+#define LOCK_TEST_OUTER_FIRST		0x100
+#define LOCK_TEST_FLAGS			0x1ff
 
 #define LOCK_TEST_MAX_HOLD_US		10000000U
 #define LOCK_TEST_MAX_TIMEOUT_MS	60000U

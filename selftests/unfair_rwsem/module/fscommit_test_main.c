@@ -16,6 +16,9 @@
 /* For lockdep: a subclass that the inner lock never has. */
 #define LOCK_TEST_OUTER_SUBCLASS	7
 
+#define LOCK_TEST_OUTER							\
+	(LOCK_TEST_OUTER_READ | LOCK_TEST_OUTER_WRITE | LOCK_TEST_OUTER_EXPEDITE)
+
 struct lock_test_file {
 	struct mutex		setup;		/* serializes LOCK_TEST_CREATE */
 	const struct test_lock_ops *ops;	/* NULL until created */
@@ -121,7 +124,10 @@ static int check_op(const struct lock_test_file *f, const struct lock_test_op *o
 		if (!f->ops->downgrade)
 			return -EOPNOTSUPP;
 	}
-	if (op->flags & LOCK_TEST_OUTER_READ && op->flags & LOCK_TEST_OUTER_EXPEDITE)
+	if (hweight32(op->flags & LOCK_TEST_OUTER) > 1)
+		return -EINVAL;
+	if (op->flags & LOCK_TEST_OUTER_FIRST &&
+	    (!(op->flags & LOCK_TEST_OUTER_WRITE) || op->id + 1 >= LOCK_TEST_MAX_IDS))
 		return -EINVAL;
 	if (op->flags & LOCK_TEST_EXPEDITE &&
 	    (f->type != LOCK_TEST_UNFAIR || !(op->flags & LOCK_TEST_OUTER_READ)))
@@ -240,23 +246,60 @@ static int do_lock_in_section(struct lock_test_file *f, struct lock_test_op *op,
 	return ret;
 }
 
-/* LOCK_TEST_LOCK with another lock held for reading, or expedited. */
+static int do_lock_within_write(struct lock_test_file *f, struct lock_test_op *op,
+				struct lock_test_file *outer)
+{
+	const struct lock_test_op until_go = { .hold = LOCK_TEST_UNTIL_GO };
+	int ret = check_op(f, op);
+
+	if (!ret)
+		ret = outer->ops->lock(&outer->lock, true, LOCK_TEST_NESTED, 0,
+				       LOCK_TEST_OUTER_SUBCLASS);
+	if (ret)
+		return ret;
+	check_in(outer, true);
+	if (op->flags & LOCK_TEST_OUTER_FIRST)
+		hold(outer, &until_go, op->id + 1);
+	ret = do_lock(f, op);
+	check_out(outer, true);
+	outer->ops->unlock(&outer->lock, true);
+	return ret;
+}
+
+/*
+ * True if @outer was created before @f: if all programs keep this order, they cannot deadlock. A
+ * task that can be killed may break it.
+ */
+static bool is_ordered(const struct lock_test_file *f, const struct lock_test_op *op,
+		       const struct lock_test_file *outer)
+{
+	if (outer == f)
+		return op->flags & LOCK_TEST_OUTER_EXPEDITE;
+	return outer->nr < f->nr ||
+	       (op->flags & LOCK_TEST_OUTER_WRITE && op->how == LOCK_TEST_KILLABLE);
+}
+
+/* LOCK_TEST_LOCK with another lock held, or expedited. */
 static int do_lock_within(struct lock_test_file *f, struct lock_test_op *op)
 {
 	struct file *file = fget(op->outer);
 	struct lock_test_file *outer;
 	int ret = -EINVAL;
-	bool itself;
 
 	if (!file)
 		return -EBADF;
 	if (file->f_op != &lock_test_fops)
 		goto out;
 	outer = file->private_data;
-	itself = outer == f && op->flags & LOCK_TEST_OUTER_EXPEDITE;
-	/* the older lock is always the outer one, or two programs could deadlock */
-	if (!smp_load_acquire(&outer->ops) || outer->type != LOCK_TEST_UNFAIR ||
-	    (outer->nr >= f->nr && !itself) || op->subclass == LOCK_TEST_OUTER_SUBCLASS)
+	/* pairs with create() */
+	if (!smp_load_acquire(&outer->ops) || !is_ordered(f, op, outer) ||
+	    op->subclass == LOCK_TEST_OUTER_SUBCLASS)
+		goto out;
+	if (op->flags & LOCK_TEST_OUTER_WRITE) {
+		ret = do_lock_within_write(f, op, outer);
+		goto out;
+	}
+	if (outer->type != LOCK_TEST_UNFAIR)
 		goto out;
 	if (op->flags & LOCK_TEST_OUTER_EXPEDITE) {
 		scoped_guard(unfair_rwsem_expedite, &outer->lock.unfair)
@@ -405,6 +448,8 @@ static void get_state(struct lock_test_file *f, struct lock_test_state *s)
 	} else if (f->type == LOCK_TEST_RWSEM) {
 		s->is_locked = rwsem_is_locked(&f->lock.rwsem);
 		s->is_contended = rwsem_is_contended(&f->lock.rwsem);
+	} else if (f->type == LOCK_TEST_MUTEX) {
+		s->is_locked = mutex_is_locked(&f->lock.mutex);
 	}
 }
 
@@ -504,8 +549,8 @@ static long lock_test_ioctl(struct file *file, unsigned int cmd, unsigned long a
 	case LOCK_TEST_LOCK:
 		u.op.wait_ns = 0;
 		u.op.order = 0;
-		ret = u.op.flags & (LOCK_TEST_OUTER_READ | LOCK_TEST_OUTER_EXPEDITE) ?
-			do_lock_within(f, &u.op) : do_lock(f, &u.op);
+		ret = u.op.flags & LOCK_TEST_OUTER ? do_lock_within(f, &u.op) :
+						     do_lock(f, &u.op);
 		break;
 	case LOCK_TEST_GO:
 	case LOCK_TEST_SET_BOUND:

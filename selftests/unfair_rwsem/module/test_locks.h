@@ -5,6 +5,7 @@
 
 #include <linux/ktime.h>
 #include <linux/module.h>
+#include <linux/mutex.h>
 #include <linux/percpu-rwsem.h>
 #include <linux/rwsem.h>
 #include <linux/slab.h>
@@ -49,6 +50,7 @@ union test_lock {
 	struct f2fs_style		f2fs;
 	struct percpu_rw_semaphore	percpu;
 	struct unfair_rwsem		unfair;
+	struct mutex			mutex;	/* LOCK_TEST_MUTEX */
 };
 
 struct test_lock_ops {
@@ -72,6 +74,10 @@ static int test_rwsem_lock(union test_lock *l, bool write, unsigned int how, lon
 	case LOCK_TEST_TRYLOCK:
 		return (write ? down_write_trylock(&l->rwsem) : down_read_trylock(&l->rwsem)) ?
 			0 : -EAGAIN;
+	case LOCK_TEST_NESTED:
+		write ? down_write_nested(&l->rwsem, subclass) :
+			down_read_nested(&l->rwsem, subclass);
+		return 0;
 	}
 	return -EOPNOTSUPP;
 }
@@ -173,6 +179,29 @@ static void test_busted_unlock(union test_lock *l, bool write)
 {
 }
 
+static int test_mutex_lock(union test_lock *l, bool write, unsigned int how, long timeout,
+			   unsigned int subclass)
+{
+	switch (how) {
+	case LOCK_TEST_PLAIN:
+		mutex_lock(&l->mutex);
+		return 0;
+	case LOCK_TEST_KILLABLE:
+		return mutex_lock_killable(&l->mutex);
+	case LOCK_TEST_TRYLOCK:
+		return mutex_trylock(&l->mutex) ? 0 : -EAGAIN;
+	case LOCK_TEST_NESTED:
+		mutex_lock_nested(&l->mutex, subclass);
+		return 0;
+	}
+	return -EOPNOTSUPP;
+}
+
+static void test_mutex_unlock(union test_lock *l, bool write)
+{
+	mutex_unlock(&l->mutex);
+}
+
 static const struct test_lock_ops test_locks[LOCK_TEST_NR_TYPES] = {
 	[LOCK_TEST_RWSEM] = { "rw_semaphore", test_rwsem_lock, test_rwsem_unlock,
 			      test_rwsem_downgrade },
@@ -181,6 +210,7 @@ static const struct test_lock_ops test_locks[LOCK_TEST_NR_TYPES] = {
 	[LOCK_TEST_UNFAIR] = { "unfair_rwsem", test_unfair_lock, test_unfair_unlock,
 			       test_unfair_downgrade },
 	[LOCK_TEST_BUSTED] = { "busted", test_busted_lock, test_busted_unlock },
+	[LOCK_TEST_MUTEX] = { "mutex", test_mutex_lock, test_mutex_unlock },
 };
 
 static int test_lock_init(union test_lock *l, unsigned int type)
@@ -197,6 +227,9 @@ static int test_lock_init(union test_lock *l, unsigned int type)
 		return percpu_init_rwsem(&l->percpu);
 	case LOCK_TEST_UNFAIR:
 		init_unfair_rwsem(&l->unfair);
+		return 0;
+	case LOCK_TEST_MUTEX:
+		mutex_init(&l->mutex);
 		return 0;
 	}
 	return 0;

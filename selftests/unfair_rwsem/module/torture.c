@@ -98,6 +98,7 @@ static const char * const type_names[LOCK_TEST_NR_TYPES] = {
 	[LOCK_TEST_PERCPU] = "percpu",
 	[LOCK_TEST_UNFAIR] = "unfair_rwsem",
 	[LOCK_TEST_BUSTED] = "busted",
+	[LOCK_TEST_MUTEX] = "mutex",
 };
 
 static unsigned int type = LOCK_TEST_UNFAIR;
@@ -107,7 +108,7 @@ static int set_type(const char *val, const struct kernel_param *kp)
 	int i = sysfs_match_string(type_names, val);
 
 	if (i < 0) {
-		pr_err("torture_type=%s: must be rwsem, f2fs, percpu, unfair_rwsem or busted\n",
+		pr_err("torture_type=%s: must be rwsem, f2fs, percpu, unfair_rwsem, busted or mutex\n",
 		       val);
 		return i;
 	}
