@@ -168,8 +168,7 @@ bool chain_lend(struct unfair_rwsem *sem, struct task_struct *task, struct lend_
 			break;
 		}
 		trace_unfair_chain(sem, task, owner);
-		if (!compat_on_cpu(owner))
-			lend_to_link(sem, owner, level, work);
+		lend_to_link(sem, owner, level, work);
 		task = owner;
 	}
 	rcu_read_unlock();

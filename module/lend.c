@@ -504,19 +504,40 @@ void lend_announce(struct unfair_rwsem *sem)
 	smp_mb__after_atomic();
 }
 
-/* Lends to a holder that is not on a CPU, and to the tasks that it waits for. */
+static bool has_lease(const struct unfair_rwsem *sem, const struct task_struct *task)
+{
+	struct lent_task *t;
+	struct loan *loan;
+	bool lease;
+
+	lockdep_assert_held(&sem->wait_lock);
+	if (hlist_empty(lent_bucket(task)))
+		return false;
+	raw_spin_lock(&lend_lock);
+	t = find_lent_task(task);
+	loan = t ? find_loan(t, sem) : NULL;
+	lease = loan && lends(loan->level[LOAN_CHAIN]);
+	raw_spin_unlock(&lend_lock);
+	return lease;
+}
+
+/*
+ * Lends to a holder that is not on a CPU, and to the tasks that it waits for. Renews the lease of a
+ * holder that runs.
+ */
 static void lend_to_holder(struct unfair_rwsem *sem, struct task_struct *task,
 			   struct lend_levels levels, struct look *look, struct lend_work *work)
 {
 	struct lend_level level = higher_level(levels.own, levels.chain);
+	bool on_cpu = compat_on_cpu(task);
 
-	if (lends(levels.own))
+	if (!on_cpu && lends(levels.own))
 		note_loan(sem, task, levels.own, LOAN_HOLDER, work);
 	if (!same_level(level, levels.own)) {
-		note_loan(sem, task, levels.chain, LOAN_CHAIN, work);
+		lend_to_link(sem, task, levels.chain, work);
 		look->active = true;
 	}
-	look->active |= chain_lend(sem, task, level, work);
+	look->active |= on_cpu || chain_lend(sem, task, level, work);
 }
 
 /**
@@ -539,10 +560,7 @@ bool lend_to_readers(struct unfair_rwsem *sem, struct lend_levels levels, struct
 	rcu_read_lock();
 	for_each_visible_reader(sem, look->step, i, task) {
 		nr++;
-		if (compat_on_cpu(task))
-			look->active = true;
-		else
-			lend_to_holder(sem, task, levels, look, work);
+		lend_to_holder(sem, task, levels, look, work);
 		if (work->nr == LEND_WORK_MAX)
 			break;
 	}
@@ -567,7 +585,7 @@ bool lend_to_readers(struct unfair_rwsem *sem, struct lend_levels levels, struct
 void lend_to_owner(struct unfair_rwsem *sem, struct task_struct *owner,
 		   struct lend_levels levels, struct look *look, struct lend_work *work)
 {
-	if (compat_on_cpu(owner)) {
+	if (compat_on_cpu(owner) && !lends(levels.chain)) {
 		look->active = true;
 		return;
 	}
@@ -593,14 +611,16 @@ void lend_to_expediter(struct unfair_rwsem *sem, struct task_struct *task,
  * @level: the level to lend
  * @work: for the caller to apply
  *
- * The loan ends LEASE_PASSES passes of the watcher after the last call.
+ * The loan ends LEASE_PASSES passes of the watcher after the last call. A call for a task on a CPU
+ * only renews its loan, if it has one: otherwise a task that uses its loan would lose it.
  *
  * Context: under wait_lock of @sem.
  */
 void lend_to_link(struct unfair_rwsem *sem, struct task_struct *task, struct lend_level level,
 		  struct lend_work *work)
 {
-	note_loan(sem, task, level, LOAN_CHAIN, work);
+	if (!compat_on_cpu(task) || has_lease(sem, task))
+		note_loan(sem, task, level, LOAN_CHAIN, work);
 }
 
 static bool is_renewed(unsigned int renewed)
