@@ -870,6 +870,9 @@ void lend_exit(void)
 {
 	unsigned int i;
 
+	/* the watcher is gone: nothing else ends the leases */
+	for (i = 0; i < LEASE_PASSES; i++)
+		lend_end_pass();
 	lend_account();
 	for_each_set_bit(i, lent_used, MAX_LENT_TASKS) {
 		struct task_struct *task = lent_tasks[i].task;
