@@ -233,6 +233,7 @@ TEST_F(interface, parameters_are_range_checked)
 		{ "reader_bound_us", "0", "10000000", "-1", "10000001" },
 		{ "window_us", "1", "10000", "0", "10001" },
 		{ "lend_period_us", "50", "60000000", "49", "60000001" },
+		{ "lend_links", "0", "8", "-1", "9" },
 		{ "lend_cpu_us", "100", "1000000", "99", "1000001" },
 	};
 	static const char *const no_number[] = {
