@@ -180,7 +180,10 @@ TEST_F_TIMEOUT(g11_prompt_writer, own_priority_is_back_after_giving_up, 60)
 			      EINTR));
 }
 
-/* Changes the priority of a sleeping writer, by chrt or else by renice. It must keep @c. */
+/*
+ * Changes the priority of a sleeping writer, by chrt or else by renice. It must have @c after its
+ * release; after chrt also before that.
+ */
 static int changed_while_asleep(int fd, struct priority c, bool chrt)
 {
 	struct sched_param param = { .sched_priority = c.rt };
@@ -196,9 +199,11 @@ static int changed_while_asleep(int fd, struct priority c, bool chrt)
 	go(fd, 0);
 	CHECK(!finish(holder));
 	CHECK(reached(state(fd).writers == 1 && is_asleep(w)));
-	if (!reached(has_own(w->pid, c)))
+	if (chrt && !reached(has_own(w->pid, c)))
 		ret = report_left(w->pid);
 	go(fd, 1);
+	if (!exits_with(w->pid, c))
+		ret = report_left(w->pid);
 	CHECK(!finish(w));
 	return ret;
 }
