@@ -39,8 +39,19 @@ module_param_cb(lend_links, &fscommit_param_ops, &lend_links, 0644);
 MODULE_PARM_DESC(lend_links,
 		 "Number of locks that a loan passes through, from a holder that is itself blocked to the owner of that lock; 0 (none) to 8, default 8");
 
-static char *lend_links_kinds = COMPAT_BLOCKER_KINDS ?: "none";
-module_param(lend_links_kinds, charp, 0444);
+static int kinds_set(const char *value, const struct kernel_param *kp)
+{
+	pr_err("fscommit: %s=%s: can only be read\n", kp->name, value);
+	return -EPERM;
+}
+
+static int kinds_get(char *buffer, const struct kernel_param *kp)
+{
+	return sysfs_emit(buffer, "%s\n", COMPAT_BLOCKER_KINDS ?: "none");
+}
+
+static const struct kernel_param_ops kinds_ops = { .set = kinds_set, .get = kinds_get };
+module_param_cb(lend_links_kinds, &kinds_ops, NULL, 0444);
 MODULE_PARM_DESC(lend_links_kinds,
 		 "The kinds of locks whose owner this kernel shows, so that a loan passes through them");
 

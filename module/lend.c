@@ -678,7 +678,7 @@ struct lend_level lend_chain_level(const struct unfair_rwsem *sem)
 		if (c->sem == sem && is_renewed(c->pass))
 			level = c->level;
 	raw_spin_unlock(&lend_lock);
-	return level;
+	return lent_priority_limit(sem, level);
 }
 
 /**

@@ -41,10 +41,28 @@ struct sched_values lent_priority_values(struct task_struct *task)
 	};
 }
 
+/* What a semaphore permits to lend; read without wait_lock. */
+static enum unfair_rwsem_lend mode_of(const struct unfair_rwsem *sem)
+{
+	/* lend is a bit field of one byte, which another task may set */
+	return data_race(+sem->lend) ?: READ_ONCE(lend.value);
+}
+
+/* @level, as far as @sem permits it */
+struct lend_level lent_priority_limit(const struct unfair_rwsem *sem, struct lend_level level)
+{
+	enum unfair_rwsem_lend mode = mode_of(sem);
+
+	if (mode == UNFAIR_LEND_OFF)
+		return LEND_NOTHING;
+	if (mode == UNFAIR_LEND_NICE)
+		level.rt = 0;
+	return level;
+}
+
 struct lend_level lent_priority_level(const struct unfair_rwsem *sem, const struct sched_values *v)
 {
-	/* read without wait_lock: lend is a bit field of one byte, which another task may set */
-	unsigned int mode = data_race(+sem->lend) ?: READ_ONCE(lend.value);
+	enum unfair_rwsem_lend mode = mode_of(sem);
 	struct lend_level level = { .nice = v->nice };
 
 	if (mode == UNFAIR_LEND_OFF || v->policy == SCHED_IDLE)

@@ -176,7 +176,7 @@ echo um >"$BUILD/kernel/arch"
 		echo "test $t 150 FSCOMMIT_SCALE=4 $t"
 	done
 	echo "test lend_on 5 echo 3 >$p/lend"
-	for t in visible_readers g5_lent_priority g9_expedite observability; do
+	for t in visible_readers g5_lent_priority g9_expedite g10_chain g11_prompt_writer observability; do
 		echo "test $t 150 FSCOMMIT_SCALE=4 $t"
 	done
 	echo "unload fscommit_test"
