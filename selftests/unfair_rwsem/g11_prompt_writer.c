@@ -403,12 +403,14 @@ TEST_F_TIMEOUT(g11_prompt_writer, woken_writer_does_not_wait_for_busy_tasks, 60)
 		}
 		TH_LOG("until the writer had the lock: %.1f ms without lending, %.1f ms with; until its release: %.1f and %.1f ms more",
 		       off.acquired, on.acquired, off.released, on.released);
-		if (off.acquired > 4 * on.acquired && off.released > 4 * on.released)
+		if (off.acquired + off.released > 10 * (on.acquired + on.released))
 			break;
 	}
 	unpin();
-	EXPECT_GT(off.acquired, 4 * on.acquired);
-	EXPECT_GT(off.released, 4 * on.released);
+	/* before 6.6, a woken task preempts those of better nice values, for what it has slept */
+	if (off.acquired + off.released < WAITS * LONGEST_MS / 2)
+		SKIP(return, "without lending, the writer does not wait for its CPU either");
+	EXPECT_GT(off.acquired + off.released, 10 * (on.acquired + on.released));
 }
 
 /*
