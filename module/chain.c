@@ -3,22 +3,23 @@
  * Chains: a holder that is lent to may itself wait for another lock. A look follows such a chain
  * and lends to each task on it.
  *
- * A link through a mutex, a rw_semaphore or a semaphore of the kernel is found in what the kernel
- * records of a blocked task: task->blocker for all three (CONFIG_DETECT_HUNG_TASK_BLOCKER),
- * task->blocked_on for mutexes only. Nothing calls us when such a lock is released. So the loan of
- * a link is a lease: it ends two passes of the watcher after the last look that found the link.
+ * A link through a mutex, or a rw_semaphore held for writing, is found in what the kernel records of
+ * a blocked task: task->blocker for both (CONFIG_DETECT_HUNG_TASK_BLOCKER), task->blocked_on for
+ * mutexes only. Nothing calls us when such a lock is released. So the loan of a link is a lease: it
+ * ends with the first pass of the watcher in which no look finds the link.
  *
  * A link through another unfair_rwsem is found in a table of sleeping waiters. The level is noted
  * for that lock, as another lease. The looks at that lock lend it to the lock's holders.
  *
  * The recorded lock is valid only while the task is blocked on it. A task in a sleeping state that
- * is off its run queue becomes runnable only in try_to_wake_up(), under its pi_lock. So it stays
- * blocked, and keeps its place in the queue of the lock, as long as we hold that. The owner in the
- * lock owned it at that moment, so RCU keeps its task_struct valid afterwards.
+ * is off its run queue leaves that state only in try_to_wake_up(), under its pi_lock. So it stays
+ * blocked, and keeps its place in the queue of the lock, as long as we hold that. In TASK_WAKING it
+ * has left it. The owner in the lock owned it at that moment, so RCU keeps its task_struct valid
+ * afterwards.
  *
  * PREEMPT_RT needs no links through its mutexes: they are rt_mutexes, which pass on the priority
  * of a lent task themselves. A task blocked in proxy execution stays on its run queue. There is no
- * link: the scheduler runs the owner in its place, with its lent priority.
+ * link: the scheduler runs the owner in its place, if that can run.
  *
  * The transitive rule is that of priority inheritance (Sha, Rajkumar and Lehoczky, 1990).
  */
@@ -33,6 +34,8 @@
 #include "watcher.h"
 
 #define SLEEPER_BITS	6
+/* Links that a step of a look follows. */
+#define STEP_LINKS	64
 
 static struct fscommit_param lend_links = { CHAIN_MAX_LINKS, 0, CHAIN_MAX_LINKS };
 module_param_cb(lend_links, &fscommit_param_ops, &lend_links, 0644);
@@ -120,12 +123,18 @@ static bool pass_to_semaphore(struct task_struct *task, struct lend_level level)
 /* Under pi_lock of @task, which therefore stays blocked. */
 static bool is_blocked(struct task_struct *task)
 {
+	unsigned int state = READ_ONCE(task->__state);
+
+	/* a task in TASK_WAKING may become runnable without its pi_lock */
+	if (state == TASK_RUNNING || state == TASK_WAKING)
+		return false;
+	smp_rmb();	/* the state, then on_rq: as try_to_wake_up() reads them */
 	/* pairs with the release in __block_task(): what the task recorded comes before */
 	if (smp_load_acquire(&task->on_rq) && !compat_sched_delayed(task))
 		return false;
 	/* after sched_delayed, which is stored after a full barrier in __schedule() */
 	smp_rmb();
-	return !task_is_running(task) && !compat_on_cpu(task);
+	return !compat_on_cpu(task);
 }
 
 /**
@@ -156,16 +165,18 @@ struct task_struct *chain_owner(struct task_struct *task)
  * @sem: the semaphore whose waiters lend
  * @task: its holder, or a task that expedites it
  * @level: the level to lend
+ * @look: the progress of the look
  * @work: for the caller to apply
  *
  * The walk ends at a task that runs or is runnable, and after lend_links links: so it ends in a
- * cycle, too.
+ * cycle, too. Holders that are blocked on the same owner are usually neighbours: the owner is
+ * followed once. A step of a look follows STEP_LINKS links at most, with interrupts off.
  *
  * Context: under wait_lock of @sem.
  * Return: true if there is a chain: look again in the next pass.
  */
 bool chain_lend(struct unfair_rwsem *sem, struct task_struct *task, struct lend_level level,
-		struct lend_work *work)
+		struct look *look, struct lend_work *work)
 {
 	unsigned int links = READ_ONCE(lend_links.value), i;
 	bool passed = false;
@@ -178,6 +189,14 @@ bool chain_lend(struct unfair_rwsem *sem, struct task_struct *task, struct lend_
 			passed = pass_to_semaphore(task, level);
 			break;
 		}
+		if (!i && owner == look->last_owner) {
+			passed = true;
+			break;
+		}
+		if (look->links++ >= STEP_LINKS)
+			break;
+		if (!i)
+			look->last_owner = owner;
 		trace_unfair_chain(sem, task, owner);
 		lend_to_link(sem, owner, level, work);
 		task = owner;

@@ -22,7 +22,7 @@ void chain_remove_sleeper(struct sleeper *s);
 
 struct task_struct *chain_owner(struct task_struct *task);
 bool chain_lend(struct unfair_rwsem *sem, struct task_struct *task, struct lend_level level,
-		struct lend_work *work);
+		struct look *look, struct lend_work *work);
 void chain_init(void);
 
 #endif /* _FSCOMMIT_CHAIN_H */

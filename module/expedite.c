@@ -130,22 +130,25 @@ struct watch *expedite_watch(const struct unfair_rwsem *sem)
  */
 void expedite_look(struct unfair_rwsem *sem, struct lend_work *work)
 {
+	struct section *s, *next;
 	u64 now = ktime_get_ns();
-	struct section *s;
+	struct look look = { };
 	unsigned int i;
 
 	raw_spin_lock(&expedite_lock);
-	for (i = 0; i < EXPEDITE_CHUNK && work->nr < LEND_WORK_MAX; i++) {
-		s = first_section(sem);
-		if (s->last_look == now)
-			break;
+	s = first_section(sem);
+	for (i = 0; s && s->sem == sem && i < EXPEDITE_CHUNK && work->nr < LEND_WORK_MAX; i++) {
+		next = to_section(rb_next(&s->node));
 		if (s->task->exit_state)
 			orphan = s;
-		lend_to_expediter(sem, s->task, s->level, work);
-		/* move it behind the sections of the same level, for the next iteration or look */
-		rb_erase(&s->node, &sections);
-		s->last_look = now;
-		rb_add(&s->node, &sections, section_before);
+		if (s->last_look != now) {
+			lend_to_expediter(sem, s->task, s->level, &look, work);
+			/* behind the sections of the same level: the next look begins with others */
+			rb_erase(&s->node, &sections);
+			s->last_look = now;
+			rb_add(&s->node, &sections, section_before);
+		}
+		s = next;
 	}
 	raw_spin_unlock(&expedite_lock);
 }
@@ -273,7 +276,7 @@ void unfair_rwsem_expedite(struct unfair_rwsem *sem)
 	visible_readers_revoke_bias(sem);
 	if (!sem->watched)
 		lend_watch_start(sem, &s->watch);
-	lend_to_expediter(sem, current, s->level, &work);
+	lend_to_expediter(sem, current, s->level, &look, &work);
 	do {
 		raw_spin_unlock_irqrestore(&sem->wait_lock, irqflags);
 		lend_apply(&work);

@@ -3,8 +3,8 @@
  * Lent priority: while a task waits for a lock, each holder that is off its CPU is lent the
  * priority of the most important waiter. (Other parts of the kernel say boost.)
  *
- * A task has one loan for each lock that it holds while others wait, and one for each lock that it
- * expedites. It runs at the highest of its loans. It ends a loan when it releases the lock. A
+ * A task has one loan for each lock that it holds while others wait, for which it sleeps as a
+ * writer, or that it expedites. It runs at the highest of its loans. It ends a loan when it releases the lock. A
  * waiter that gives up lowers the loans of the lock.
  *
  *  lender	1) Under wait_lock: set LENT in the word, then scan the holders and note a
@@ -56,6 +56,7 @@
 #define LENT_HASH_BITS	8
 /* Loans of one task, each for another lock. */
 #define MAX_LOANS	6
+#define MAX_LEASES	4
 /* The number of lent tasks from which on a task that sleeps, or waits for a lock, is not added. */
 #define MAX_LENT_ASLEEP	(MAX_LENT_TASKS / 2)
 #define MAX_LENT_WAITER	(MAX_LENT_TASKS / 4)
@@ -63,7 +64,7 @@
 #define LEND_CHUNK	64U
 #define BUDGET_INTERVAL	(100ULL * NSEC_PER_MSEC)
 #define BUDGET_BITS	10
-/* A lease ends after this many passes without a look that renews it. */
+/* A lease ends at the end of this many passes, the one that renewed it included. */
 #define LEASE_PASSES	2
 #define CHAIN_BITS	6
 #define CHAIN_PROBES	4
@@ -370,7 +371,49 @@ struct lend_level lend_own_level(const struct unfair_rwsem *sem, struct task_str
 		lent = true;
 	}
 	raw_spin_unlock_irqrestore(&lend_lock, irqflags);
-	return lent ? lent_priority_level(sem, &v) : lend_level_of(sem, task);
+	/* a priority that it inherits through an rt_mutex is not a loan, and above all loans */
+	if (!lent || READ_ONCE(task->prio) < READ_ONCE(task->normal_prio))
+		return lend_level_of(sem, task);
+	return lent_priority_level(sem, &v);
+}
+
+static bool lends_to_itself_only(const struct lent_task *t)
+{
+	struct lend_level level = LEND_NOTHING;
+	unsigned int i, kind;
+
+	for (i = 0; i < MAX_LOANS; i++)
+		for (kind = 0; t->loan[i].sem && kind < NR_LOAN_KINDS; kind++)
+			if (kind != LOAN_WAITER)
+				level = higher_level(level, t->loan[i].level[kind]);
+	return !lends(level);
+}
+
+/**
+ * lend_prio() - the priority with which the caller queues
+ *
+ * A writer that has slept for a lock has a loan of its own until it releases that lock. It must not
+ * pass the waiters of other locks because of that.
+ *
+ * Context: any.
+ * Return: the priority as in task->prio, without such a loan.
+ */
+int lend_prio(void)
+{
+	int prio = READ_ONCE(current->prio);
+	const struct lent_task *t;
+	unsigned long irqflags;
+
+	if (hlist_empty(lent_bucket(current)) || prio < READ_ONCE(current->normal_prio))
+		return prio;
+	raw_spin_lock_irqsave(&lend_lock, irqflags);
+	t = find_lent_task(current);
+	/* from before or after a renice */
+	if (t && !data_race(t->prio.unmanaged) && !is_rt_policy(data_race(t->prio.own.policy)) &&
+	    lends_to_itself_only(t))
+		prio = NICE_TO_PRIO(data_race(t->prio.own.nice));
+	raw_spin_unlock_irqrestore(&lend_lock, irqflags);
+	return prio;
 }
 
 /*
@@ -468,7 +511,8 @@ static void note_loan(struct unfair_rwsem *sem, struct task_struct *task,
 	loan = t ? find_loan(t, sem) : NULL;
 	if (!loan) {
 		loan = t ? find_loan(t, NULL) : NULL;
-		if (!loan) {
+		/* leases leave entries for the locks that the task holds */
+		if (!loan || (kind == LOAN_CHAIN && loan >= &t->loan[MAX_LEASES])) {
 			count_event(sem, EV_LEND_FAILED);
 			goto out;
 		}
@@ -480,6 +524,8 @@ static void note_loan(struct unfair_rwsem *sem, struct task_struct *task,
 	if (kind == LOAN_CHAIN) {
 		if (!lends(loan->level[kind]))
 			count_event(sem, EV_CHAIN);
+		else if (loan->pass == pass)
+			level = higher_level(loan->level[kind], level);
 		loan->pass = pass;
 		lend_watcher_account();
 	}
@@ -537,7 +583,7 @@ static void lend_to_holder(struct unfair_rwsem *sem, struct task_struct *task,
 		lend_to_link(sem, task, levels.chain, work);
 		look->active = true;
 	}
-	look->active |= on_cpu || chain_lend(sem, task, level, work);
+	look->active |= on_cpu || chain_lend(sem, task, level, look, work);
 }
 
 /**
@@ -557,6 +603,8 @@ bool lend_to_readers(struct unfair_rwsem *sem, struct lend_levels levels, struct
 	struct task_struct *task;
 	unsigned long nr = 0;
 
+	look->last_owner = NULL;
+	look->links = 0;
 	rcu_read_lock();
 	for_each_visible_reader(sem, look->step, i, task) {
 		nr++;
@@ -596,12 +644,12 @@ void lend_to_owner(struct unfair_rwsem *sem, struct task_struct *owner,
 
 /* Lends a committer the level that it lends to readers. Otherwise as lend_to_owner(). */
 void lend_to_expediter(struct unfair_rwsem *sem, struct task_struct *task,
-		       struct lend_level level, struct lend_work *work)
+		       struct lend_level level, struct look *look, struct lend_work *work)
 {
 	if (!lends(level) || (task != current && compat_on_cpu(task)))
 		return;
 	note_loan(sem, task, level, LOAN_SECTION, work);
-	chain_lend(sem, task, level, work);
+	chain_lend(sem, task, level, look, work);
 }
 
 /**
@@ -655,13 +703,15 @@ void lend_note_chain(const struct unfair_rwsem *sem, struct lend_level level)
 	}
 	if (c == first + CHAIN_PROBES) {
 		c = free;
-		chain_is_new = true;
+		chain_is_new |= !!free;
 	} else if (c->pass == pass) {
 		level = higher_level(level, c->level);
 	}
 	if (c)
 		*c = (struct chain_level){ sem, level, pass };
 	WRITE_ONCE(chain_pass, pass);
+	/* only passes end it */
+	lend_watcher_account();
 	raw_spin_unlock(&lend_lock);
 }
 
@@ -762,7 +812,7 @@ bool lend_adjust(struct unfair_rwsem *sem, struct lend_level level, unsigned int
 		struct loan *loan = find_loan(t, sem);
 		struct lend_level *held = loan ? &loan->level[LOAN_HOLDER] : NULL;
 
-		/* waiters and sections are lent their own level */
+		/* waiters and sections are lent their own level, and leases end by themselves */
 		if (!loan || !lends(*held) || same_level(*held, level))
 			continue;
 		/* only a look raises a loan */
@@ -821,7 +871,7 @@ bool lend_account(void)
 
 	visit_lent_tasks(must_restore);
 	raw_spin_lock_irq(&lend_lock);
-	again = nr_fifo || nr_failed || nr_leases;
+	again = nr_fifo || nr_failed || nr_leases || is_renewed(chain_pass);
 	raw_spin_unlock_irq(&lend_lock);
 	return again;
 }

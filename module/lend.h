@@ -56,6 +56,8 @@ struct look {
 	bool			active;		/* a holder runs, or has got a new loan */
 	bool			sections_seen;	/* __unfair_rwsem_watch() called expedite_look() */
 	bool			reported;	/* __unfair_rwsem_watch() tried a report */
+	const struct task_struct *last_owner;	/* that the step followed; only compared */
+	unsigned int		links;		/* that the step followed */
 };
 
 /* Lent tasks whose priority the caller must set after it drops all locks. */
@@ -71,6 +73,7 @@ struct lend_levels {
 };
 
 struct lend_level lend_level_of(const struct unfair_rwsem *sem, struct task_struct *task);
+int lend_prio(void);
 struct lend_level lend_own_level(const struct unfair_rwsem *sem, struct task_struct *task);
 
 /* The caller holds the wait_lock of @sem. */
@@ -80,7 +83,7 @@ bool lend_to_readers(struct unfair_rwsem *sem, struct lend_levels levels, struct
 void lend_to_owner(struct unfair_rwsem *sem, struct task_struct *owner,
 		   struct lend_levels levels, struct look *look, struct lend_work *work);
 void lend_to_expediter(struct unfair_rwsem *sem, struct task_struct *task,
-		       struct lend_level level, struct lend_work *work);
+		       struct lend_level level, struct look *look, struct lend_work *work);
 bool lend_to_waiter(struct unfair_rwsem *sem, struct task_struct *task, struct lend_work *work);
 void lend_to_link(struct unfair_rwsem *sem, struct task_struct *task, struct lend_level level,
 		  struct lend_work *work);

@@ -97,10 +97,10 @@ struct lend_level lend_level_of(const struct unfair_rwsem *sem, struct task_stru
 	struct sched_values v = lent_priority_values(task);
 	int prio = READ_ONCE(task->prio);
 
-	/* @task inherits a real-time priority through an rt_mutex */
-	if (prio < MAX_RT_PRIO && v.policy != SCHED_DEADLINE && !is_rt_policy(v.policy)) {
+	/* @task may inherit a higher priority through an rt_mutex */
+	if (prio < MAX_RT_PRIO && v.policy != SCHED_DEADLINE) {
 		v.policy = SCHED_FIFO;
-		v.rt_priority = MAX_RT_PRIO - 1 - prio;
+		v.rt_priority = MAX_RT_PRIO - 1 - max(prio, 0);
 	}
 	return lent_priority_level(sem, &v);
 }

@@ -128,7 +128,7 @@ MODULE_PARM_DESC(window_us,
 
 static u8 current_prio(void)
 {
-	int prio = READ_ONCE(current->prio);
+	int prio = lend_prio();
 
 	/* a boosted task keeps its policy and has a real-time prio */
 	if (READ_ONCE(current->policy) == SCHED_IDLE && prio >= MAX_RT_PRIO)
@@ -709,8 +709,7 @@ static bool look_at_holders(struct unfair_rwsem *sem, struct waiter *w, struct w
 
 /*
  * A writer gets the loan that lets it run when it is woken. Returns true if it has dropped
- * wait_lock: try again, then sleep. To spin with the loan would keep fair tasks off this CPU, and
- * spend the budget before the wakeup.
+ * wait_lock: try again, then sleep, as spinning would spend the budget before the wakeup.
  */
 static bool lend_before_sleep(struct unfair_rwsem *sem, struct waiter *w, struct wakes *wakes,
 			      unsigned long *irqflags)
@@ -718,7 +717,10 @@ static bool lend_before_sleep(struct unfair_rwsem *sem, struct waiter *w, struct
 {
 	struct lend_work work = { };
 
-	w->lent |= lend_to_waiter(sem, current, &work);
+	if (lend_to_waiter(sem, current, &work))
+		w->lent = true;
+	else if (w->lent)
+		lend_end(sem, current, LOAN_WAITER, &work);
 	if (!work.nr)
 		return false;
 	__unfair_rwsem_unlock_and_wake(sem, *irqflags, wakes);
@@ -731,8 +733,8 @@ static bool lend_before_sleep(struct unfair_rwsem *sem, struct waiter *w, struct
  * __unfair_rwsem_lenders_changed() - lower the loans after a lender has stopped waiting
  * @sem: the semaphore; the caller has incremented @sem->leaving
  *
- * LENT stays set until the last such lender is done: until then, a holder that releases the
- * lock must end its own loan.
+ * LENT stays set until the last such lender is done, and while a writer, which may have a loan of
+ * its own, holds the lock: a holder that releases it must end its loan.
  *
  * Context: process context.
  */
@@ -752,7 +754,6 @@ void __unfair_rwsem_lenders_changed(struct unfair_rwsem *sem)
 			from = 0;
 		last = level;
 		more = lend_adjust(sem, level, &from, &work);
-		/* a writer may have a loan of its own */
 		if (!more && !--sem->leaving && !lends(level) && !sem->expedited &&
 		    !(atomic_long_read(&sem->word) & WRITER))
 			atomic_long_andnot(LENT, &sem->word);
@@ -936,7 +937,7 @@ static int wait_for_lock(struct unfair_rwsem *sem, struct waiter *w)
 	struct lend_work work = { };
 	struct wakes wakes = { };
 	unsigned long irqflags;
-	bool may_spin = true, looked = false, has_queued = false, stops_lending;
+	bool may_spin = true, looked = false, lent = false, has_queued = false, stops_lending;
 	u64 now, timeout_ns = 0;
 	int ret = 0;
 
@@ -963,19 +964,18 @@ static int wait_for_lock(struct unfair_rwsem *sem, struct waiter *w)
 			continue;
 		}
 		may_spin = true;
-		/* each time: it also makes sure that the lock is watched */
 		if (must_look(sem, w) && !looked && look_at_holders(sem, w, &wakes, &irqflags)) {
 			looked = true;
 			continue;
 		}
-		/* false once it has the loan */
-		if (w->write && lend_before_sleep(sem, w, &wakes, &irqflags)) {
-			looked = true;
+		if (w->write && !lent && lend_before_sleep(sem, w, &wakes, &irqflags)) {
+			lent = looked = true;
 			may_spin = false;
 			continue;
 		}
-		looked = false;
+		lent = looked = false;
 		wait_asleep(sem, w, &wakes, &irqflags, timeout_ns);
+		may_spin = !w->lent;
 	}
 	if (ret && w->write)
 		leave_write(sem, w, &wakes, now);

@@ -80,7 +80,7 @@ void lend_watch_start(struct unfair_rwsem *sem, struct watch *watch)
 	sem->watched = 1;
 	watch->sem = sem;
 	/* the caller makes the first look */
-	watch->due = ktime_get_ns() + lend_period_ns();
+	watch->due = ktime_get_ns() + lend_period_ns() - TIMER_SLACK;
 	watch->backoff = 1;
 	raw_spin_lock(&l->lock);
 	watch->pass = l->pass;
