@@ -329,6 +329,36 @@ TEST_F_TIMEOUT(g11_prompt_writer, a_loan_does_not_make_a_waiter_lend_more, 60)
 	close(inner);
 }
 
+/*
+ * A writer has slept for one lock, and has its own loan until it releases that. It must not pass a
+ * writer of a better nice value that waits for another lock.
+ */
+TEST_F_TIMEOUT(g11_prompt_writer, own_loan_passes_no_writer, 60)
+{
+	int inner = lock_open(LOCK_TEST_UNFAIR);
+	struct task *outer_holder, *inner_holder, *w, *first;
+
+	ASSERT_GE(inner, 0);
+	ASSERT_TRUE(set_param("lend_fifo_us", "1000000"));
+	outer_holder = hold_until_go(self->fd, LOCK_TEST_READ, (struct job){ });
+	inner_holder = hold_until_go(inner, LOCK_TEST_READ, (struct job){ });
+	ASSERT_TRUE(outer_holder && inner_holder);
+	w = start(inner, (struct job){ .mode = LOCK_TEST_WRITE, .outer = self->fd,
+				       .flags = LOCK_TEST_OUTER_WRITE });
+	ASSERT_TRUE(sleeps_in_queue(self->fd, w));
+	first = start(inner, (struct job){ .mode = LOCK_TEST_WRITE, .nice = -20 });
+	ASSERT_TRUE(sleeps_in_queue(inner, first));
+	go(self->fd, 0);
+	ASSERT_REACHED(state(inner).queued_writers == 2 && is_asleep(w));
+	go(inner, 0);
+	EXPECT_EQ(0, finish(first));
+	EXPECT_EQ(0, finish(w));
+	EXPECT_LT(first->order, w->order);
+	EXPECT_EQ(0, finish(outer_holder));
+	EXPECT_EQ(0, finish(inner_holder));
+	close(inner);
+}
+
 /* --- what it is good for, and what it costs ------------------------------ */
 
 #define BUSY_TASKS	8
