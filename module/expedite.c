@@ -137,13 +137,15 @@ void expedite_look(struct unfair_rwsem *sem, struct lend_work *work)
 
 	raw_spin_lock(&expedite_lock);
 	s = first_section(sem);
-	for (i = 0; s && s->sem == sem && i < EXPEDITE_CHUNK && work->nr < LEND_WORK_MAX; i++) {
+	for (i = 0; i < EXPEDITE_CHUNK && work->nr < LEND_WORK_MAX; i++) {
+		if (!s || s->sem != sem)
+			break;
 		next = to_section(rb_next(&s->node));
 		if (s->task->exit_state)
 			orphan = s;
 		if (s->last_look != now) {
 			lend_to_expediter(sem, s->task, s->level, &look, work);
-			/* behind the sections of the same level: the next look begins with others */
+			/* behind its equals: the next look begins with others */
 			rb_erase(&s->node, &sections);
 			s->last_look = now;
 			rb_add(&s->node, &sections, section_before);

@@ -4,8 +4,8 @@
  * priority of the most important waiter. (Other parts of the kernel say boost.)
  *
  * A task has one loan for each lock that it holds while others wait, for which it sleeps as a
- * writer, or that it expedites. It runs at the highest of its loans. It ends a loan when it releases the lock. A
- * waiter that gives up lowers the loans of the lock.
+ * writer, or that it expedites. It runs at the highest of its loans. It ends a loan when it
+ * releases the lock. A waiter that gives up lowers the loans of the lock.
  *
  *  lender	1) Under wait_lock: set LENT in the word, then scan the holders and note a
  *		   loan for each one that is not on a CPU. A task that releases the lock
@@ -402,16 +402,20 @@ int lend_prio(void)
 {
 	int prio = READ_ONCE(current->prio);
 	const struct lent_task *t;
+	struct sched_values own;
 	unsigned long irqflags;
 
 	if (hlist_empty(lent_bucket(current)) || prio < READ_ONCE(current->normal_prio))
 		return prio;
 	raw_spin_lock_irqsave(&lend_lock, irqflags);
 	t = find_lent_task(current);
-	/* from before or after a renice */
-	if (t && !data_race(t->prio.unmanaged) && !is_rt_policy(data_race(t->prio.own.policy)) &&
-	    lends_to_itself_only(t))
-		prio = NICE_TO_PRIO(data_race(t->prio.own.nice));
+	/* a task in apply() may set it now */
+	if (t && !data_race(t->prio.unmanaged) && lends_to_itself_only(t)) {
+		/* from before or after a renice */
+		own = data_race(t->prio.own);
+		if (!is_rt_policy(own.policy))
+			prio = NICE_TO_PRIO(own.nice);
+	}
 	raw_spin_unlock_irqrestore(&lend_lock, irqflags);
 	return prio;
 }

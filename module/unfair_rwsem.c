@@ -937,9 +937,9 @@ static int wait_for_lock(struct unfair_rwsem *sem, struct waiter *w)
 	struct lend_work work = { };
 	struct wakes wakes = { };
 	unsigned long irqflags;
-	bool may_spin = true, looked = false, lent = false, has_queued = false, stops_lending;
+	bool may_spin = true, has_queued = false, stops_lending;
+	int ret = 0, prepared = 0;	/* 1: it has looked, 2: it has lent to itself */
 	u64 now, timeout_ns = 0;
-	int ret = 0;
 
 	raw_spin_lock_irqsave(&sem->wait_lock, irqflags);
 	for (;;) {
@@ -964,16 +964,16 @@ static int wait_for_lock(struct unfair_rwsem *sem, struct waiter *w)
 			continue;
 		}
 		may_spin = true;
-		if (must_look(sem, w) && !looked && look_at_holders(sem, w, &wakes, &irqflags)) {
-			looked = true;
+		if (must_look(sem, w) && !prepared && look_at_holders(sem, w, &wakes, &irqflags)) {
+			prepared = 1;
 			continue;
 		}
-		if (w->write && !lent && lend_before_sleep(sem, w, &wakes, &irqflags)) {
-			lent = looked = true;
+		if (w->write && prepared < 2 && lend_before_sleep(sem, w, &wakes, &irqflags)) {
+			prepared = 2;
 			may_spin = false;
 			continue;
 		}
-		lent = looked = false;
+		prepared = 0;
 		wait_asleep(sem, w, &wakes, &irqflags, timeout_ns);
 		may_spin = !w->lent;
 	}
