@@ -87,13 +87,13 @@
  * of a lock, but does not export them. A reader of a rw_semaphore and the last task that acquired
  * a semaphore may have exited: their pointers are not used. The mutex of PREEMPT_RT is an rt_mutex.
  */
-#include <linux/mutex.h>
-#include <linux/rwsem.h>
-
 #if defined(CONFIG_PREEMPT_RT) || LINUX_VERSION_CODE < KERNEL_VERSION(6, 17, 0)
 # define COMPAT_BLOCKER_KINDS	NULL
 # define compat_blocker_owner(task)	((void)(task), (struct task_struct *)NULL)
 #else
+# include <linux/mutex.h>
+# include <linux/rwsem.h>
+
 /* The low bits of the owner, of a mutex and of a rw_semaphore. */
 # define COMPAT_OWNER_FLAGS	7UL
 # define COMPAT_READER_OWNED	1UL

@@ -175,7 +175,6 @@ struct unfair_rwsem *lend_watch_nth(unsigned int list, unsigned int n, unsigned 
  */
 void __unfair_rwsem_unlock_and_wake(struct unfair_rwsem *sem, unsigned long irqflags,
 				    struct wakes *wakes)
-	__fsc_releases(&sem->wait_lock)
 {
 	unsigned int i;
 

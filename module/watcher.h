@@ -36,7 +36,8 @@ void lend_watch_move(struct watch *from, struct watch *to);
 struct unfair_rwsem *lend_watch_nth(unsigned int list, unsigned int n, unsigned long *irqflags);
 
 void __unfair_rwsem_unlock_and_wake(struct unfair_rwsem *sem, unsigned long irqflags,
-				    struct wakes *wakes);
+				    struct wakes *wakes)
+	__fsc_releases(&sem->wait_lock);
 void lend_watcher_start_timer(void);
 void lend_watcher_account(void);
 int lend_watcher_init(void);
