@@ -14,6 +14,7 @@ VARIANTS = {
     "f2fs-unfair": ("F2FS_UNFAIR_RWSEM", "#0065a3", False),
     "cp": ("ours: cp_rwsem, not expedited", "#7fb8a4", True),
     "cp-expedite": ("ours: cp_rwsem", "#006d4e", True),
+    "cp-nolinks": ("ours: cp_rwsem, without links", "#7fb8a4", True),
     "all": ("ours: all, not expedited", "#7fb8a4", True),
     "all-expedite": ("ours: all", "#006d4e", True),
     "mutexes": ("ours: all and mutexes, not expedited", "#7fb8a4", True),
