@@ -81,65 +81,59 @@
 # define compat_sched_delayed(task)	false
 #endif
 
+/* 6.17: task->blocker for mutexes and rw_semaphores; 7.3: task->blocked_on for mutexes. */
 /*
- * What a task is blocked on: task->blocker since 6.16 for mutexes, 6.17 for rw_semaphores, if
- * configured; task->blocked_on for mutexes in 7.3. The kernel has functions that return the owner
- * of a lock, but does not export them. A reader of a rw_semaphore and the last task that acquired
- * a semaphore may have exited: their pointers are not used. The mutex of PREEMPT_RT is an rt_mutex.
+ * What a task is blocked on. The kernel has functions that return the owner of a lock, but does not
+ * export them. A reader of a rw_semaphore and the last task that acquired a semaphore may have
+ * exited: their pointers are not used. The mutex of PREEMPT_RT is an rt_mutex.
  */
-#if defined(CONFIG_PREEMPT_RT) || LINUX_VERSION_CODE < KERNEL_VERSION(6, 17, 0)
-# define COMPAT_BLOCKER_KINDS	NULL
-# define compat_blocker_owner(task)	((void)(task), (struct task_struct *)NULL)
-#else
+/* The low bits of the owner, of a mutex and of a rw_semaphore. */
+#define COMPAT_OWNER_FLAGS	7UL
+#define COMPAT_READER_OWNED	1UL
+#define compat_owner(owner)	((struct task_struct *)((owner) & ~COMPAT_OWNER_FLAGS))
+
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 17, 0) && !defined(CONFIG_PREEMPT_RT) && \
+	defined(CONFIG_DETECT_HUNG_TASK_BLOCKER)
+# include <linux/hung_task.h>
 # include <linux/mutex.h>
 # include <linux/rwsem.h>
-
-/* The low bits of the owner, of a mutex and of a rw_semaphore. */
-# define COMPAT_OWNER_FLAGS	7UL
-# define COMPAT_READER_OWNED	1UL
-
-static inline struct task_struct *compat_mutex_owner(const struct mutex *lock)
-{
-	return (struct task_struct *)(atomic_long_read(&lock->owner) & ~COMPAT_OWNER_FLAGS);
-}
-
-# ifdef CONFIG_DETECT_HUNG_TASK_BLOCKER
-#  include <linux/hung_task.h>
-#  define COMPAT_BLOCKER_KINDS	"mutex, rw_semaphore held for writing"
+# define COMPAT_BLOCKER_KINDS	"mutex, rw_semaphore held for writing"
 
 static inline struct task_struct *compat_blocker_owner(const struct task_struct *task)
 {
 	unsigned long blocker = READ_ONCE(task->blocker);
 	const struct rw_semaphore *sem;
+	const struct mutex *mutex;
 	unsigned long owner;
 
 	if (!blocker)
 		return NULL;
 	switch (blocker & BLOCKER_TYPE_MASK) {
 	case BLOCKER_TYPE_MUTEX:
-		return compat_mutex_owner(hung_task_blocker_to_lock(blocker));
+		mutex = hung_task_blocker_to_lock(blocker);
+		return compat_owner(atomic_long_read(&mutex->owner));
 	case BLOCKER_TYPE_RWSEM_READER:
 	case BLOCKER_TYPE_RWSEM_WRITER:
 		sem = hung_task_blocker_to_lock(blocker);
 		owner = atomic_long_read(&sem->owner);
 		if (!(owner & COMPAT_READER_OWNED))
-			return (struct task_struct *)(owner & ~COMPAT_OWNER_FLAGS);
+			return compat_owner(owner);
 	}
 	return NULL;
 }
-# elif LINUX_VERSION_CODE >= KERNEL_VERSION(7, 3, 0)
-#  define COMPAT_BLOCKER_KINDS	"mutex"
+#elif LINUX_VERSION_CODE >= KERNEL_VERSION(7, 3, 0) && !defined(CONFIG_PREEMPT_RT)
+# include <linux/mutex.h>
+# define COMPAT_BLOCKER_KINDS	"mutex"
 
 static inline struct task_struct *compat_blocker_owner(const struct task_struct *task)
 {
-	const struct mutex *lock = READ_ONCE(task->blocked_on);
+	const struct mutex *mutex = READ_ONCE(task->blocked_on);
 
-	return lock ? compat_mutex_owner(lock) : NULL;
+	return mutex ? compat_owner(atomic_long_read(&mutex->owner)) : NULL;
 }
-# else
-#  define COMPAT_BLOCKER_KINDS	NULL
-#  define compat_blocker_owner(task)	((void)(task), (struct task_struct *)NULL)
-# endif
+#else
+# define COMPAT_BLOCKER_KINDS	NULL
+# define compat_blocker_owner(task)	((void)(task), (struct task_struct *)NULL)
 #endif
 
 /* 6.13: hrtimer_setup() takes the timer's function. */
