@@ -9,8 +9,8 @@
  *
  *  lender	1) Under wait_lock: set LENT in the word, then scan the holders and note a
  *		   loan for each one that is not on a CPU. A task that releases the lock
- *		   after that acquires wait_lock and finds its loan. So a loan is never
- *		   noted for a task that has released the lock.
+ *		   after that acquires wait_lock and finds its loan. So a loan of a
+ *		   holder is never noted after its release; a lease may be.
  *		2) Without a lock: apply.
  *
  *  lent task	1) Under wait_lock: release the lock and drop the loan.

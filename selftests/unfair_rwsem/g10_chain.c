@@ -11,6 +11,7 @@
  */
 #include "common.h"
 #include "counters.h"
+#include "kernel_log.h"
 
 #define MAX_LINKS	8
 #define MANY		10
@@ -245,6 +246,35 @@ TEST_F_TIMEOUT(g10_chain, three_links, 60)
 	EXPECT_EQ(0, end_chain(&c));
 	EXPECT_EQ(0, finish(r));
 	EXPECT_EQ(0, finish(w));
+}
+
+TEST_F_TIMEOUT(g10_chain, report_names_each_link, 60)
+{
+	static char log[65536];
+	struct task *r, *w;
+	char before[32], line[64];
+	struct chain c;
+	int i, from;
+
+	SKIP_WITHOUT_KIND("mutex");
+	get_param("blocker_ms", before, sizeof(before));
+	ASSERT_TRUE(set_param("blocker_ms", "50"));
+	ASSERT_TRUE(make_chain(&c, 3));
+	r = reader_that_waits(self->fd, c.mutex[0], LOCK_TEST_WRITE);
+	ASSERT_NE(NULL, r);
+	from = log_now();
+	log[0] = 0;
+	w = writer(self->fd, 30);
+	for (i = 0; i < 3; i++) {
+		snprintf(line, sizeof(line), "blocked on a lock of g10_chain[%d]", c.owner[i]->pid);
+		EXPECT_TRUE(reached(strstr(log_more(from, log, sizeof(log)), line))) TH_LOG("%s",
+											     line);
+	}
+	close(from);
+	EXPECT_EQ(0, end_chain(&c));
+	EXPECT_EQ(0, finish(r));
+	EXPECT_EQ(0, finish(w));
+	set_param("blocker_ms", before);
 }
 
 /* For a loan that must not be made: too short a time can only hide a failure. */
