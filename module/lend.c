@@ -476,12 +476,6 @@ static void apply_later(struct lent_task *t, struct lend_work *work)
 		work->task[work->nr++] = t;
 }
 
-/* A preempted holder on another CPU will run there as soon as it has the loan. */
-static bool runs_soon(const struct task_struct *task)
-{
-	return task_is_running(task) && task_cpu(task) != raw_smp_processor_id();
-}
-
 static bool would_help(const struct task_struct *task, struct lend_level level)
 {
 	int policy = READ_ONCE(task->policy);
@@ -540,7 +534,11 @@ static void note_loan(struct unfair_rwsem *sem, struct task_struct *task,
 								      BUDGET_INTERVAL);
 	if (!same_level(level_of_loans(t), t->prio.now)) {
 		apply_later(t, work);
-		work->soon |= runs_soon(task);
+		/* a preempted holder on another CPU will run there as soon as it has the loan */
+		if (task_is_running(task) && task_cpu(task) == raw_smp_processor_id())
+			work->here = true;
+		else if (task_is_running(task))
+			work->soon = true;
 	}
 out:
 	raw_spin_unlock(&lend_lock);

@@ -64,6 +64,7 @@ struct look {
 struct lend_work {
 	unsigned int		nr;
 	bool			soon;	/* one of them is runnable on another CPU */
+	bool			here;	/* one of them is runnable on this CPU */
 	struct lent_task	*task[LEND_WORK_MAX];
 };
 

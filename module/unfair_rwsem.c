@@ -111,6 +111,7 @@ struct waiter {
 	bool			asleep;
 	bool			timed;
 	bool			lent;		/* may have a loan of its own: LOAN_WAITER */
+	bool			has_looked, has_lent;	/* to itself; since it last slept */
 	bool			reported;	/* the watcher has reported its blockers */
 };
 
@@ -684,20 +685,40 @@ static bool must_look(struct unfair_rwsem *sem, struct waiter *w)
 	return starts || w == first_writer(sem) || w == first_reader(sem);
 }
 
-/* A waiter looks before it sleeps. Returns true if it has dropped wait_lock, to apply loans. */
-static bool look_at_holders(struct unfair_rwsem *sem, struct waiter *w, struct wakes *wakes,
-			    unsigned long *irqflags)
+/* So that a writer runs as soon as it is woken. */
+static void lend_to_itself(struct unfair_rwsem *sem, struct waiter *w, struct lend_work *work)
+{
+	if (lend_to_waiter(sem, current, work))
+		w->lent = true;
+	else if (w->lent)
+		lend_end(sem, current, LOAN_WAITER, work);
+	w->has_lent = true;
+}
+
+/*
+ * Before it sleeps, a waiter lends to the holders, and a writer to itself: first to itself if it
+ * may lose its CPU meanwhile. Returns true if it has dropped wait_lock: try again.
+ */
+static bool prepare_to_sleep(struct unfair_rwsem *sem, struct waiter *w, struct wakes *wakes,
+			     unsigned long *irqflags)
 	__fsc_must_hold(&sem->wait_lock)
 {
-	struct lend_work work = { };
-	bool dropped = false, more;
+	struct lend_work own = { }, work = { };
+	bool looks = must_look(sem, w) && !w->has_looked, dropped = false, more;
 	struct look look = { };
 
+	w->has_looked |= looks;
 	do {
-		more = __unfair_rwsem_look(sem, &look, &work);
-		if (!more && !work.nr)
+		more = looks && __unfair_rwsem_look(sem, &look, &work);
+		/* not if it can spin: holders on other CPUs have got loans */
+		if (w->write && !w->has_lent && (!work.soon || work.here || need_resched()))
+			lend_to_itself(sem, w, &own);
+		if (!more && !work.nr && !own.nr)
 			break;
+		compat_lend_apply_begin();
 		__unfair_rwsem_unlock_and_wake(sem, *irqflags, wakes);
+		lend_apply(&own);
+		compat_lend_apply_end();
 		lend_apply(&work);
 		if (work.soon)
 			w->spin_until = ktime_get_ns() + LENT_SPIN_NS;
@@ -705,28 +726,6 @@ static bool look_at_holders(struct unfair_rwsem *sem, struct waiter *w, struct w
 		dropped = true;
 	} while (more);
 	return dropped;
-}
-
-/*
- * A writer gets the loan that lets it run when it is woken. Returns true if it has dropped
- * wait_lock: try again, then sleep, as spinning would spend the budget before the wakeup.
- */
-static bool lend_before_sleep(struct unfair_rwsem *sem, struct waiter *w, struct wakes *wakes,
-			      unsigned long *irqflags)
-	__fsc_must_hold(&sem->wait_lock)
-{
-	struct lend_work work = { };
-
-	if (lend_to_waiter(sem, current, &work))
-		w->lent = true;
-	else if (w->lent)
-		lend_end(sem, current, LOAN_WAITER, &work);
-	if (!work.nr)
-		return false;
-	__unfair_rwsem_unlock_and_wake(sem, *irqflags, wakes);
-	lend_apply(&work);
-	raw_spin_lock_irqsave(&sem->wait_lock, *irqflags);
-	return true;
 }
 
 /**
@@ -809,8 +808,8 @@ static void poll_pause(void)
 /*
  * A writer spins without queueing while the owning writer runs and no task is queued: two
  * writers that alternate then need no wait_lock. Returns true if it acquires the lock. The
- * owner's task_struct stays valid: the task owned the lock after preemption was disabled, and
- * RCU frees it.
+ * owner's task_struct stays valid: the task owned the lock after the caller had disabled
+ * preemption, and RCU frees it.
  */
 static bool spin_unqueued(struct unfair_rwsem *sem, const struct waiter *w)
 {
@@ -819,7 +818,6 @@ static bool spin_unqueued(struct unfair_rwsem *sem, const struct waiter *w)
 
 	if (!can_spin())
 		return false;
-	preempt_disable();
 	while (!acquired && attempts < MAX_ATTEMPTS && !need_resched() && !wait_over(w)) {
 		long word = atomic_long_read(&sem->word);
 
@@ -832,7 +830,6 @@ static bool spin_unqueued(struct unfair_rwsem *sem, const struct waiter *w)
 			break;
 		poll_pause();
 	}
-	preempt_enable();
 	if (acquired)
 		count_event(sem, EV_SPIN_WON);
 	return acquired;
@@ -926,11 +923,14 @@ static void wait_asleep(struct unfair_rwsem *sem, struct waiter *w, struct wakes
 	raw_spin_lock_irqsave(&sem->wait_lock, *irqflags);
 	chain_remove_sleeper(&w->sleeper);
 	w->asleep = false;
+	w->has_looked = false;
+	w->has_lent = false;
 }
 
 /*
  * The wait loop. A queued waiter either spins with preemption disabled, or the watcher has the
- * lock in its list. So holders are lent to even if the waiter itself gets no CPU.
+ * lock in its list. So holders are lent to even if the waiter itself gets no CPU. Called with
+ * preemption disabled, which it enables.
  */
 static int wait_for_lock(struct unfair_rwsem *sem, struct waiter *w)
 {
@@ -938,10 +938,11 @@ static int wait_for_lock(struct unfair_rwsem *sem, struct waiter *w)
 	struct wakes wakes = { };
 	unsigned long irqflags;
 	bool may_spin = true, has_queued = false, stops_lending;
-	int ret = 0, prepared = 0;	/* 1: it has looked, 2: it has lent to itself */
 	u64 now, timeout_ns = 0;
+	int ret = 0;
 
 	raw_spin_lock_irqsave(&sem->wait_lock, irqflags);
+	preempt_enable();
 	for (;;) {
 		now = ktime_get_ns();
 		if (w->write ? try_write(sem, w, now, &timeout_ns) : try_read(sem, w, &wakes, now))
@@ -963,17 +964,11 @@ static int wait_for_lock(struct unfair_rwsem *sem, struct waiter *w)
 			preempt_enable();
 			continue;
 		}
-		may_spin = true;
-		if (must_look(sem, w) && !prepared && look_at_holders(sem, w, &wakes, &irqflags)) {
-			prepared = 1;
+		/* with a loan of its own, a writer does not spin: that would spend the budget */
+		if (prepare_to_sleep(sem, w, &wakes, &irqflags)) {
+			may_spin = !w->lent;
 			continue;
 		}
-		if (w->write && prepared < 2 && lend_before_sleep(sem, w, &wakes, &irqflags)) {
-			prepared = 2;
-			may_spin = false;
-			continue;
-		}
-		prepared = 0;
 		wait_asleep(sem, w, &wakes, &irqflags, timeout_ns);
 		may_spin = !w->lent;
 	}
@@ -1020,10 +1015,14 @@ int __unfair_down_slow(struct unfair_rwsem *sem, bool write, unsigned int state,
 	if (WARN_ONCE(timeout < 0, "fscommit: timeout of %ld jiffies: must be 0 to %ld\n",
 		      timeout, MAX_SCHEDULE_TIMEOUT))
 		return -EINVAL;
+	/* until it is queued, nothing would bring a preempted writer back */
+	preempt_disable();
 	count_event(sem, write ? EV_WRITE_SLOW : EV_READ_SLOW);
 	lock_contended(&sem->dep_map, _RET_IP_);
 	trace_contention_begin(sem, write ? LCB_F_WRITE : LCB_F_READ);
-	if (!write || !spin_unqueued(sem, &w))
+	if (write && spin_unqueued(sem, &w))
+		preempt_enable();
+	else
 		ret = wait_for_lock(sem, &w);
 	if (static_branch_unlikely(&unfair_rwsem_stats))
 		count_wait(sem, write, ktime_get_ns() - w.since);

@@ -340,6 +340,8 @@ TEST_F_TIMEOUT(g11_prompt_writer, own_loan_passes_no_writer, 60)
 
 	ASSERT_GE(inner, 0);
 	ASSERT_TRUE(set_param("lend_fifo_us", "1000000"));
+	/* its grace time: the first writer may be late on a busy machine */
+	set_window("10000");
 	outer_holder = hold_until_go(self->fd, LOCK_TEST_READ, (struct job){ });
 	inner_holder = hold_until_go(inner, LOCK_TEST_READ, (struct job){ });
 	ASSERT_TRUE(outer_holder && inner_holder);
@@ -356,6 +358,7 @@ TEST_F_TIMEOUT(g11_prompt_writer, own_loan_passes_no_writer, 60)
 	EXPECT_LT(first->order, w->order);
 	EXPECT_EQ(0, finish(outer_holder));
 	EXPECT_EQ(0, finish(inner_holder));
+	set_window("200");
 	close(inner);
 }
 
@@ -489,6 +492,57 @@ TEST_F_TIMEOUT(g11_prompt_writer, a_spinning_writer_has_its_own_priority, 60)
 	unpin();
 	throttle_real_time(true);
 	EXPECT_LT(share, 25);
+}
+
+#define MEETINGS	100
+
+/* Holds the lock for 2 ms, again and again. */
+static pid_t start_reading(int fd)
+{
+	struct lock_test_op op = { .mode = LOCK_TEST_READ, .hold = LOCK_TEST_BUSY,
+				   .hold_us = 2000 };
+	pid_t pid;
+
+	fflush(NULL);
+	pid = fork();
+	if (pid)
+		return pid;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	setpriority(PRIO_PROCESS, 0, 19);
+	for (;;)
+		ioctl(fd, LOCK_TEST_LOCK, &op);
+}
+
+/*
+ * A writer that lends to a reader on its own CPU sleeps until the lock is free. It is not preempted
+ * by that reader: it would wait behind the other tasks on the CPU until it runs again.
+ */
+TEST_F_TIMEOUT(g11_prompt_writer, is_not_preempted_by_its_reader, 60)
+{
+	struct lock_test_op op = { .mode = LOCK_TEST_WRITE };
+	struct rusage before, after;
+	long slept, preempted;
+	pid_t reader;
+	int i;
+
+	ASSERT_TRUE(set_param("lend_fifo_us", "1000000"));
+	pin(0);
+	reader = start_reading(self->fd);
+	ASSERT_EQ(0, setpriority(PRIO_PROCESS, 0, -20));
+	getrusage(RUSAGE_SELF, &before);
+	for (i = 0; i < MEETINGS; i++) {
+		sleep_ms(3);
+		ASSERT_EQ(0, ioctl(self->fd, LOCK_TEST_LOCK, &op));
+	}
+	getrusage(RUSAGE_SELF, &after);
+	kill_pid(reader);
+	unpin();
+	setpriority(PRIO_PROCESS, 0, 0);
+	slept = after.ru_nvcsw - before.ru_nvcsw - MEETINGS;
+	preempted = after.ru_nivcsw - before.ru_nivcsw;
+	TH_LOG("%d meetings: the writer slept %ld times and was preempted %ld times", MEETINGS,
+	       slept, preempted);
+	EXPECT_LT(preempted, slept);
 }
 
 #define TRACING		"/sys/kernel/tracing"

@@ -267,7 +267,7 @@ inline release(s)
 #define knows_own()		(task == me)
 #define lend_own_level()	(knows_own() || prio[me] < NICE -> NICE : prio[me])
 
-/* lend_before_sleep(): notes a loan of the task itself, unless its budget is spent */
+/* lend_to_itself(): notes a loan of the task itself, unless its budget is spent */
 inline lend_to_waiter()
 {
 	own = lend_own_level();
