@@ -419,6 +419,13 @@ TEST_F_TIMEOUT(g10_chain, through_another_semaphore, 60)
 	EXPECT_EQ(0, through_semaphore(fd, next, LOCK_TEST_READ, LOCK_TEST_READ, 10));
 }
 
+static struct task *committer(int fd, int mutex, int prio)
+{
+	return start(mutex, (struct job){
+		.mode = LOCK_TEST_WRITE, .how = LOCK_TEST_KILLABLE, .policy = SCHED_FIFO,
+		.prio = prio, .flags = LOCK_TEST_OUTER_EXPEDITE, .outer = fd });
+}
+
 /* The owner holds nothing of A, but the committer waits for it. */
 TEST_F_TIMEOUT(g10_chain, committer_on_a_mutex_of_an_outsider, 60)
 {
@@ -427,14 +434,109 @@ TEST_F_TIMEOUT(g10_chain, committer_on_a_mutex_of_an_outsider, 60)
 	SKIP_WITHOUT_KIND("mutex");
 	o = sleeping_owner(self->mutex, LOCK_TEST_WRITE);
 	ASSERT_NE(NULL, o);
-	c = start(self->mutex, (struct job){
-		.mode = LOCK_TEST_WRITE, .how = LOCK_TEST_KILLABLE, .policy = SCHED_FIFO,
-		.prio = 33, .flags = LOCK_TEST_OUTER_EXPEDITE, .outer = self->fd });
+	c = committer(self->fd, self->mutex, 33);
 	EXPECT_TRUE(reached(has_fifo(o, 33)));
 	EXPECT_EQ(-SIGKILL, kill_task(c));
 	EXPECT_TRUE(reached(has_own(o)));
 	go(self->mutex, 0);
 	EXPECT_EQ(0, finish(o));
+}
+
+/* Two committers expedite A. Each waits for a mutex of its own. */
+TEST_F_TIMEOUT(g10_chain, less_important_committers_pass_theirs_on, 60)
+{
+	int second = lock_open(LOCK_TEST_MUTEX);
+	struct task *o, *o2, *c, *c2;
+
+	SKIP_WITHOUT_KIND("mutex");
+	ASSERT_GE(second, 0);
+	o = sleeping_owner(self->mutex, LOCK_TEST_WRITE);
+	o2 = sleeping_owner(second, LOCK_TEST_WRITE);
+	ASSERT_TRUE(o && o2);
+	c = committer(self->fd, self->mutex, 33);
+	EXPECT_TRUE(reached(has_fifo(o, 33)));
+	c2 = committer(self->fd, second, 20);
+	EXPECT_TRUE(reached(has_fifo(o2, 20)));
+	EXPECT_TRUE(has_fifo(o, 33));
+	EXPECT_EQ(-SIGKILL, kill_task(c));
+	EXPECT_TRUE(reached(has_own(o)));
+	EXPECT_TRUE(has_fifo(o2, 20));
+	EXPECT_EQ(-SIGKILL, kill_task(c2));
+	EXPECT_TRUE(reached(has_own(o2)));
+	go(self->mutex, 0);
+	go(second, 0);
+	EXPECT_EQ(0, finish(o));
+	EXPECT_EQ(0, finish(o2));
+	close(second);
+}
+
+/*
+ * The reader has been woken, but interrupts are off on its CPU. It is no longer blocked, although
+ * the kernel still records the mutex. Meanwhile X has acquired that. X, the owner and the writer
+ * run on the other CPU.
+ */
+static int woken_reader(int fd, int mutex, const int *gate, int off)
+{
+	struct task *o, *r, *x, *w, *z;
+	bool conclusive;
+	int ret = 0;
+
+	o = hold_until_go(mutex, LOCK_TEST_WRITE, (struct job){ .nice = 19, .cpu = 1 });
+	CHECK(o);
+	r = start(mutex, (struct job){ .mode = LOCK_TEST_WRITE, .how = LOCK_TEST_KILLABLE,
+				       .nice = 19, .cpu = 2, .flags = LOCK_TEST_OUTER_READ,
+				       .outer = fd });
+	CHECK(reached(state(fd).readers == 1 && state(mutex).acquiring_writers && is_asleep(r)));
+	x = start(mutex, (struct job){
+		.mode = LOCK_TEST_WRITE, .how = LOCK_TEST_KILLABLE, .nice = 19, .cpu = 1,
+		.hold = LOCK_TEST_UNTIL_GO, .id = 2, .outer = gate[0],
+		.flags = LOCK_TEST_OUTER_WRITE | LOCK_TEST_OUTER_FIRST });
+	w = start(fd, (struct job){
+		.mode = LOCK_TEST_WRITE, .how = LOCK_TEST_KILLABLE, .policy = SCHED_FIFO,
+		.prio = 30, .cpu = 1, .outer = gate[1],
+		.flags = LOCK_TEST_OUTER_WRITE | LOCK_TEST_OUTER_FIRST });
+	CHECK(reached(state(gate[0]).writers && is_asleep(x)));
+	CHECK(reached(state(gate[1]).writers && is_asleep(w)));
+	z = start(off, (struct job){ .mode = LOCK_TEST_WRITE, .hold = LOCK_TEST_IRQS_OFF,
+				     .hold_us = 300000, .cpu = 2 });
+	CHECK(reached(state(off).writers == 1));
+	go(mutex, 0);
+	CHECK(reached(!state(mutex).writers));
+	go(gate[0], 3);
+	CHECK(reached(state(mutex).writers && is_asleep(x)));
+	/* the writer looks before it sleeps */
+	go(gate[1], 1);
+	CHECK(reached(state(fd).queued_writers && is_asleep(w)));
+	if (has_fifo(x, 30))
+		ret = -__LINE__;
+	conclusive = !is_asleep(r);
+	conclusive &= state(off).writers;
+	CHECK(!finish(z));
+	go(mutex, 2);
+	CHECK(!finish(o));
+	CHECK(!finish(x));
+	CHECK(!finish(r));
+	CHECK(!finish(w));
+	return conclusive ? ret : AGAIN;
+}
+
+TEST_F_TIMEOUT(g10_chain, woken_reader_is_not_blocked, 100)
+{
+	int gate[2], off = lock_open(LOCK_TEST_RWSEM), i;
+
+	SKIP_ON_ONE_CPU();
+	SKIP_WITHOUT_KIND("mutex");
+	for (i = 0; i < 2; i++) {
+		gate[i] = lock_open(LOCK_TEST_MUTEX);
+		ASSERT_GE(gate[i], 0);
+	}
+	ASSERT_GE(off, 0);
+	pin(0);
+	EXPECT_EQ(0, CONCLUSIVE(woken_reader(self->fd, self->mutex, gate, off)));
+	unpin();
+	for (i = 0; i < 2; i++)
+		close(gate[i]);
+	close(off);
 }
 
 /* --- how long a loan lasts ----------------------------------------------- */

@@ -7,6 +7,7 @@
 #include <linux/hrtimer.h>
 #include <linux/miscdevice.h>
 #include <linux/module.h>
+#include <linux/poison.h>
 #include <linux/sched/signal.h>
 #include <linux/uaccess.h>
 
@@ -108,6 +109,11 @@ static void hold(struct lock_test_file *f, const struct lock_test_op *op, u32 id
 		stay_busy((u64)LOCK_TEST_MAX_HOLD_US * NSEC_PER_USEC, f, id);
 		stay_busy((u64)op->hold_us * NSEC_PER_USEC, NULL, 0);
 		break;
+	case LOCK_TEST_IRQS_OFF:
+		local_irq_disable();
+		test_hold_busy((u64)op->hold_us * NSEC_PER_USEC, is_killed);
+		local_irq_enable();
+		break;
 	}
 }
 
@@ -117,6 +123,8 @@ static int check_op(const struct lock_test_file *f, const struct lock_test_op *o
 	    op->hold >= LOCK_TEST_NR_HOLDS || op->hold_us > LOCK_TEST_MAX_HOLD_US ||
 	    op->timeout_ms > LOCK_TEST_MAX_TIMEOUT_MS || op->subclass >= 8 ||
 	    op->id >= LOCK_TEST_MAX_IDS || op->flags & ~LOCK_TEST_FLAGS)
+		return -EINVAL;
+	if (op->hold == LOCK_TEST_IRQS_OFF && op->hold_us > LOCK_TEST_MAX_IRQS_OFF_US)
 		return -EINVAL;
 	if (op->flags & LOCK_TEST_DOWNGRADE) {
 		if (op->mode != LOCK_TEST_WRITE || op->id + 1 >= LOCK_TEST_MAX_IDS)
@@ -499,6 +507,9 @@ static int lock_test_release(struct inode *inode, struct file *file)
 				     unfair_rwsem_is_contended(&f->lock.unfair));
 		test_lock_destroy(&f->lock, f->type);
 	}
+	/* its owner is no longer a pointer: a look that still follows it crashes */
+	memset(f, POISON_FREE, sizeof(*f));
+	barrier_data(f);
 	kfree(f);
 	return 0;
 }
