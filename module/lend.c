@@ -343,6 +343,25 @@ static struct lent_task *find_lent_task(const struct task_struct *task)
 	return NULL;
 }
 
+/*
+ * The priority that @task inherits through an rt_mutex; MAX_PRIO if none. That in task->prio is not
+ * visible if the task has a loan as high. @task is the caller, or cannot exit.
+ */
+static int inherited_prio(struct task_struct *task)
+{
+	int prio = MAX_PRIO;
+#ifdef CONFIG_RT_MUTEXES
+	unsigned long irqflags;
+
+	/* the lock keeps the waiter in the queue of the rt_mutex */
+	raw_spin_lock_irqsave(&task->pi_lock, irqflags);
+	if (task->pi_top_task)
+		prio = READ_ONCE(task->pi_top_task->prio);
+	raw_spin_unlock_irqrestore(&task->pi_lock, irqflags);
+#endif
+	return prio;
+}
+
 /**
  * lend_own_level() - the level that a task lends, without its own loans
  * @sem: the semaphore
@@ -359,6 +378,7 @@ struct lend_level lend_own_level(const struct unfair_rwsem *sem, struct task_str
 	struct sched_values v;
 	unsigned long irqflags;
 	bool lent = false;
+	int prio;
 
 	if (hlist_empty(lent_bucket(task)))
 		return lend_level_of(sem, task);
@@ -371,9 +391,14 @@ struct lend_level lend_own_level(const struct unfair_rwsem *sem, struct task_str
 		lent = true;
 	}
 	raw_spin_unlock_irqrestore(&lend_lock, irqflags);
-	/* a priority that it inherits through an rt_mutex is not a loan, and above all loans */
-	if (!lent || READ_ONCE(task->prio) < READ_ONCE(task->normal_prio))
+	if (!lent)
 		return lend_level_of(sem, task);
+	/* a priority that it inherits is not a loan */
+	prio = MAX_RT_PRIO - 1 - max(inherited_prio(task), 0);
+	if (prio > v.rt_priority && v.policy != SCHED_DEADLINE) {
+		v.policy = SCHED_FIFO;
+		v.rt_priority = prio;
+	}
 	return lent_priority_level(sem, &v);
 }
 
@@ -405,7 +430,7 @@ int lend_prio(void)
 	struct sched_values own;
 	unsigned long irqflags;
 
-	if (hlist_empty(lent_bucket(current)) || prio < READ_ONCE(current->normal_prio))
+	if (hlist_empty(lent_bucket(current)))
 		return prio;
 	raw_spin_lock_irqsave(&lend_lock, irqflags);
 	t = find_lent_task(current);
@@ -417,7 +442,7 @@ int lend_prio(void)
 			prio = NICE_TO_PRIO(own.nice);
 	}
 	raw_spin_unlock_irqrestore(&lend_lock, irqflags);
-	return prio;
+	return min(prio, inherited_prio(current));
 }
 
 /*

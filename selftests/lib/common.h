@@ -29,6 +29,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <linux/futex.h>
 #include <linux/sched.h>
 
 #include "kselftest_harness.h"
@@ -45,6 +46,7 @@ struct job {
 	uid_t uid;			/* 0: root */
 	int cpu;			/* 1 and up: pinned to CPU cpu - 1; 0: any CPU */
 	const char *cgroup;		/* a cgroup.procs file */
+	__u32 *pi_futex;		/* acquired first, see pi_futex.h; NULL: none */
 	int repeat;			/* number of operations; 0 means 1 */
 	int until_waits;		/* stop after this number of waits; 0: no limit */
 };
@@ -200,6 +202,8 @@ static inline void prepare(const struct job *j)
 		put(j->cgroup, "0");
 	if (j->cpu)
 		pin(j->cpu - 1);
+	if (j->pi_futex && syscall(SYS_futex, j->pi_futex, FUTEX_LOCK_PI, 0, NULL))
+		_exit(1);
 	if (j->nice && setpriority(PRIO_PROCESS, 0, j->nice))
 		_exit(1);
 	if (j->policy && set_policy(j->policy, j->prio))

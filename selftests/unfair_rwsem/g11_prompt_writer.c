@@ -9,6 +9,7 @@
  * of 2 %. With two CPUs, the watcher takes one of them and so ends the spinning.
  */
 #include "common.h"
+#include "pi_futex.h"
 #include "priority.h"
 
 LENDING_LOCK_FIXTURE(g11_prompt_writer, "3")
@@ -330,35 +331,68 @@ TEST_F_TIMEOUT(g11_prompt_writer, a_loan_does_not_make_a_waiter_lend_more, 60)
 }
 
 /*
- * A writer has slept for one lock, and has its own loan until it releases that. It must not pass a
- * writer of a better nice value that waits for another lock.
+ * A writer has slept for @outer, and has its own loan until it releases that. Then it waits for
+ * @inner, like another writer. Returns 1 if it was first, 2 if the other was.
+ *
+ * @inherited: SCHED_FIFO priority that it inherits as the owner of a lock of user space; 0: none
  */
+static int place_after_a_sleep(int outer, int inner, int inherited, struct job other)
+{
+	struct task *outer_holder, *inner_holder, *w, *first;
+	__u32 *futex = share(sizeof(*futex));
+	pid_t boosts = 0;
+
+	outer_holder = hold_until_go(outer, LOCK_TEST_READ, (struct job){ });
+	inner_holder = hold_until_go(inner, LOCK_TEST_READ, (struct job){ });
+	CHECK(futex && outer_holder && inner_holder);
+	/* its grace time: the first writer may be late on a busy machine */
+	set_window("10000");
+	w = start(inner, (struct job){ .mode = LOCK_TEST_WRITE, .outer = outer,
+				       .flags = LOCK_TEST_OUTER_WRITE,
+				       .pi_futex = inherited ? futex : NULL });
+	CHECK(sleeps_in_queue(outer, w));
+	other.mode = LOCK_TEST_WRITE;
+	first = start(inner, other);
+	CHECK(sleeps_in_queue(inner, first));
+	if (inherited) {
+		boosts = start_pi_waiter(w->pid, futex, inherited);
+		CHECK(boosts > 0);
+	}
+	go(outer, 0);
+	CHECK(reached(state(inner).queued_writers == 2 && is_asleep(w)));
+	go(inner, 0);
+	CHECK(!finish(first));
+	CHECK(!finish(w));
+	CHECK(!finish(outer_holder));
+	CHECK(!finish(inner_holder));
+	if (boosts)
+		CHECK(waitpid(boosts, NULL, 0) == boosts);
+	set_window("200");
+	return w->order < first->order ? 1 : 2;
+}
+
+/* It must not pass a writer of a better nice value that waits for another lock. */
 TEST_F_TIMEOUT(g11_prompt_writer, own_loan_passes_no_writer, 60)
 {
 	int inner = lock_open(LOCK_TEST_UNFAIR);
-	struct task *outer_holder, *inner_holder, *w, *first;
 
 	ASSERT_GE(inner, 0);
 	ASSERT_TRUE(set_param("lend_fifo_us", "1000000"));
-	/* its grace time: the first writer may be late on a busy machine */
-	set_window("10000");
-	outer_holder = hold_until_go(self->fd, LOCK_TEST_READ, (struct job){ });
-	inner_holder = hold_until_go(inner, LOCK_TEST_READ, (struct job){ });
-	ASSERT_TRUE(outer_holder && inner_holder);
-	w = start(inner, (struct job){ .mode = LOCK_TEST_WRITE, .outer = self->fd,
-				       .flags = LOCK_TEST_OUTER_WRITE });
-	ASSERT_TRUE(sleeps_in_queue(self->fd, w));
-	first = start(inner, (struct job){ .mode = LOCK_TEST_WRITE, .nice = -20 });
-	ASSERT_TRUE(sleeps_in_queue(inner, first));
-	go(self->fd, 0);
-	ASSERT_REACHED(state(inner).queued_writers == 2 && is_asleep(w));
-	go(inner, 0);
-	EXPECT_EQ(0, finish(first));
-	EXPECT_EQ(0, finish(w));
-	EXPECT_LT(first->order, w->order);
-	EXPECT_EQ(0, finish(outer_holder));
-	EXPECT_EQ(0, finish(inner_holder));
-	set_window("200");
+	EXPECT_EQ(2, place_after_a_sleep(self->fd, inner, 0, (struct job){ .nice = -20 }));
+	close(inner);
+}
+
+TEST_F_TIMEOUT(g11_prompt_writer, inherited_priority_passes_writers, 60)
+{
+	const struct job fifo20 = { .policy = SCHED_FIFO, .prio = 20 };
+	int inner = lock_open(LOCK_TEST_UNFAIR);
+
+	if (!has_pi_futexes())
+		SKIP(return, "no PI futexes");
+	ASSERT_GE(inner, 0);
+	ASSERT_TRUE(set_param("lend_fifo_us", "1000000"));
+	EXPECT_EQ(1, place_after_a_sleep(self->fd, inner, 40, fifo20));
+	EXPECT_EQ(2, place_after_a_sleep(self->fd, inner, 10, fifo20));
 	close(inner);
 }
 

@@ -12,6 +12,7 @@
  * g5-readers-lend-nothing, g5-better-nice-is-enough, g5-lends-99, g5-watch-is-not-handed-over.
  */
 #include "common.h"
+#include "pi_futex.h"
 #include "priority.h"
 
 LENDING_LOCK_FIXTURE(g5_lent_priority, "3")
@@ -832,6 +833,88 @@ TEST_F_TIMEOUT(g5_lent_priority, fifo_is_of_time_on_a_cpu, 60)
 	EXPECT_TRUE(lent);
 	EXPECT_EQ(0, finish(w));
 	EXPECT_EQ(0, finish(holder));
+}
+
+/* --- waiters that inherit a priority -------------------------------------- */
+
+/* A writer of nice 15 gives up: the loans of the lock sink to what the others lend. */
+static int let_one_give_up(int fd)
+{
+	struct task *t = start(fd, (struct job){ .mode = LOCK_TEST_WRITE, .nice = 15,
+						 .how = LOCK_TEST_TIMEOUT, .timeout_ms = 10 });
+
+	return finish(t) == ETIME ? 0 : -__LINE__;
+}
+
+/* Whatever its nice value: that may be of an earlier loan. */
+static bool has_fifo(pid_t pid, int rt)
+{
+	struct priority p = priority_of(pid);
+
+	return p.policy == SCHED_FIFO && p.rt == rt;
+}
+
+/*
+ * Waiter T waits for @inner and holds @outer. It inherits FIFO 40 as the owner of a lock of user
+ * space, and must lend that. What the waiters of @outer lend it, it must not lend.
+ */
+static int inherits_and_waits(int outer, int inner, struct job j, struct priority own)
+{
+	__u32 *futex = share(sizeof(*futex));
+	static const int lent[] = { 20, 40, 45 };
+	struct task *holder, *t, *w;
+	pid_t boosts;
+	int i;
+
+	CHECK(futex);
+	holder = hold_until_go(inner, LOCK_TEST_WRITE, (struct job){ .nice = 19 });
+	CHECK(holder);
+	j.how = LOCK_TEST_KILLABLE;
+	j.flags = LOCK_TEST_OUTER_READ;
+	j.outer = outer;
+	j.pi_futex = futex;
+	t = start(inner, j);
+	CHECK(reached(state(inner).queued_readers + state(inner).queued_writers == 1));
+	CHECK(reached(is_asleep(t) && is(holder->pid, own.policy, own.rt, own.nice)));
+	boosts = start_pi_waiter(t->pid, futex, 40);
+	CHECK(boosts > 0);
+	CHECK(reached(has_fifo(holder->pid, 40)));
+	for (i = 0; i < 3; i++) {
+		w = start(outer, (struct job){ .mode = LOCK_TEST_WRITE, .policy = SCHED_FIFO,
+					       .how = LOCK_TEST_KILLABLE, .prio = lent[i] });
+		CHECK(reached(priority_of(t->pid).rt >= lent[i]));
+		CHECK(!let_one_give_up(inner));
+		CHECK(has_fifo(holder->pid, 40));
+		CHECK(kill_task(w) == -SIGKILL);
+	}
+	kill_pid(boosts);
+	CHECK(!let_one_give_up(inner));
+	CHECK(reached(own.rt ? has_fifo(holder->pid, own.rt) :
+			       is(holder->pid, own.policy, 0, own.nice)));
+	go(inner, 0);
+	CHECK(!finish(holder));
+	CHECK(!finish(t));
+	return 0;
+}
+
+TEST_F_TIMEOUT(g5_lent_priority, inherited_priority_is_lent, 60)
+{
+	int inner = lock_open(LOCK_TEST_UNFAIR);
+
+	if (!has_pi_futexes())
+		SKIP(return, "no PI futexes");
+	ASSERT_GE(inner, 0);
+	ASSERT_TRUE(set_param("lend_fifo_us", "1000000"));
+	/* a chain would pass on what the waiter is lent */
+	ASSERT_TRUE(set_param("lend_links", "0"));
+	EXPECT_EQ(0, inherits_and_waits(self->fd, inner,
+					(struct job){ .mode = LOCK_TEST_WRITE, .nice = 10 },
+					P(SCHED_OTHER, 0, 10)));
+	/* it lends itself SCHED_FIFO while it sleeps */
+	EXPECT_EQ(0, inherits_and_waits(self->fd, inner, (struct job){ .mode = LOCK_TEST_WRITE },
+					P(SCHED_FIFO, 1, 19)));
+	set_param("lend_links", "8");
+	close(inner);
 }
 
 /* Two locks, two lenders, one holder: each loan ends with its lock. */

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Locks of user space whose owner inherits the priority of a waiter, through an rt_mutex of the
+ * kernel. Included after common.h.
+ */
+#ifndef SELFTESTS_PI_FUTEX_H
+#define SELFTESTS_PI_FUTEX_H
+
+#include <linux/futex.h>
+
+static inline int pi_lock(__u32 *futex)
+{
+	return syscall(SYS_futex, futex, FUTEX_LOCK_PI, 0, NULL) ? errno : 0;
+}
+
+static inline bool has_pi_futexes(void)
+{
+	__u32 futex = 0;
+
+	return !pi_lock(&futex) && !syscall(SYS_futex, &futex, FUTEX_UNLOCK_PI);
+}
+
+/* Field 18 of /proc/PID/stat: what the task has inherited counts, too. FIFO 40 is -41. */
+static inline int effective_prio(pid_t pid)
+{
+	char path[64], buf[512] = "", *p;
+	int prio = 1000, i;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	f = fopen(path, "r");
+	if (!f)
+		return prio;
+	if (!fgets(buf, sizeof(buf), f))
+		buf[0] = 0;
+	fclose(f);
+	p = strrchr(buf, ')');
+	for (i = 2; p && i < 18; i++)
+		p = strchr(p + 1, ' ');
+	if (p)
+		sscanf(p, "%d", &prio);
+	return prio;
+}
+
+/*
+ * Starts a task of SCHED_FIFO @prio that waits for @futex until it is killed. Returns its pid when
+ * @owner has inherited the priority; -1 if it never does.
+ */
+static inline pid_t start_pi_waiter(pid_t owner, __u32 *futex, int prio)
+{
+	pid_t pid;
+
+	fflush(NULL);
+	pid = fork();
+	if (!pid) {
+		prepare(&(struct job){ .policy = SCHED_FIFO, .prio = prio });
+		pi_lock(futex);
+		_exit(0);
+	}
+	return reached(effective_prio(owner) == -1 - prio) ? pid : -1;
+}
+
+#endif
