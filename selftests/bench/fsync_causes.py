@@ -5,7 +5,8 @@
 fsync_causes.py [--slowest N] [--json FILE] TRACE...
 
 Split the time of an operation of a timed task into time on a CPU, time waiting for a CPU, and
-sleeps. The stack gives the cause of a sleep. If the task waited for the checkpoint thread, count
+sleeps. While it waited for a CPU, count which tasks ran on the one that it got. The stack gives
+the cause of a sleep. If the task waited for the checkpoint thread, count
 what that thread did instead. If a task, not an interrupt, ended the sleep, split the sleep by what
 the waker did in that time: it ran, wanted a CPU, or slept.
 """
@@ -41,7 +42,7 @@ def prio_name(prio):
 
 
 class Task:
-    """The spans of one task, in order: (since, state, cause, waker)."""
+    """The spans of one task, in order: (since, state, cause, waker, or the CPU that it got)."""
 
     def __init__(self, comm):
         self.comm = comm
@@ -53,7 +54,7 @@ class Task:
         self.spans.append([state, cause, None])
 
     def between(self, begin, end):
-        """Yield (state, cause, waker, from, to) of each span in an interval."""
+        """Yield (state, cause, waker or CPU, from, to) of each span in an interval."""
         i = max(bisect.bisect_right(self.since, begin) - 1, 0)
         while i < len(self.since) and self.since[i] < end:
             to = self.since[i + 1] if i + 1 < len(self.since) else end
@@ -93,6 +94,7 @@ class Trace:
 
     def __init__(self, path):
         self.tasks, self.ops, self.end = {}, [], 0
+        self.cpus = collections.defaultdict(lambda: ([], []))
         running, begun, stack_of, stack = {}, {}, None, []
         with open(path, encoding="utf-8", errors="replace") as f:
             for line in f:
@@ -112,7 +114,7 @@ class Trace:
                     if pid in self.tasks and self.tasks[pid].spans:
                         stack, stack_of = [], self.tasks[pid].spans[-1]
                 elif event == "sched_switch":
-                    self.switch(time, SWITCH.match(rest))
+                    self.switch(time, cpu, SWITCH.match(rest))
                     running[cpu] = int(SWITCH.match(rest).group(6))
                 elif event == "sched_waking":
                     w = WAKING.match(rest)
@@ -133,8 +135,8 @@ class Trace:
         for pid, (time, op) in begun.items():
             self.ops.append((pid, op, time, self.end))
 
-    def switch(self, time, m):
-        """Record a context switch."""
+    def switch(self, time, cpu, m):
+        """Record a context switch on @cpu."""
         prev, prev_pid, _, state, following, next_pid, prio = m.groups()
         out = self.tasks.setdefault(int(prev_pid), Task(prev))
         out.comm = prev
@@ -144,7 +146,10 @@ class Trace:
         if into.spans and into.spans[-1][0] == "wanted a CPU":
             before = into.spans[-2][1] if len(into.spans) > 1 else None
             into.spans[-1][1] = "%s, after: %s" % (prio_name(int(prio)), before or "preempted")
+            into.spans[-1][2] = cpu
         into.enter(time, "ran")
+        self.cpus[cpu][0].append(time)
+        self.cpus[cpu][1].append("%s, %s" % (into.comm.split("-")[0], prio_name(int(prio))))
 
     def checkpoint_thread(self):
         """Return its pid, or None."""
@@ -158,6 +163,17 @@ class Trace:
             for state, _, _, since, to in task.between(begin, end):
                 did[state] += to - since
         return did
+
+    def ran_on(self, cpu, begin, end):
+        """Return how long each kind of task ran on a CPU."""
+        ran = collections.Counter()
+        since, tasks = self.cpus[cpu]
+        i = max(bisect.bisect_right(since, begin) - 1, 0)
+        while i < len(since) and since[i] < end:
+            to = min(since[i + 1] if i + 1 < len(since) else end, end)
+            ran["behind " + tasks[i]] += max(to - max(since[i], begin), 0)
+            i += 1
+        return ran
 
     def account(self, pid, begin, end, into, who):
         """Add the time of @pid from @begin to @end to @into: (who, cause) -> Counter."""
@@ -176,6 +192,9 @@ class Trace:
             at["time"] += to - since
             at["count"] += 1
             at["longest"] = max(at["longest"], to - since)
+            if state == "wanted a CPU" and waker is not None:
+                for task_kind, how_long in self.ran_on(waker, since, to).items():
+                    at[task_kind] += how_long
             if asleep and waker:
                 for what, how_long in self.waker_did(waker, since, to).items():
                     at["waker " + what] += how_long
@@ -211,18 +230,26 @@ def show_kinds(into, total):
         absent * 1e3, total * 1e3, 100 * absent / total))
 
 
+def woken_or_behind(at):
+    """Return the last waker, or the tasks that had the CPU for at least a tenth of the time."""
+    behind = [(k[len("behind "):], v) for k, v in at.items() if k.startswith("behind ")]
+    return at["last"] or "; ".join("%s %.0f %%" % (k, 100 * v / at["time"])
+                                   for k, v in sorted(behind, key=lambda b: -b[1])
+                                   if v >= at["time"] / 10)
+
+
 def show(into, total):
     """Print the causes, the largest first, without those below 0.5 %."""
     print("  %-11s %-54s %8s %6s %6s %9s %8s %9s %8s  %s" % (
         "who", "cause", "ms", "%", "count", "longest", "w. ran", "w. wanted", "w. slept",
-        "woken by"))
+        "woken by, or behind"))
     for (who, cause), at in sorted(into.items(), key=lambda i: -i[1]["time"]):
         if at["time"] < total / 200:
             continue
         print("  %-11s %-54s %8.1f %6.1f %6d %9.1f %8.1f %9.1f %8.1f  %s" % (
             who, cause[:54], at["time"] * 1e3, 100 * at["time"] / total, at["count"],
             at["longest"] * 1e3, at["waker ran"] * 1e3, at["waker wanted a CPU"] * 1e3,
-            at["waker asleep"] * 1e3, at["last"] or ""))
+            at["waker asleep"] * 1e3, woken_or_behind(at)))
 
 
 def lost_events(path):
