@@ -2,11 +2,11 @@
 /*
  * fsyncbench - measure fsync latency beside low-priority writers
  *
- * Low-priority tasks create, write and unlink small files, and busy tasks spin. One timed task
- * per requested priority syncs a folder and a file in turn, and finally the filesystem. The
- * benchmark waits for operations that are unfinished at the end and counts their full time. A
- * manifest lists each file whose fsync returned: `fsyncbench verify` checks after a new mount
- * that none of them is lost.
+ * Low-priority tasks create, write and unlink small files, and busy tasks spin. Real-time tasks
+ * may take a share of each CPU. One timed task per requested priority syncs a folder and a file in
+ * turn, and finally the filesystem. The benchmark waits for operations that are unfinished at the
+ * end and counts their full time. A manifest lists each file whose fsync returned: `fsyncbench
+ * verify` checks after a new mount that none of them is lost.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -45,6 +45,9 @@
  */
 #define LATE		0.2
 #define CGROUP		"/sys/fs/cgroup/fsyncbench"
+/* The real-time tasks: in each period they spin for --rt percent of it. */
+#define RT_PRIORITY	50
+#define RT_PERIOD_US	20000
 
 enum { OP_DIR, OP_FILE, OP_WRITE, OP_SYNC, NR_OPS };
 static const char * const op_names[NR_OPS] = { "dir", "file", "write", "sync" };
@@ -56,9 +59,9 @@ struct class {
 
 static struct {
 	struct class low, timed[MAX_TIMED];
-	bool ops[NR_OPS];
+	bool ops[NR_OPS], low_fsync;
 	int nr_timed, min_size, max_size;
-	long nr_low, nr_busy, pause, period;
+	long nr_low, nr_busy, rt_percent, pause, period;
 	double duration;
 	const char *json, *title, *manifest;
 } opt = {
@@ -212,6 +215,8 @@ static void low_task(int n)
 			fail("create", path);
 		if (!write_all(fd, data, size))
 			fail("write", path);
+		if (opt.low_fsync && fsync(fd))
+			fail("fsync", path);
 		close(fd);
 		atomic_fetch_add(&shared->low_bytes[n], size);
 		if (i >= LOW_FILES) {
@@ -372,6 +377,25 @@ static void spin(__attribute__((unused)) int n)
 		;
 }
 
+static void real_time_task(int cpu)
+{
+	const uint64_t runs_ns = opt.rt_percent * RT_PERIOD_US * 10ull;
+	cpu_set_t one;
+
+	CPU_ZERO(&one);
+	CPU_SET(cpu, &one);
+	if (sched_setaffinity(0, sizeof(one), &one))
+		fail("sched_setaffinity", "--rt");
+	wait_for_go();
+	while (!shared->stop) {
+		uint64_t end = now_ns() + runs_ns;
+
+		while (now_ns() < end)
+			;
+		usleep(RT_PERIOD_US - runs_ns / 1000);
+	}
+}
+
 static pid_t start(const char *name, const struct class *c, void (*run)(int), int n)
 {
 	pid_t pid = fork();
@@ -414,11 +438,29 @@ static void alloc_samples(void)
 				     (n * NR_OPS + i) * samples_size(MAX_SAMPLES), MAX_SAMPLES);
 }
 
-/* Returns once all tasks have their priorities. */
-static void start_tasks(int all)
+/* Returns the number of tasks, one for each CPU. */
+static int start_real_time_tasks(void)
+{
+	static const struct class rt = { "rt", SCHED_FIFO, 0, RT_PRIORITY, 0, 0 };
+	int cpu, nr = 0;
+	cpu_set_t cpus;
+
+	if (!opt.rt_percent || sched_getaffinity(0, sizeof(cpus), &cpus))
+		return 0;
+	for (cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+		if (!CPU_ISSET(cpu, &cpus))
+			continue;
+		start("rt", &rt, real_time_task, cpu);
+		nr++;
+	}
+	return nr;
+}
+
+/* Returns the number of tasks, once all have their priorities. */
+static int start_tasks(void)
 {
 	static const struct class nice_0 = { "nice:0", SCHED_OTHER, 0, 0, 0, 0 };
-	int n;
+	int all = opt.nr_low + opt.nr_busy + opt.nr_timed, n;
 
 	for (n = 0; n < opt.nr_timed; n++) {
 		char name[16];
@@ -430,8 +472,10 @@ static void start_tasks(int all)
 		start("low", &opt.low, low_task, n);
 	for (n = 0; n < opt.nr_busy; n++)
 		start("busy", &nice_0, spin, n);
+	all += start_real_time_tasks();
 	while ((int)shared->ready < all && !shared->errors)
 		usleep(1000);
+	return all;
 }
 
 static void wait_for_tasks(int left)
@@ -457,11 +501,11 @@ static void wait_for_tasks(int left)
 static void measure(void)
 {
 	static const struct sched_param top = { .sched_priority = 90 };
-	int all = opt.nr_low + opt.nr_busy + opt.nr_timed, n;
 	uint64_t low_done[MAX_LOW], low_bytes[MAX_LOW];
+	int all, n;
 
 	alloc_samples();
-	start_tasks(all);
+	all = start_tasks();
 	/* This task must end the run in time. */
 	if (sched_setscheduler(0, SCHED_FIFO, &top))
 		fatal("sched_setscheduler: %s (root?)", strerror(errno));
@@ -522,8 +566,8 @@ static void print_json(int argc, char **argv, time_t begun)
 	const char *comma = "";
 	int n, op;
 
-	fprintf(f, "  \"parameters\": { \"low_tasks\": %ld, \"low\": \"%s\", \"busy\": %ld, ",
-		opt.nr_low, opt.low.name, opt.nr_busy);
+	fprintf(f, "  \"parameters\": { \"low_tasks\": %ld, \"low\": \"%s\", \"busy\": %ld, \"rt\": %ld, ",
+		opt.nr_low, opt.low.name, opt.nr_busy, opt.rt_percent);
 	fprintf(f, "\"duration_s\": %g, \"pause_us\": %ld, \"period_us\": %ld },\n",
 		opt.duration, opt.pause, opt.period);
 	fprintf(f, "  \"low\": { \"files\": %llu, \"bytes\": %llu },\n  \"timed\": {",
@@ -633,7 +677,10 @@ static void usage(FILE *f)
 "  -n NUM   --low-tasks=NUM  tasks that create, write and unlink files, 0 to 256  [8]\n"
 "           --low=CLASS      their class: nice:N, idle, weight:N (a cgroup with this\n"
 "                            cpu.weight), quota:PERCENT (of a CPU, in total)  [nice:19]\n"
+"           --low-fsync      they call fsync for each file\n"
 "  -b NUM   --busy=NUM       tasks at nice 0 that spin, 0 to 64             [4]\n"
+"           --rt=PERCENT     SCHED_FIFO tasks, one for each CPU, that spin for this part of\n"
+"                            each 20 ms, 0 to 90                             [0]\n"
 "           --timed=LIST     timed tasks: nice:N or fifo:PRIO               [nice:-20,fifo:1]\n"
 "           --ops=LIST       timed operations: dir (fsync of a folder with a new file, for\n"
 "                            which f2fs writes a checkpoint) and file in turn, and sync in\n"
@@ -723,13 +770,14 @@ static const char *absolute(const char *option, const char *path)
 }
 
 enum {
-	OPT_LOW = 256, OPT_TIMED, OPT_OPS, OPT_PAUSE, OPT_PERIOD, OPT_SIZE, OPT_MANIFEST, OPT_TITLE,
-	OPT_JSON, OPT_HELP
+	OPT_LOW = 256, OPT_LOW_FSYNC, OPT_RT, OPT_TIMED, OPT_OPS, OPT_PAUSE, OPT_PERIOD, OPT_SIZE,
+	OPT_MANIFEST, OPT_TITLE, OPT_JSON, OPT_HELP
 };
 
 static const struct number_option numbers[] = {
 	{ 'n', "--low-tasks", &opt.nr_low, 0, MAX_LOW },
 	{ 'b', "--busy", &opt.nr_busy, 0, MAX_BUSY },
+	{ OPT_RT, "--rt", &opt.rt_percent, 0, 90 },
 	{ OPT_PAUSE, "--pause", &opt.pause, 0, 1000000 },
 	{ OPT_PERIOD, "--period", &opt.period, 1000, 10000000 }, { }
 };
@@ -738,7 +786,8 @@ static void parse_options(int argc, char **argv)
 {
 	static const struct option options[] = {
 		{ "low-tasks", 1, NULL, 'n' }, { "low", 1, NULL, OPT_LOW },
-		{ "busy", 1, NULL, 'b' }, { "timed", 1, NULL, OPT_TIMED },
+		{ "low-fsync", 0, NULL, OPT_LOW_FSYNC },
+		{ "busy", 1, NULL, 'b' }, { "rt", 1, NULL, OPT_RT }, { "timed", 1, NULL, OPT_TIMED },
 		{ "ops", 1, NULL, OPT_OPS }, { "pause", 1, NULL, OPT_PAUSE },
 		{ "period", 1, NULL, OPT_PERIOD },
 		{ "size", 1, NULL, OPT_SIZE }, { "duration", 1, NULL, 'D' },
@@ -756,6 +805,9 @@ static void parse_options(int argc, char **argv)
 			break;
 		case OPT_LOW:
 			parse_class(&opt.low, "--low", optarg);
+			break;
+		case OPT_LOW_FSYNC:
+			opt.low_fsync = true;
 			break;
 		case OPT_TIMED:
 			parse_timed(optarg);
