@@ -160,6 +160,14 @@ struct task_struct *chain_owner(struct task_struct *task)
 	return owner;
 }
 
+static void trace_link(const struct unfair_rwsem *sem, struct task_struct *task,
+		       struct task_struct *owner)
+{
+	if (trace_unfair_chain_enabled())
+		trace_unfair_chain(sem, task, owner, unfair_report_state_of(owner),
+				   lend_level_now(owner));
+}
+
 /**
  * chain_lend() - lend to the tasks that a sleeping holder waits for
  * @sem: the semaphore whose waiters lend
@@ -197,7 +205,7 @@ bool chain_lend(struct unfair_rwsem *sem, struct task_struct *task, struct lend_
 			break;
 		if (!i)
 			look->last_owner = owner;
-		trace_unfair_chain(sem, task, owner);
+		trace_link(sem, task, owner);
 		lend_to_link(sem, owner, level, work);
 		task = owner;
 	}

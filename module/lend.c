@@ -402,6 +402,30 @@ struct lend_level lend_own_level(const struct unfair_rwsem *sem, struct task_str
 	return lent_priority_level(sem, &v);
 }
 
+/**
+ * lend_level_now() - what a task has been lent
+ * @task: the task
+ *
+ * Context: any.
+ * Return: the level; LEND_NOTHING if it has no loan, or has had its priority changed since.
+ */
+struct lend_level lend_level_now(const struct task_struct *task)
+{
+	struct lend_level level = LEND_NOTHING;
+	const struct lent_task *t;
+	unsigned long irqflags;
+
+	if (hlist_empty(lent_bucket(task)))
+		return level;
+	raw_spin_lock_irqsave(&lend_lock, irqflags);
+	t = find_lent_task(task);
+	/* a task in apply() may set it now */
+	if (t && !data_race(t->prio.unmanaged))
+		level = t->prio.now;
+	raw_spin_unlock_irqrestore(&lend_lock, irqflags);
+	return level;
+}
+
 static bool lends_to_itself_only(const struct lent_task *t)
 {
 	struct lend_level level = LEND_NOTHING;

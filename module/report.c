@@ -55,7 +55,7 @@ struct lock_tasks {
 };
 
 /* R: on a CPU, r: runnable, S: asleep */
-static char state_of(struct task_struct *task)
+char unfair_report_state_of(struct task_struct *task)
 {
 	if (compat_on_cpu(task))
 		return 'R';
@@ -128,7 +128,7 @@ static void cgroup_of(struct task_struct *task, char *path, size_t size)
 
 static void print_task(const char *what, struct task_struct *task)
 {
-	char cgroup[64], state = state_of(task);
+	char cgroup[64], state = unfair_report_state_of(task);
 
 	cgroup_of(task, cgroup, sizeof(cgroup));
 	pr_warn("fscommit:   %s %s[%d] policy %s nice %d, %s, cgroup %s\n", what, task->comm,
@@ -142,7 +142,7 @@ static void print_blocker(const struct lock_task *t)
 	unsigned int i;
 
 	print_task(t->write ? "write by" : "read by", task);
-	if (state_of(task) == 'S')
+	if (unfair_report_state_of(task) == 'S')
 		compat_pr_stack(task);
 	rcu_read_lock();
 	for (i = 0; i < CHAIN_MAX_LINKS; i++) {
@@ -173,7 +173,7 @@ static void print_report(struct work_struct *work)
 
 	for (t = l->entry; t < l->entry + l->nr; t++)
 		trace_unfair_blocker(report.sem, report.waited, t->task, t->write,
-				     state_of(t->task));
+				     unfair_report_state_of(t->task));
 	if (__ratelimit(&limit)) {
 		pr_warn("fscommit: %s[%d] has waited %llu ms to acquire %s for writing; holders:\n",
 			report.writer->comm, task_pid_nr(report.writer),
@@ -225,6 +225,67 @@ bool unfair_report_blockers(struct unfair_rwsem *sem, struct task_struct *writer
 		report.more = counted_readers(word) - report.blockers.nr;
 	schedule_work(&report_work);
 	return true;
+}
+
+/* --- trace events -------------------------------------------------------- */
+
+static bool first_waiter(struct task_struct *task, bool write, u64 since, void *arg)
+{
+	struct unfair_hold *hold = arg;
+
+	hold->waiter = task;
+	hold->wants_write = write;
+	hold->waited_ns = ktime_get_ns() - since;
+	return true;
+}
+
+static void trace_holder(struct unfair_hold *hold, struct task_struct *holder)
+{
+	hold->holder = holder;
+	hold->state = holder ? unfair_report_state_of(holder) : '-';
+	hold->lent = holder ? lend_level_now(holder) : LEND_NOTHING;
+	trace_unfair_holder(hold);
+}
+
+/**
+ * unfair_report_holders() - trace the holders of a semaphore for which a task sleeps
+ * @sem: the semaphore
+ *
+ * Traces at most MAX_BLOCKERS readers, which are in the lock's own region or in converted biased
+ * slots.
+ *
+ * Context: under wait_lock, the watcher.
+ */
+void unfair_report_holders(struct unfair_rwsem *sem)
+{
+	struct unfair_hold hold = { .sem = sem };
+	long word = atomic_long_read(&sem->word);
+	unsigned int step, i, nr = 0;
+	struct task_struct *task;
+
+	__unfair_rwsem_sleepers(sem, 1, first_waiter, &hold);
+	if (!hold.waiter)
+		return;
+	hold.write = word & UNFAIR_RWSEM_WRITER;
+	if (hold.write) {
+		trace_holder(&hold, (struct task_struct *)(word & ~UNFAIR_RWSEM_FLAGS));
+		return;
+	}
+	rcu_read_lock();
+	for (step = 0; step < 2; step++)
+		for_each_visible_reader(sem, step, i, task)
+			if (nr++ < MAX_BLOCKERS)
+				trace_holder(&hold, task);
+	rcu_read_unlock();
+	if (!nr)
+		trace_holder(&hold, NULL);
+}
+
+/* The current task has waited for @sem. Counts and traces the wait. */
+void unfair_report_wait(const struct unfair_rwsem *sem, bool write, u64 waited_ns, int ret)
+{
+	count_wait(sem, write, waited_ns);
+	trace_unfair_wait_end(sem, write, waited_ns, ret);
 }
 
 /* --- debugfs ------------------------------------------------------------- */
@@ -288,7 +349,7 @@ static int locks_show(struct seq_file *m, void *unused)
 		seq_printf(m, "%p %s %s %s %d %s %c %s %d %llu %s\n", t->sem,
 			   unfair_stats_class_name(t->class), t->waits ? "waits" : "holds",
 			   t->write ? "write" : "read", task_pid_nr(t->task),
-			   t->task->comm, state_of(t->task), policy_name(t->task),
+			   t->task->comm, unfair_report_state_of(t->task), policy_name(t->task),
 			   task_nice(t->task), div_u64(waited, NSEC_PER_USEC), cgroup);
 	}
 	if (l.truncated || l.nr == l.max)

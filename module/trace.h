@@ -11,6 +11,10 @@
 #include <linux/string.h>
 #include <linux/tracepoint.h>
 
+#include "lend.h"
+#include "stats.h"
+#include "watcher.h"
+
 /* The scheduling parameters that a lent task has from now on. */
 DECLARE_EVENT_CLASS(unfair_priority,
 	TP_PROTO(struct task_struct *task, int policy, int rt, int nice),
@@ -41,16 +45,23 @@ DEFINE_EVENT(unfair_priority, unfair_lend_end,
 	TP_PROTO(struct task_struct *task, int policy, int rt, int nice),
 	TP_ARGS(task, policy, rt, nice));
 
-/* @task, which the waiters of @lock lend to, is blocked on a lock that @owner owns. */
+/*
+ * @task, which the waiters of @lock lend to, is blocked on a lock that @owner owns. @state: of the
+ * owner, as in unfair_blocker. @lent: what the owner has been lent; nice 20 for nothing.
+ */
 TRACE_EVENT(unfair_chain,
-	TP_PROTO(const void *lock, struct task_struct *task, struct task_struct *owner),
-	TP_ARGS(lock, task, owner),
+	TP_PROTO(const void *lock, struct task_struct *task, struct task_struct *owner, char state,
+		 struct lend_level lent),
+	TP_ARGS(lock, task, owner, state, lent),
 	TP_STRUCT__entry(
 		__field(const void *, lock)
 		__array(char, comm, TASK_COMM_LEN)
 		__field(pid_t, pid)
 		__array(char, owner, TASK_COMM_LEN)
 		__field(pid_t, owner_pid)
+		__field(char, state)
+		__field(int, lent_rt)
+		__field(int, lent_nice)
 	),
 	TP_fast_assign(
 		__entry->lock = lock;
@@ -58,9 +69,13 @@ TRACE_EVENT(unfair_chain,
 		__entry->pid = task->pid;
 		memcpy(__entry->owner, owner->comm, TASK_COMM_LEN);
 		__entry->owner_pid = owner->pid;
+		__entry->state = state;
+		__entry->lent_rt = lent.rt;
+		__entry->lent_nice = lent.nice;
 	),
-	TP_printk("lock=%p comm=%s pid=%d owner=%s owner_pid=%d", __entry->lock, __entry->comm,
-		  __entry->pid, __entry->owner, __entry->owner_pid)
+	TP_printk("lock=%p comm=%s pid=%d owner=%s owner_pid=%d state=%c lent_rt=%d lent_nice=%d",
+		  __entry->lock, __entry->comm, __entry->pid, __entry->owner, __entry->owner_pid,
+		  __entry->state, __entry->lent_rt, __entry->lent_nice)
 );
 
 /* A task that holds @lock when a writer has waited longer than blocker_ms. */
@@ -87,6 +102,74 @@ TRACE_EVENT(unfair_blocker,
 	TP_printk("lock=%p waited_ns=%llu holder=%s pid=%d mode=%s state=%c",
 		  __entry->lock, __entry->waited_ns, __entry->comm, __entry->pid,
 		  __entry->write ? "write" : "read", __entry->state)
+);
+
+#define UNFAIR_CLASS_NAME	48	/* bytes of the name of a class; the rest is truncated */
+
+/*
+ * The first sleeping waiter of a lock, and one of the lock's holders; pid 0 if no holder is
+ * visible. The watcher reports each lock at its looks, at most once in 10 ms.
+ */
+TRACE_EVENT(unfair_holder,
+	TP_PROTO(const struct unfair_hold *hold),
+	TP_ARGS(hold),
+	TP_STRUCT__entry(
+		__field(const void *, lock)
+		__array(char, waiter, TASK_COMM_LEN)
+		__field(pid_t, waiter_pid)
+		__field(bool, wants_write)
+		__field(u64, waited_ns)
+		__array(char, comm, TASK_COMM_LEN)
+		__field(pid_t, pid)
+		__field(bool, write)
+		__field(char, state)
+		__field(int, lent_rt)
+		__field(int, lent_nice)
+		__array(char, class, UNFAIR_CLASS_NAME)
+	),
+	TP_fast_assign(
+		__entry->lock = hold->sem;
+		memcpy(__entry->waiter, hold->waiter->comm, TASK_COMM_LEN);
+		__entry->waiter_pid = hold->waiter->pid;
+		__entry->wants_write = hold->wants_write;
+		__entry->waited_ns = hold->waited_ns;
+		strscpy(__entry->comm, hold->holder ? hold->holder->comm : "-", TASK_COMM_LEN);
+		__entry->pid = hold->holder ? hold->holder->pid : 0;
+		__entry->write = hold->write;
+		__entry->state = hold->state;
+		__entry->lent_rt = hold->lent.rt;
+		__entry->lent_nice = hold->lent.nice;
+		strscpy(__entry->class, unfair_stats_class_name(hold->sem->class),
+			UNFAIR_CLASS_NAME);
+	),
+	TP_printk("lock=%p waiter=%s waiter_pid=%d wants=%s waited_ns=%llu holder=%s pid=%d mode=%s state=%c lent_rt=%d lent_nice=%d class=%s",
+		  __entry->lock, __entry->waiter, __entry->waiter_pid,
+		  __entry->wants_write ? "write" : "read", __entry->waited_ns, __entry->comm,
+		  __entry->pid, __entry->write ? "write" : "read", __entry->state,
+		  __entry->lent_rt, __entry->lent_nice, __entry->class)
+);
+
+/* The current task has waited for @lock, and has acquired it if @ret is 0. */
+TRACE_EVENT(unfair_wait_end,
+	TP_PROTO(const struct unfair_rwsem *lock, bool write, u64 waited_ns, int ret),
+	TP_ARGS(lock, write, waited_ns, ret),
+	TP_STRUCT__entry(
+		__field(const void *, lock)
+		__field(bool, write)
+		__field(u64, waited_ns)
+		__field(int, ret)
+		__array(char, class, UNFAIR_CLASS_NAME)
+	),
+	TP_fast_assign(
+		__entry->lock = lock;
+		__entry->write = write;
+		__entry->waited_ns = waited_ns;
+		__entry->ret = ret;
+		strscpy(__entry->class, unfair_stats_class_name(lock->class), UNFAIR_CLASS_NAME);
+	),
+	TP_printk("lock=%p wants=%s waited_ns=%llu ret=%d class=%s", __entry->lock,
+		  __entry->write ? "write" : "read", __entry->waited_ns, __entry->ret,
+		  __entry->class)
 );
 
 /* A window opens for @due overdue readers. */

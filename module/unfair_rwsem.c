@@ -1024,8 +1024,8 @@ int __unfair_down_slow(struct unfair_rwsem *sem, bool write, unsigned int state,
 		preempt_enable();
 	else
 		ret = wait_for_lock(sem, &w);
-	if (static_branch_unlikely(&unfair_rwsem_stats))
-		count_wait(sem, write, ktime_get_ns() - w.since);
+	if (static_branch_unlikely(&unfair_rwsem_stats) || trace_unfair_wait_end_enabled())
+		unfair_report_wait(sem, write, ktime_get_ns() - w.since, ret);
 	trace_contention_end(sem, ret);
 	return ret;
 }

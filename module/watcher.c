@@ -26,6 +26,7 @@
 #include "chain.h"
 #include "internal.h"
 #include "lent_priority.h"
+#include "trace.h"
 #include "watcher.h"
 
 #define LIST_BITS	4
@@ -41,6 +42,8 @@
 #define MAX_INTERVAL	(100ULL * NSEC_PER_MSEC)
 /* How early a pass may start, or a look take place, in nanoseconds. */
 #define TIMER_SLACK	20000
+/* Minimum interval between two trace events of the holders of a lock. */
+#define TRACE_EVERY	(10ULL * NSEC_PER_MSEC)
 /* How often lend_watch_nth() tries to acquire a wait_lock. */
 #define LOCK_TRIES	100
 
@@ -82,6 +85,7 @@ void lend_watch_start(struct unfair_rwsem *sem, struct watch *watch)
 	/* the caller makes the first look */
 	watch->due = ktime_get_ns() + lend_period_ns() - TIMER_SLACK;
 	watch->backoff = 1;
+	watch->trace_due = 0;
 	raw_spin_lock(&l->lock);
 	watch->pass = l->pass;
 	list_add_tail(&watch->entry, &l->head);
@@ -113,6 +117,7 @@ void lend_watch_move(struct watch *from, struct watch *to)
 	to->due = from->due;
 	to->backoff = from->backoff;
 	to->pass = from->pass;
+	to->trace_due = from->trace_due;
 	list_replace(&from->entry, &to->entry);
 	if (l->looking_at == from)
 		l->looking_at = NULL;
@@ -188,6 +193,20 @@ void __unfair_rwsem_unlock_and_wake(struct unfair_rwsem *sem, unsigned long irqf
 
 /* --- looks --------------------------------------------------------------- */
 
+/* Traces the holders of the lock of @w, under its wait_lock. */
+static void trace_holders(struct watch *w)
+{
+	u64 now;
+
+	if (!trace_unfair_holder_enabled())
+		return;
+	now = ktime_get_ns();
+	if (now < w->trace_due)
+		return;
+	w->trace_due = now + TRACE_EVERY;
+	unfair_report_holders(w->sem);
+}
+
 /* @w is l->looking_at. Called under wait_lock of @sem, which it drops. */
 static void look_at_lock(struct watch_list *l, struct watch *w, struct unfair_rwsem *sem,
 			 unsigned long irqflags)
@@ -196,6 +215,7 @@ static void look_at_lock(struct watch_list *l, struct watch *w, struct unfair_rw
 	struct look look = { };
 	bool more;
 
+	trace_holders(w);
 	for (;;) {
 		struct lend_work work = { };
 		struct wakes wakes = { };

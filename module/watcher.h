@@ -20,6 +20,17 @@ struct watch {
 	u64			due;		/* earliest time of the next look, in ns */
 	u8			backoff;	/* periods between two looks */
 	u8			pass;		/* the last pass that visited this entry */
+	u64			trace_due;	/* earliest time of the next unfair_holder, in ns */
+};
+
+/* What the trace event unfair_holder shows: a waiter of a lock, and a holder. */
+struct unfair_hold {
+	const struct unfair_rwsem	*sem;
+	struct task_struct		*waiter, *holder;	/* no holder is visible: NULL */
+	bool				wants_write, write;
+	char				state;			/* of the holder */
+	u64				waited_ns;
+	struct lend_level		lent;			/* to the holder */
 };
 
 /* Tasks to wake after wait_lock is dropped; at most one for each CPU. */
@@ -64,5 +75,10 @@ void expedite_end_orphan(void);
 /* In report.c. The caller holds the wait_lock of @sem. */
 u64 unfair_report_after_ns(void);
 bool unfair_report_blockers(struct unfair_rwsem *sem, struct task_struct *writer, u64 waited);
+void unfair_report_holders(struct unfair_rwsem *sem);
+
+/* In report.c, without wait_lock. */
+char unfair_report_state_of(struct task_struct *task);
+void unfair_report_wait(const struct unfair_rwsem *sem, bool write, u64 waited_ns, int ret);
 
 #endif /* _FSCOMMIT_WATCHER_H */

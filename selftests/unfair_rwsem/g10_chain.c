@@ -12,6 +12,7 @@
 #include "common.h"
 #include "counters.h"
 #include "kernel_log.h"
+#include "trace.h"
 
 #define MAX_LINKS	8
 #define MANY		10
@@ -285,6 +286,31 @@ TEST_F_TIMEOUT(g10_chain, report_names_each_link, 60)
 	EXPECT_EQ(0, finish(r));
 	EXPECT_EQ(0, finish(w));
 	set_param("blocker_ms", before);
+}
+
+TEST_F_TIMEOUT(g10_chain, trace_names_each_link, 60)
+{
+	struct task *r, *w;
+	struct chain c;
+	char a[64], b[64];
+	int i;
+
+	SKIP_WITHOUT_KIND("mutex");
+	if (!trace_start())
+		SKIP(return, "no tracefs");
+	ASSERT_TRUE(make_chain(&c, 3));
+	r = reader_that_waits(self->fd, c.mutex[0], LOCK_TEST_WRITE);
+	ASSERT_NE(NULL, r);
+	w = writer(self->fd, 30);
+	for (i = 0; i < 3; i++) {
+		snprintf(a, sizeof(a), " pid=%d owner=", i ? c.owner[i - 1]->pid : r->pid);
+		snprintf(b, sizeof(b), " owner_pid=%d state=S lent_rt=30 ", c.owner[i]->pid);
+		EXPECT_TRUE(reached(trace_has(a, b))) TH_LOG("%s%s", a, b);
+	}
+	EXPECT_EQ(0, end_chain(&c));
+	EXPECT_EQ(0, finish(r));
+	EXPECT_EQ(0, finish(w));
+	trace_stop();
 }
 
 /* For a loan that must not be made: too short a time can only hide a failure. */

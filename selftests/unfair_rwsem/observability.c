@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The counters and lists in debugfs, and the blockers in the log.
+ * The counters and lists in debugfs, the blockers in the log, and the trace events of waits.
  *
- * Seen failing: the mutants obs-no-report, obs-counts-nothing; a_writer_that_holds_has_a_name
+ * Seen failing: the mutants obs-*; a_writer_that_holds_has_a_name
  * without the second half of add_holders(), eight_are_named and a_long_list_has_an_end with
  * MAX_BLOCKERS and MAX_LINES doubled, a_holder_that_runs_is_told_apart with the two letters of
  * state_of() swapped.
@@ -10,6 +10,7 @@
 #include "common.h"
 #include "counters.h"
 #include "kernel_log.h"
+#include "trace.h"
 
 LENDING_LOCK_FIXTURE(observability, "3")
 
@@ -210,6 +211,112 @@ TEST_F(observability, threshold_out_of_range)
 	ms = 4;
 	EXPECT_EQ(-1, ioctl(self->fd, LOCK_TEST_SET_LEND, &ms));
 	EXPECT_EQ(EINVAL, errno);
+}
+
+/* Returns the line of the trace that shows @holder while @waiter waits; NULL if there is none. */
+static const char *traced_holder(struct task *waiter, struct task *holder)
+{
+	static char line[512];
+	char a[64], b[64];
+
+	snprintf(a, sizeof(a), " waiter_pid=%d wants=write ", waiter->pid);
+	snprintf(b, sizeof(b), " pid=%d mode=", holder->pid);
+	return reached(trace_find(0, a, b, line, sizeof(line)) >= 0) ? line : NULL;
+}
+
+TEST_F(observability, holders_are_traced)
+{
+	struct task *r, *w;
+	const char *line;
+
+	if (!trace_start())
+		SKIP(return, "no tracefs");
+	r = hold_until_go(self->fd, LOCK_TEST_READ, (struct job){ .nice = 19 });
+	ASSERT_NE(NULL, r);
+	w = start(self->fd, (struct job){ .mode = LOCK_TEST_WRITE, .nice = -20 });
+	line = traced_holder(w, r);
+	ASSERT_NE(NULL, line);
+	EXPECT_NE(NULL, strstr(line, " mode=read state=S ")) TH_LOG("%s", line);
+	EXPECT_NE(NULL, strstr(line, "unfair\n")) TH_LOG("%s", line);
+	/* a later look shows what the first one has lent */
+	EXPECT_TRUE(reached(trace_has("unfair_holder", " state=S lent_rt=1 lent_nice=-20 ")));
+	go(self->fd, 0);
+	EXPECT_EQ(0, finish(w));
+	EXPECT_EQ(0, finish(r));
+	trace_stop();
+}
+
+TEST_F(observability, a_writer_that_holds_is_traced)
+{
+	struct task *holder, *w;
+	const char *line;
+
+	if (!trace_start())
+		SKIP(return, "no tracefs");
+	holder = hold_until_go(self->fd, LOCK_TEST_WRITE, (struct job){ });
+	ASSERT_NE(NULL, holder);
+	w = start(self->fd, (struct job){ .mode = LOCK_TEST_WRITE });
+	line = traced_holder(w, holder);
+	EXPECT_TRUE(line && strstr(line, " mode=write state=S ")) TH_LOG("%s", line);
+	go(self->fd, 0);
+	EXPECT_EQ(0, finish(w));
+	EXPECT_EQ(0, finish(holder));
+	trace_stop();
+}
+
+/* Within one wait: by the times in the trace, as the test itself may be late. */
+TEST_F(observability, holders_are_traced_every_10_ms)
+{
+	unsigned long long waited, last = 0;
+	struct task *r, *w;
+	char line[512], a[64];
+	const char *p;
+	int n = 0, at;
+
+	if (!trace_start())
+		SKIP(return, "no tracefs");
+	r = hold_until_go(self->fd, LOCK_TEST_READ, (struct job){ });
+	ASSERT_NE(NULL, r);
+	w = start(self->fd, (struct job){ .mode = LOCK_TEST_WRITE });
+	snprintf(a, sizeof(a), " waiter_pid=%d ", w->pid);
+	for (at = 0; n < 10; at++) {
+		ASSERT_REACHED(trace_find(at, "unfair_holder", a, line, sizeof(line)) >= 0);
+		at = trace_find(at, "unfair_holder", a, line, sizeof(line));
+		p = strstr(line, "waited_ns=");
+		ASSERT_NE(NULL, p);
+		waited = strtoull(p + strlen("waited_ns="), NULL, 10);
+		EXPECT_TRUE(!n || waited - last >= 9900000) TH_LOG("%llu ns", waited - last);
+		last = waited;
+		n++;
+	}
+	go(self->fd, 0);
+	EXPECT_EQ(0, finish(w));
+	EXPECT_EQ(0, finish(r));
+	trace_stop();
+}
+
+TEST_F(observability, the_end_of_a_wait_is_traced)
+{
+	struct task *r, *w, *killed;
+	char a[64];
+
+	if (!trace_start())
+		SKIP(return, "no tracefs");
+	r = hold_until_go(self->fd, LOCK_TEST_READ, (struct job){ });
+	ASSERT_NE(NULL, r);
+	w = start(self->fd, (struct job){ .mode = LOCK_TEST_WRITE });
+	killed = start(self->fd, (struct job){ .mode = LOCK_TEST_WRITE,
+					       .how = LOCK_TEST_KILLABLE });
+	ASSERT_REACHED(state(self->fd).queued_writers == 2);
+	EXPECT_EQ(-SIGKILL, kill_task(killed));
+	go(self->fd, 0);
+	EXPECT_EQ(0, finish(w));
+	EXPECT_EQ(0, finish(r));
+	snprintf(a, sizeof(a), "-%d ", killed->pid);
+	EXPECT_TRUE(trace_has(a, " wants=write waited_ns=") && trace_has(a, " ret=-4 class="));
+	snprintf(a, sizeof(a), "-%d ", w->pid);
+	EXPECT_TRUE(trace_has(a, " ret=0 class="));
+	trace_stop();
 }
 
 TEST_HARNESS_MAIN
