@@ -33,7 +33,7 @@ help-all: help
 	@echo '                        INSTALL_MOD_DIR=, INSTALL_MOD_STRIP= are honoured)'
 	@echo '  make install-headers  headers, and the symbols for KDIR, into $$(DESTDIR)PREFIX=$(PREFIX)'
 	@echo '  make uninstall        removes both'
-	@echo '  make deb              Debian packages for DKMS and for drivers, into out/         1 min'
+	@echo '  make deb              Debian packages: DKMS, drivers, tools; into out/            1 min'
 	@echo '  make upstream KSRC=D  the parts as code of the kernel tree D; UNDO=1 removes them  5 s'
 	@echo 'Filesystems (FS: $(PORTS))'
 	@echo '  make FS KSRC= KDIR=   the driver of your own kernel; ports/port.sh FS lists options'

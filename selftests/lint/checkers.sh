@@ -42,14 +42,15 @@ tree_files()
 
 c_files() { tree_files | grep -E '\.[ch]$'; }
 
-# Finds scripts by their first line: those of the guests have no suffix.
+# scripts SUFFIX INTERPRETER: finds scripts by their first line, too: those of the guests and the
+# tools have no suffix. INTERPRETER is a regular expression.
 scripts()
 {
 	tree_files | while read -r f; do
 		case $f in
-		*.sh) echo "$f" ;;
+		*."$1") echo "$f" ;;
 		*) head -c 100 "$TREE/$f" | head -n 1 | tr -d '\0' |
-			grep -qE '^#!.*(/| )(ba|da|a)?sh' && echo "$f" ;;
+			grep -qE "^#!.*(/| )$2" && echo "$f" ;;
 		esac
 	done
 }
@@ -197,7 +198,7 @@ lint_kernel_doc()
 
 lint_shellcheck()
 {
-	scripts | in_tree shellcheck -x -f gcc --source-path=SCRIPTDIR:selftests/harness \
+	scripts sh '(ba|da|a)?sh' | in_tree shellcheck -x -f gcc --source-path=SCRIPTDIR:selftests/harness \
 		--severity=info
 	return 0
 }
@@ -210,7 +211,7 @@ lint_codespell()
 
 lint_pyflakes()
 {
-	tree_files | grep '\.py$' | in_tree pyflakes3
+	scripts py python3 | in_tree pyflakes3
 	return 0
 }
 

@@ -5,7 +5,8 @@
 #
 # Seen failing: deb_lintian, with an old priority in debian/control; deb_reproducible, with
 # sources of another time in between; dkms_kernels, with "^[6-9]" as the expression.
-# deb_versions_agree is a failure itself.
+# deb_versions_agree is a failure itself. deb_tools: without fscommit-tools.install, and without the
+# version in deb.sh.
 
 # Builds the packages of the current version and of a later one.
 build_packages()
@@ -13,7 +14,7 @@ build_packages()
 	rm -rf "$debs"
 	"$TOP/packaging/deb.sh" "$debs"
 	"$TOP/packaging/deb.sh" "$debs" 99.1
-	ls "$debs"/fscommit-{dkms,dev}_{99.1,[!9]*}_all.deb
+	ls "$debs"/fscommit-{dkms,dev,tools}_{99.1,[!9]*}_all.deb
 }
 
 versions_agree()
@@ -23,8 +24,23 @@ versions_agree()
 	mkdir -p "$tree/selftests"
 	copy_product "$tree"
 	cp -r "$TOP/selftests/harness" "$tree/selftests/"
+	mkdir -p "$tree/tools"
+	cp "$TOP"/tools/fscommit-top "$tree/tools/"
+	sed -i 's/^VERSION = .*/VERSION = "7.7"/' "$tree/tools/fscommit-top"
+	refused "$tree/packaging/deb.sh" "$tree/out"
+	cp "$TOP"/tools/fscommit-top "$tree/tools/"
 	sed -i 's/^PACKAGE_VERSION=.*/PACKAGE_VERSION="7.7"/' "$tree/dkms.conf"
 	refused "$tree/packaging/deb.sh" "$tree/out"
+}
+
+# The program of the package runs, and has its version and its manual page.
+tools_are_packaged()
+{
+	local root=$CACHE/build/deb-tools
+	rm -rf "$root"
+	dpkg -x "$debs"/fscommit-tools_99.1_all.deb "$root"
+	[ "$("$root/usr/sbin/fscommit-top" --version)" = "fscommit-top 99.1" ]
+	zcat "$root/usr/share/man/man8/fscommit-top.8.gz" | grep 'Nm fscommit-top'
 }
 
 lintian_is_silent()
@@ -65,6 +81,7 @@ deb()
 	check debian deb_builds build_packages
 	[ "$checked" -eq 0 ] || return 0
 	check debian deb_versions_agree versions_agree
+	check debian deb_tools tools_are_packaged
 	check debian deb_lintian lintian_is_silent
 	check debian deb_reproducible builds_are_the_same
 	check debian dkms_kernels kernels_of_dkms

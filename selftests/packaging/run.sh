@@ -2,25 +2,28 @@
 # SPDX-License-Identifier: GPL-2.0
 # `make test-package`: tests of what users install.
 #
-#   run.sh quick                for `make test`: installation and an example driver, on uml
+#   run.sh quick                for `make test`: installation, an example driver, tools, on uml
 #   run.sh [all]                the same on several kernels; packages, DKMS, signatures
 #   run.sh installed KERNEL...  make install, make install-headers, and the example
 #   run.sh deb                  the packages build, and lintian reports nothing
 #   run.sh dkms SUITE...        the packages in a chroot of Debian bookworm or trixie
 #   run.sh sign KERNEL...       signed and unsigned modules, on a kernel that enforces signatures
+#   run.sh tools KERNEL...      fscommit-top: recorded events, a guest, a guest in lockdown
 #
 # Prints lines `KERNEL TEST VERDICT SECONDS PASSED FAILED SKIPPED`; the exit status is 0
 # if nothing failed.
 
 . "$(dirname "$0")/lib.sh"
-for part in installed packages sign; do
+for part in installed packages sign tools; do
 	# shellcheck source=/dev/null
 	[ ! -e "$PACKAGING/$part.sh" ] || . "$PACKAGING/$part.sh"
 done
 
 need_packages rsync make kmod xz-utils
 case ${1:-all} in
-quick) installed uml ;;
+quick)
+	installed uml
+	tools uml ;;
 all)
 	for k in uml uml-debug 6.1 6.12-rt 7.3; do
 		installed "$k"
@@ -29,8 +32,10 @@ all)
 	dkms bookworm
 	dkms trixie
 	sign 6.1
-	sign 7.3 ;;
-installed|dkms|sign)
+	sign 7.3
+	tools uml
+	tools 7.3 ;;
+installed|dkms|sign|tools)
 	for k in "${@:2}"; do
 		"$1" "$k"
 	done ;;

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash disable=SC2154 # $checked is lib.sh's
+# Tests tools/fscommit-top: on recorded events, and in a guest with Python. Sourced by run.sh.
+
+# python_folder DIR: what Debian's python3-minimal has, and json, for guests
+python_folder()
+{
+	local version lib
+	version=$(/usr/bin/python3 -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+	lib=/usr/lib/python$version
+	rm -rf "$1"
+	mkdir -p "$1$lib"
+	dpkg -L "libpython$version-minimal" | grep "^$lib/.*\.py$" | grep -v '/email/' |
+		sed "s,^$lib/,," | rsync -a --files-from=- "$lib/" "$1$lib/"
+	cp -r "$lib/json" "$1$lib/"
+	# a quarter of the time that an emulated guest needs is compilation
+	/usr/bin/python3 -m compileall -q "$1"
+	mkdir -p "$1/lib"
+	mv "$1$lib" "$1/lib/"
+	rm -rf "${1:?}/usr"
+}
+
+# stage NAME: a line of the plan that runs a stage of fscommit_top_guest.py
+stage_line()
+{
+	echo "test fscommit_top-$1 300 PYTHONHOME=/fscommit/python python3" \
+		"/fscommit/fscommit_top_guest.py $1"
+}
+
+# top_in_guest NAME STAGE... -- OPTION...: a stage that is a module loads it
+top_in_guest()
+{
+	local out=$LOGS/$1-$kernel start=$SECONDS
+	shift
+	mkdir -p "$out"
+	: >"$out.plan"
+	while [ $# -gt 0 ] && [ "$1" != -- ]; do
+		case $1 in
+		load-*|unload-*) echo "${1/-/ }" ;;
+		*) stage_line "$1" ;;
+		esac >>"$out.plan"
+		shift
+	done
+	shift
+	step "fscommit-top on $kernel" "30-90 s" "$out.log" "$HARNESS/boot.sh" --out "$out" \
+		--timeout 900 --append rcupdate.rcu_cpu_stall_timeout=300 "$@" \
+		--with /usr/bin/python3 "$kernel" "$out.plan" "$tree/module/fscommit.ko" \
+		"$tree/selftests/fscommit_test.ko" "$work/python" "$TOP/tools/fscommit-top" \
+		"$PACKAGING/fscommit_top_guest.py" || true
+	collect "$kernel" "$out" $((SECONDS - start))
+}
+
+# tools KERNEL
+tools()
+{
+	local kernel=$1 tree work=$CACHE/build/tools stages
+	need_packages python3
+	say "  tools, on $kernel"
+	check any fscommit_top_recorded /usr/bin/python3 "$PACKAGING/fscommit_top_recorded.py"
+	tree=$("$HARNESS/stage.sh" "$kernel") || exit 1
+	locked python python_folder "$work/python"
+	stages=(no-module load-fscommit load-fscommit_test blocked)
+	# User-Mode Linux has no lockdown
+	[ "$(cat "$CACHE/kernels/$kernel/arch")" = um ] || stages+=(integrity confidentiality)
+	top_in_guest fscommit_top "${stages[@]}" unload-fscommit_test unload-fscommit --
+	[ "$(cat "$CACHE/kernels/$kernel/arch")" = um ] ||
+		top_in_guest fscommit_top_boot boot-confidentiality -- \
+			--append lockdown=confidentiality
+}
