@@ -5,26 +5,25 @@
  * struct commit_roots holds the committed roots of all trees, as of one commit. A set points to
  * the newest one. Replaced roots stay in the set's list, oldest first, while they are pinned.
  *
- *  reader	pin: enter an SRCU read section (B), then load the pointer. unpin: leave the
- *		section, on any CPU. Both count on their own CPU and write no shared cache
- *		line.
+ *  reader	pin: with preemption disabled, load the pointer (A) and count the pin in these
+ *		roots, on this CPU (B). unpin: count it on any CPU, until the roots are
+ *		replaced. From then on unpins are counted in one atomic variable (C).
  *
  *  committer	prepare: allocate.
  *		switch: fill in the trees that this commit did not change, publish the
- *		pointer (A), then the generation. call_srcu() calls back after all readers
- *		that may have seen the old roots. The switch does not wait for that.
+ *		pointer (A), then the generation. Mark the old roots as retired (C), and
+ *		have them counted after an RCU grace period. The switch does not wait for
+ *		that.
  *
- *  release	A work item, from the oldest roots on, while they are unpinned: pass the
- *		roots that the next commit no longer has to the filesystem, then advance the
- *		generation up to which blocks may be reused. So one old pin keeps all later
- *		roots, too: they may share blocks with it.
+ *  release	A work item of each retired roots. It first runs after the grace period, when no
+ *		CPU counts pins of these roots any more (B, C), and adds up what the CPUs
+ *		counted. It runs again when the last pin is dropped. It passes the roots that
+ *		neither the next older nor the next newer kept commit has to the filesystem,
+ *		and then advances the generation up to which blocks may be reused.
  *
- * SRCU (Paul McKenney) supports read sections that sleep. A grace period flips between two sets
- * of counters and waits for each section that was entered before the flip. So an old section
- * delays later callbacks, which preserves our order. A pin taken after a switch may delay the
- * release, too: with overlapping pins of length L it takes up to 2 L.
- *
- * commit_root_pin_again() cannot enter a section of the past: it counts on the roots themselves.
+ * So pins are counted for each commit: a commit that no pin has is released one grace period
+ * after it was replaced, whatever other pins exist. Only the oldest pin keeps blocks from being
+ * reused.
  *
  * With track_pins, each pin is in a list of its set, under a lock: for debugging. The committer
  * takes that lock only to report the oldest pin.
@@ -33,7 +32,9 @@
 #include <linux/jiffies.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
+#include <linux/percpu.h>
 #include <linux/pid.h>
+#include <linux/rcupdate.h>
 #include <linux/seq_file.h>
 #include <linux/slab.h>
 
@@ -52,27 +53,14 @@ module_param(commit_root_oracle, bool, 0644);
 MODULE_PARM_DESC(commit_root_oracle,
 		 "repeat committed searches in the live tree, report differences; default off");
 
-static struct workqueue_struct *release_wq;
+/* In commit_roots.users until the pins that CPUs have counted are added. */
+#define NOT_ADDED	(LONG_MAX / 2)
 
-struct tree_root {
+struct commit_tree_root {
 	u64	tree;		/* number of the tree; 0: none */
 	u64	generation;	/* the commit that added @root */
 	void	*root;
 	bool	gone;		/* not in the next commit; under lock */
-};
-
-struct commit_roots {
-	struct commit_root_set	*set;
-	u64			generation;
-	struct rcu_head		head;
-	/* 1 until all SRCU pins have ended, plus 1 for each commit_root_pin_again() */
-	atomic_t		users;
-	bool			wanted;
-	bool			unpinned;	/* never pinned again; under lock */
-	unsigned long		replaced;	/* jiffies; 0: current */
-	struct list_head	node;		/* under lock */
-	unsigned int		capacity;
-	struct tree_root	tree[];
 };
 
 static inline void count(const struct commit_root_set *set, enum commit_root_event event)
@@ -105,7 +93,8 @@ static unsigned long sum_of(const struct commit_root_set *set, enum commit_root_
 
 static struct commit_roots *current_roots(const struct commit_root_set *set)
 {
-	return rcu_dereference_protected(set->roots, lockdep_is_held(&set->lock));
+	lockdep_assert_held(&set->lock);
+	return set->roots;
 }
 
 /* --- release ------------------------------------------------------------- */
@@ -120,26 +109,29 @@ static void move_reusable(struct commit_root_set *set)
 		atomic64_set_release(&set->reusable, oldest->generation);
 }
 
-static bool next_has_root(const struct tree_root *old, unsigned int slot,
-			  const struct commit_roots *next)
+static bool has_root(const struct commit_roots *roots, unsigned int slot,
+		     const struct commit_tree_root *root)
 {
-	const struct tree_root *t;
+	const struct commit_tree_root *t;
 
-	if (!next || slot >= next->capacity)
+	if (!roots || slot >= roots->capacity)
 		return false;
-	t = &next->tree[slot];
-	return t->tree == old->tree && t->root == old->root && t->generation == old->generation;
+	t = &roots->tree[slot];
+	return t->tree == root->tree && t->root == root->root &&
+	       t->generation == root->generation;
 }
 
-static void release_replaced(struct commit_roots *roots, const struct commit_roots *next)
+/* Pass the roots that neither @older nor @newer has to the filesystem. */
+static void release_roots(struct commit_roots *roots, const struct commit_roots *older,
+			  const struct commit_roots *newer)
 {
 	struct commit_root_set *set = roots->set;
 	unsigned int i;
 
 	for (i = 0; i < roots->capacity; i++) {
-		const struct tree_root *t = &roots->tree[i];
+		const struct commit_tree_root *t = &roots->tree[i];
 
-		if (!t->tree || next_has_root(t, i, next))
+		if (!t->tree || has_root(older, i, t) || has_root(newer, i, t))
 			continue;
 		count(set, COMMIT_ROOT_RELEASE);
 		trace_commit_root_release(set->name, i, t->generation);
@@ -147,57 +139,60 @@ static void release_replaced(struct commit_roots *roots, const struct commit_roo
 	}
 }
 
-static void release_work(struct work_struct *work)
+static void free_roots(struct commit_roots *roots)
 {
-	struct commit_root_set *set = container_of(work, struct commit_root_set, work);
-	struct commit_roots *roots, *next;
-
-	for (;;) {
-		raw_spin_lock_irq(&set->lock);
-		roots = oldest_roots(set);
-		if (!roots || !roots->unpinned) {
-			raw_spin_unlock_irq(&set->lock);
-			return;
-		}
-		next = list_is_last(&roots->node, &set->all) ? NULL : list_next_entry(roots, node);
-		raw_spin_unlock_irq(&set->lock);
-
-		/* only this work removes roots from the list: both stay */
-		release_replaced(roots, next);
-
-		raw_spin_lock_irq(&set->lock);
-		list_del(&roots->node);
-		move_reusable(set);
-		raw_spin_unlock_irq(&set->lock);
-		kvfree(roots);
-	}
+	free_percpu(roots->pins);
+	kvfree(roots->tree);
+	kfree(roots);
 }
 
-/* Drop a reference. The last one queues the release. */
-static void put_roots(struct commit_roots *roots)
+/* No pin has @roots. */
+static void remove_roots(struct commit_roots *roots)
 {
 	struct commit_root_set *set = roots->set;
-	unsigned long irqflags;
+	struct commit_roots *older, *newer;
 
-	if (!atomic_dec_and_test(&roots->users))
-		return;
-	/* queue under the lock: once @unpinned is visible, @roots and @set may be freed */
-	raw_spin_lock_irqsave(&set->lock, irqflags);
-	roots->unpinned = true;
-	queue_work(release_wq, &set->work);
-	raw_spin_unlock_irqrestore(&set->lock, irqflags);
+	/* only the ordered workqueue removes roots from the list: the neighbours stay */
+	raw_spin_lock_irq(&set->lock);
+	older = list_is_first(&roots->node, &set->all) ? NULL : list_prev_entry(roots, node);
+	newer = list_is_last(&roots->node, &set->all) ? NULL : list_next_entry(roots, node);
+	raw_spin_unlock_irq(&set->lock);
+
+	release_roots(roots, older, newer);
+
+	raw_spin_lock_irq(&set->lock);
+	list_del(&roots->node);
+	set->nr_kept--;
+	move_reusable(set);
+	raw_spin_unlock_irq(&set->lock);
+	free_roots(roots);
 }
 
-static void all_unpinned(struct rcu_head *head)
+/* Runs after the grace period, and again when the last pin is dropped. */
+static void release_work(struct work_struct *work)
 {
-	put_roots(container_of(head, struct commit_roots, head));
+	struct commit_roots *roots = container_of(to_rcu_work(work), struct commit_roots, work);
+	long pins = 0;
+	int cpu;
+
+	if (atomic_long_read(&roots->users)) {
+		/* B, C: no CPU changes its count any more */
+		for_each_possible_cpu(cpu)
+			pins += *per_cpu_ptr(roots->pins, cpu);
+		if (atomic_long_add_return(pins - NOT_ADDED, &roots->users))
+			return;
+	}
+	remove_roots(roots);
 }
 
 /* Called once, after @roots were replaced: new readers no longer find them. */
 static void retire(struct commit_roots *roots)
 {
-	if (roots)
-		call_srcu(&roots->set->pins, &roots->head, all_unpinned);
+	if (!roots)
+		return;
+	/* C: pairs with commit_root_unpin() by the grace period */
+	WRITE_ONCE(roots->retired, true);
+	queue_rcu_work(roots->set->wq, &roots->work);
 }
 
 /* --- pins ---------------------------------------------------------------- */
@@ -269,22 +264,16 @@ void __commit_root_unpinned(struct commit_pin *pin)
 EXPORT_SYMBOL_FSCOMMIT(__commit_root_unpinned);
 
 /**
- * __commit_root_refused() - undo a pin that found no roots
+ * __commit_root_refused() - count a pin that found no roots
  * @set: the set
- * @idx: index of the SRCU section that the pin entered
  *
  * Context: as commit_root_pin().
  * Return: -ENODATA before the first commit, -ESHUTDOWN after commit_root_set_destroy() began.
  */
-int __commit_root_refused(struct commit_root_set *set, int idx)
-	__fsc_unchecked
+int __commit_root_refused(struct commit_root_set *set)
 {
-	int ret = READ_ONCE(set->ending) ? -ESHUTDOWN : -ENODATA;
-
 	count(set, COMMIT_ROOT_REFUSED);
-	__srcu_read_unlock(&set->pins, idx);
-	__commit_root_unpin_done(set);
-	return ret;
+	return READ_ONCE(set->ending) ? -ESHUTDOWN : -ENODATA;
 }
 EXPORT_SYMBOL_FSCOMMIT(__commit_root_refused);
 
@@ -300,36 +289,41 @@ EXPORT_SYMBOL_FSCOMMIT(__commit_root_refused);
 void commit_root_pin_again(struct commit_pin *pin, const struct commit_pin *held)
 	__fsc_unchecked
 {
-	*pin = (struct commit_pin){ .roots = held->roots, .set = held->set, .idx = -1 };
-	if (WARN_ONCE(!held->roots, "fscommit: %s() of a pin that is not held\n", __func__))
+	struct commit_roots *roots = held->roots;
+
+	*pin = (struct commit_pin){ .roots = roots, .set = held->set };
+	if (WARN_ONCE(!roots, "fscommit: %s() of a pin that is not held\n", __func__))
 		return;
 	count(pin->set, COMMIT_ROOT_PIN);
-	atomic_inc(&pin->roots->users);
+	preempt_disable();
+	if (!READ_ONCE(roots->retired))
+		this_cpu_inc(*roots->pins);
+	else
+		atomic_long_inc(&roots->users);
+	preempt_enable();
 	if (static_branch_unlikely(&commit_root_watched))
 		__commit_root_pinned(pin);
 }
 EXPORT_SYMBOL_FSCOMMIT(commit_root_pin_again);
 
 /**
- * __commit_root_unpin_odd() - drop a pin of commit_root_pin_again()
- * @pin: the pin; if it is not held, warn once and do nothing
+ * __commit_root_unpin_retired() - drop a pin of roots that were replaced
+ * @roots: the roots; NULL: the pin is not held, warn once
  *
  * Context: as commit_root_pin().
  */
-void __commit_root_unpin_odd(struct commit_pin *pin)
+void __commit_root_unpin_retired(struct commit_roots *roots)
 {
-	struct commit_root_set *set = pin->set;
-	struct commit_roots *roots = pin->roots;
+	struct workqueue_struct *wq;
 
 	if (WARN_ONCE(!roots, "fscommit: commit_root_unpin() of a pin that is not held\n"))
 		return;
-	if (static_branch_unlikely(&commit_root_watched))
-		__commit_root_unpinned(pin);
-	pin->roots = NULL;
-	put_roots(roots);
-	__commit_root_unpin_done(set);
+	wq = roots->set->wq;
+	/* F: its full barrier pairs with commit_root_reusable() */
+	if (atomic_long_dec_and_test(&roots->users))
+		queue_work(wq, &roots->work.work);
 }
-EXPORT_SYMBOL_FSCOMMIT(__commit_root_unpin_odd);
+EXPORT_SYMBOL_FSCOMMIT(__commit_root_unpin_retired);
 
 /**
  * commit_root_generation() - generation of the pinned commit
@@ -359,7 +353,7 @@ void *commit_root_of(const struct commit_pin *pin, const struct commit_tree *tre
 		     u64 *generation)
 {
 	const struct commit_roots *roots = pin->roots;
-	const struct tree_root *t;
+	const struct commit_tree_root *t;
 
 	if (WARN_ONCE(!roots, "fscommit: %s() of a pin that is not held\n", __func__))
 		return ERR_PTR(-EINVAL);
@@ -390,7 +384,8 @@ EXPORT_SYMBOL_FSCOMMIT(commit_root_of);
  */
 bool commit_root_wanted(const struct commit_pin *pin)
 {
-	return pin->roots && READ_ONCE(pin->roots->wanted);
+	return pin->roots && fs_generation_after(atomic64_read(&pin->set->wanted),
+						 pin->roots->generation);
 }
 EXPORT_SYMBOL_FSCOMMIT(commit_root_wanted);
 
@@ -475,6 +470,27 @@ EXPORT_SYMBOL_FSCOMMIT(commit_root_search);
 
 /* --- the committer ------------------------------------------------------- */
 
+static struct commit_roots *new_roots(struct commit_root_set *set, unsigned int capacity,
+				      gfp_t gfp)
+{
+	struct commit_roots *roots;
+
+	roots = kzalloc(sizeof(*roots), gfp);
+	if (!roots)
+		return NULL;
+	roots->set = set;
+	roots->capacity = capacity;
+	atomic_long_set(&roots->users, NOT_ADDED);
+	INIT_RCU_WORK(&roots->work, release_work);
+	roots->tree = kvcalloc(capacity, sizeof(*roots->tree), gfp);
+	roots->pins = alloc_percpu_gfp(long, gfp);
+	if (!roots->tree || !roots->pins) {
+		free_roots(roots);
+		return NULL;
+	}
+	return roots;
+}
+
 /**
  * commit_root_prepare() - prepare a commit
  * @set: the set
@@ -508,14 +524,11 @@ struct commit_roots *commit_root_prepare(struct commit_root_set *set, gfp_t gfp)
 		misused(set, "two commits are prepared at once");
 		return ERR_PTR(-EBUSY);
 	}
-	roots = kvzalloc(struct_size(roots, tree, capacity), gfp);
+	roots = new_roots(set, capacity, gfp);
 	if (!roots) {
 		WRITE_ONCE(set->preparing, false);
 		return ERR_PTR(-ENOMEM);
 	}
-	roots->capacity = capacity;
-	roots->set = set;
-	atomic_set(&roots->users, 1);
 	return roots;
 }
 EXPORT_SYMBOL_FSCOMMIT(commit_root_prepare);
@@ -546,7 +559,7 @@ int commit_root_update(struct commit_roots *next, const struct commit_tree *tree
 	if (next->tree[tree->slot].tree)
 		return -EEXIST;
 	/* the generation is not known before the switch */
-	next->tree[tree->slot] = (struct tree_root){ .tree = tree->number, .root = root };
+	next->tree[tree->slot] = (struct commit_tree_root){ .tree = tree->number, .root = root };
 	return 0;
 }
 EXPORT_SYMBOL_FSCOMMIT(commit_root_update);
@@ -563,7 +576,7 @@ static void fill_in(struct commit_roots *next, const struct commit_roots *old)
 	unsigned int i;
 
 	for (i = 0; i < next->capacity; i++) {
-		struct tree_root *t = &next->tree[i];
+		struct commit_tree_root *t = &next->tree[i];
 
 		if (t->tree)
 			t->generation = next->generation;
@@ -580,7 +593,7 @@ static void fill_in(struct commit_roots *next, const struct commit_roots *old)
  * Switches all trees at once, and does not wait for readers: none of them searches with a lock
  * held that the switch takes. Call it before anyone can see the next generation running.
  *
- * Context: process context; sleeps only on PREEMPT_RT, for a lock of SRCU.
+ * Context: process context; does not sleep.
  * Return: 0; -EINVAL, with a warning, for a generation out of range or after
  * commit_root_set_destroy() began: nothing has changed, and @next stays the caller's.
  */
@@ -589,6 +602,7 @@ int commit_root_switch(struct commit_roots *next, u64 generation)
 	struct commit_root_set *set = next->set;
 	unsigned long slept = current->nvcsw, irqflags;
 	struct commit_roots *old;
+	unsigned int nr_kept;
 	u64 last;
 
 	raw_spin_lock_irqsave(&set->lock, irqflags);
@@ -604,10 +618,11 @@ int commit_root_switch(struct commit_roots *next, u64 generation)
 	next->generation = generation;
 	fill_in(next, old);
 	list_add_tail(&next->node, &set->all);
+	nr_kept = ++set->nr_kept;
 	if (!old)
 		move_reusable(set);
 	/* A: pairs with commit_root_pin(): readers that see @next see its contents */
-	rcu_assign_pointer(set->roots, next);
+	smp_store_release(&set->roots, next);
 	/* readers that see the generation can pin its roots */
 	atomic64_set_release(&set->running, generation + 1);
 	if (old)
@@ -619,7 +634,7 @@ int commit_root_switch(struct commit_roots *next, u64 generation)
 	count(set, COMMIT_ROOT_SWITCH);
 	if (unlikely(current->nvcsw != slept))
 		count(set, COMMIT_ROOT_SLEPT);
-	trace_commit_root_switch(set->name, generation, atomic64_read(&set->reusable));
+	trace_commit_root_switch(set->name, generation, atomic64_read(&set->reusable), nr_kept);
 	return 0;
 }
 EXPORT_SYMBOL_FSCOMMIT(commit_root_switch);
@@ -639,7 +654,7 @@ void commit_root_cancel(struct commit_roots *next)
 	if (IS_ERR_OR_NULL(next))
 		return;
 	set = next->set;
-	kvfree(next);
+	free_roots(next);
 	WRITE_ONCE(set->preparing, false);
 }
 EXPORT_SYMBOL_FSCOMMIT(commit_root_cancel);
@@ -665,26 +680,30 @@ static bool oldest_tracked(struct commit_root_set *set, struct commit_pin_info *
  * @set: the set
  * @info: filled in
  *
- * Without track_pins, pins of the newest roots are not seen. Older roots count as pinned until
- * their SRCU callback has run.
+ * Without track_pins, pins of the newest roots are not seen. Older roots count as pinned until a
+ * grace period after they were replaced.
  *
  * Context: process context; does not sleep, except on PREEMPT_RT with track_pins.
  * Return: true if there is a pin.
  */
 bool commit_root_oldest_pin(struct commit_root_set *set, struct commit_pin_info *info)
 {
-	struct commit_roots *oldest;
-	bool found;
+	struct commit_roots *roots;
+	bool found = false;
 
 	memset(info, 0, sizeof(*info));
 	if (set->tracked)
 		return oldest_tracked(set, info);
 	raw_spin_lock_irq(&set->lock);
-	oldest = oldest_roots(set);
-	found = oldest && oldest->replaced && !oldest->unpinned;
+	list_for_each_entry(roots, &set->all, node) {
+		/* roots that are being released come before it */
+		found = roots->replaced && atomic_long_read(&roots->users);
+		if (found || !roots->replaced)
+			break;
+	}
 	if (found) {
-		info->generation = oldest->generation;
-		info->age_ms = jiffies_to_msecs(jiffies - oldest->replaced);
+		info->generation = roots->generation;
+		info->age_ms = jiffies_to_msecs(jiffies - roots->replaced);
 	}
 	raw_spin_unlock_irq(&set->lock);
 	return found;
@@ -695,24 +714,14 @@ EXPORT_SYMBOL_FSCOMMIT(commit_root_oldest_pin);
  * commit_root_want_space() - ask readers to unpin old roots
  * @set: the set
  *
- * Readers poll it with commit_root_wanted(). This call does not wait for them.
+ * Readers poll it with commit_root_wanted(), which is true for pins of all commits but the newest
+ * one. This call does not wait for them.
  *
- * Context: any but NMI and hard interrupts; does not sleep.
+ * Context: any.
  */
 void commit_root_want_space(struct commit_root_set *set)
 {
-	struct commit_roots *roots;
-	unsigned long irqflags;
-
-	raw_spin_lock_irqsave(&set->lock, irqflags);
-	/* roots already marked are the oldest ones */
-	list_for_each_entry_reverse(roots, &set->all, node) {
-		if (roots->wanted)
-			break;
-		if (roots->replaced)
-			WRITE_ONCE(roots->wanted, true);
-	}
-	raw_spin_unlock_irqrestore(&set->lock, irqflags);
+	atomic64_set(&set->wanted, atomic64_read(&set->running) - 1);
 }
 EXPORT_SYMBOL_FSCOMMIT(commit_root_want_space);
 
@@ -720,7 +729,6 @@ EXPORT_SYMBOL_FSCOMMIT(commit_root_want_space);
 
 static const char * const event_names[NR_COMMIT_ROOT_EVENTS] = {
 	[COMMIT_ROOT_PIN] = "pins",
-	[COMMIT_ROOT_UNPIN] = "unpins",
 	[COMMIT_ROOT_REFUSED] = "pins_refused",
 	[COMMIT_ROOT_SWITCH] = "switches",
 	[COMMIT_ROOT_SLEPT] = "switches_slept",
@@ -752,12 +760,11 @@ static void unlist_set(struct commit_root_set *set)
 static void show_set(struct seq_file *m, struct commit_root_set *set)
 {
 	struct commit_roots *roots;
-	unsigned int i, nr = 0;
+	unsigned int i, nr;
 	u64 oldest = 0;
 
 	raw_spin_lock_irq(&set->lock);
-	list_for_each_entry(roots, &set->all, node)
-		nr++;
+	nr = set->nr_kept;
 	roots = oldest_roots(set);
 	if (roots)
 		oldest = roots->generation;
@@ -871,7 +878,9 @@ int commit_root_set_init(struct commit_root_set *set, const char *name,
 	set->counts = alloc_percpu(struct commit_root_counts);
 	if (!set->counts)
 		return -ENOMEM;
-	if (init_srcu_struct(&set->pins)) {
+	/* ordered: one release at a time. Reclaim may depend on it. */
+	set->wq = alloc_ordered_workqueue("fscommit_%s", WQ_MEM_RECLAIM, name);
+	if (!set->wq) {
 		free_percpu(set->counts);
 		return -ENOMEM;
 	}
@@ -881,7 +890,6 @@ int commit_root_set_init(struct commit_root_set *set, const char *name,
 	spin_lock_init(&set->track_lock);
 	INIT_LIST_HEAD(&set->all);
 	INIT_LIST_HEAD(&set->tracks);
-	INIT_WORK(&set->work, release_work);
 	ida_init(&set->slots);
 	/* no known generation is below 1: no request is eligible before the first commit */
 	atomic64_set(&set->running, 1);
@@ -910,15 +918,14 @@ static void report_oldest_pin(struct commit_root_set *set, u64 generation)
  * pins first: @set may be freed when this returns 0. If there is no pin, it waits until all roots
  * have been released by &commit_root_ops.release. Trees need no commit_tree_destroy() before.
  *
- * Context: process context; may sleep, for a grace period of SRCU.
+ * Context: process context; may sleep, for a grace period of RCU.
  * Return: 0; -EBUSY if roots are pinned, which the log reports, or, with a warning, if a commit
  * is prepared: unpin or cancel, then call it again.
  */
 int commit_root_set_destroy(struct commit_root_set *set)
 {
 	struct commit_roots *roots;
-	unsigned long unpins;
-	bool preparing, pinned;
+	bool preparing;
 	u64 generation;
 
 	raw_spin_lock_irq(&set->lock);
@@ -926,33 +933,21 @@ int commit_root_set_destroy(struct commit_root_set *set)
 	/* a pin that finds no roots reads this without the lock */
 	WRITE_ONCE(set->ending, true);
 	preparing = READ_ONCE(set->preparing);
-	rcu_assign_pointer(set->roots, NULL);
+	WRITE_ONCE(set->roots, NULL);
 	if (roots)
 		roots->replaced = nonzero_jiffies();
 	raw_spin_unlock_irq(&set->lock);
 	retire(roots);
-	/*
-	 * C: pairs with B. A reader either finds no roots, or its pin is in the sum below.
-	 * Sum up unpins first: a pin between the sums looks pinned, not free.
-	 */
-	smp_mb();
-	unpins = sum_of(set, COMMIT_ROOT_UNPIN);
-	/*
-	 * D: pairs with E, and with the full barrier of an unpin. Each unpin counted above has
-	 * its pin counted below, and its reader no longer touches @set.
-	 */
-	smp_rmb();
-	pinned = sum_of(set, COMMIT_ROOT_PIN) != unpins;
-	if (!pinned) {
-		/* no reader is left: wait for the callbacks, then for the work they queue */
-		srcu_barrier(&set->pins);
-		flush_work(&set->work);
-	}
+	/* B: callers of commit_root_pin() no longer touch @set, unless they have a pin */
+	synchronize_rcu();
+	/* all retired roots are counted, and those without a pin are released */
+	rcu_barrier();
+	flush_workqueue(set->wq);
 	raw_spin_lock_irq(&set->lock);
 	roots = oldest_roots(set);
 	generation = roots ? roots->generation : 0;
 	raw_spin_unlock_irq(&set->lock);
-	if (pinned || WARN_ON_ONCE(roots)) {
+	if (roots) {
 		report_oldest_pin(set, generation);
 		return -EBUSY;
 	}
@@ -963,8 +958,8 @@ int commit_root_set_destroy(struct commit_root_set *set)
 	unlist_set(set);
 	if (set->tracked)
 		commit_root_unwatch_pins();
+	destroy_workqueue(set->wq);
 	ida_destroy(&set->slots);
-	cleanup_srcu_struct(&set->pins);
 	free_percpu(set->counts);
 	set->counts = NULL;
 	return 0;
@@ -973,17 +968,7 @@ EXPORT_SYMBOL_FSCOMMIT(commit_root_set_destroy);
 
 /* --- setup --------------------------------------------------------------- */
 
-int __init commit_root_setup(struct dentry *debugfs)
+void __init commit_root_setup(struct dentry *debugfs)
 {
-	/* reclaim may depend on it */
-	release_wq = alloc_workqueue("fscommit_release", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
-	if (!release_wq)
-		return -ENOMEM;
 	debugfs_create_file("commit_roots", 0400, debugfs, NULL, &commit_roots_fops);
-	return 0;
-}
-
-void commit_root_teardown(void)
-{
-	destroy_workqueue(release_wq);
 }

@@ -25,8 +25,7 @@ extern const struct kernel_param_ops fscommit_param_ops;
 /* Called by main.c. @debugfs is the module's directory there. */
 struct dentry;
 
-int commit_root_setup(struct dentry *debugfs);
-void commit_root_teardown(void);
+void commit_root_setup(struct dentry *debugfs);
 int rcu_reuse_setup(struct dentry *debugfs);
 void rcu_reuse_teardown(void);
 void share_gate_setup(struct dentry *debugfs);

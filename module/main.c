@@ -55,30 +55,24 @@ static int __init fscommit_init(void)
 		return ret;
 	/* debugfs is optional */
 	debugfs_dir = debugfs_create_dir("fscommit", NULL);
-	ret = commit_root_setup(debugfs_dir);
-	if (ret)
-		goto fail;
 	ret = rcu_reuse_setup(debugfs_dir);
 	if (ret) {
-		commit_root_teardown();
-		goto fail;
+		debugfs_remove_recursive(debugfs_dir);
+		lend_watcher_exit();
+		return ret;
 	}
+	commit_root_setup(debugfs_dir);
 	share_gate_setup(debugfs_dir);
 	cow_diff_setup(debugfs_dir);
 	unfair_stats_setup(debugfs_dir);
 	unfair_report_setup(debugfs_dir);
 	return 0;
-fail:
-	debugfs_remove_recursive(debugfs_dir);
-	lend_watcher_exit();
-	return ret;
 }
 
 static void __exit fscommit_exit(void)
 {
 	debugfs_remove_recursive(debugfs_dir);
 	rcu_reuse_teardown();
-	commit_root_teardown();
 	/* before reports and statistics, which the watcher uses */
 	lend_watcher_exit();
 	unfair_report_teardown();

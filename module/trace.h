@@ -215,22 +215,24 @@ DEFINE_EVENT_FN(commit_root_generation, commit_root_unpin,
 	TP_PROTO(const char *set, u64 generation),
 	TP_ARGS(set, generation), commit_root_watch_pins, commit_root_unwatch_pins);
 
-/* From this switch on, blocks freed in generations up to @reusable may be reused. */
+/* Blocks freed in generations up to @reusable may be reused. @kept: commits, with the new one. */
 TRACE_EVENT(commit_root_switch,
-	TP_PROTO(const char *set, u64 generation, u64 reusable),
-	TP_ARGS(set, generation, reusable),
+	TP_PROTO(const char *set, u64 generation, u64 reusable, unsigned int kept),
+	TP_ARGS(set, generation, reusable, kept),
 	TP_STRUCT__entry(
 		__array(char, set, COMMIT_ROOT_NAME)
 		__field(u64, generation)
 		__field(u64, reusable)
+		__field(unsigned int, kept)
 	),
 	TP_fast_assign(
 		strscpy(__entry->set, set, COMMIT_ROOT_NAME);
 		__entry->generation = generation;
 		__entry->reusable = reusable;
+		__entry->kept = kept;
 	),
-	TP_printk("set=%s generation=%llu reusable=%llu", __entry->set,
-		  __entry->generation, __entry->reusable)
+	TP_printk("set=%s generation=%llu reusable=%llu kept=%u", __entry->set,
+		  __entry->generation, __entry->reusable, __entry->kept)
 );
 
 /* A search up to generation @max did not find everything in the roots of @committed. */

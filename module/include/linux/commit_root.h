@@ -15,10 +15,9 @@
 #include <linux/list.h>
 #include <linux/jump_label.h>
 #include <linux/percpu.h>
-#include <linux/rcupdate.h>
+#include <linux/preempt.h>
 #include <linux/sched.h>
 #include <linux/spinlock_types.h>
-#include <linux/srcu.h>
 #include <linux/types.h>
 #include <linux/workqueue.h>
 
@@ -71,8 +70,8 @@
  *    of these calls sleeps, except commit_root_search() in the caller's search. Only one task
  *    at a time may use a &struct commit_pin.
  *  - One commit at a time: commit_root_prepare(), commit_root_update() for each changed tree,
- *    commit_root_switch() or commit_root_cancel(). Prepare sleeps if its @gfp allows it, cancel
- *    may sleep, and switch sleeps on PREEMPT_RT only.
+ *    commit_root_switch() or commit_root_cancel(). Prepare sleeps if its @gfp allows it, and
+ *    cancel may sleep.
  *  - commit_root_reusable(), commit_root_want_space() and commit_root_oldest_pin() may run
  *    beside all of these.
  *  - commit_tree_init() and commit_tree_destroy() may sleep. They may run beside commits and
@@ -89,9 +88,10 @@
  *  - commit_root_switch(): cancel. Only a bug of the caller makes it fail.
  *  - commit_root_set_destroy(): unpin or cancel, then call it again.
  *
- * A pin delays the reuse of blocks. Roots are released in order, after the last pin of them and
- * of all older roots. SRCU waits for every pin taken before its flip, including pins of newer
- * roots: with overlapping pins of length L, a release takes up to 2 L after the switch.
+ * Pins are counted for each commit. Roots are released a grace period of RCU after they were
+ * replaced, or with their last pin; pins of other commits do not matter, unless these have the same
+ * root. A pin delays the reuse of blocks, since they may be shared: blocks are reused in the order
+ * of the generations that freed them.
  *
  * Since 2025 btrfs searches the committed root for the checksums of old extents (Boris Burkov
  * and Qu Wenruo). The idea to decide by the generation of the extents is theirs. In btrfs,
@@ -159,11 +159,8 @@ static inline bool __commit_gen_within(const struct commit_gen *gen, u64 generat
 
 /* --- the set ------------------------------------------------------------- */
 
-struct commit_roots;	/* the roots of one commit */
-
 enum commit_root_event {
 	COMMIT_ROOT_PIN,
-	COMMIT_ROOT_UNPIN,
 	COMMIT_ROOT_REFUSED,	/* pins that found no roots */
 	COMMIT_ROOT_SWITCH,
 	COMMIT_ROOT_SLEPT,	/* switches that slept; expected: 0 */
@@ -182,12 +179,35 @@ struct commit_root_counts {
 
 /**
  * struct commit_root_ops - operations of the filesystem
- * @release: @root is not pinned, and no later commit has it. Called once for each successful
- *	commit_root_update(), in the order in which commits replaced the roots, with the
- *	generation that added the root. Process context, one call at a time; may sleep
+ * @release: no pin has @root, and no later commit. Called once for each successful
+ *	commit_root_update(), with the generation that added the root. Older roots may still be
+ *	pinned and share blocks with it: see commit_root_reusable() for the blocks. Process
+ *	context, one call at a time; may sleep
  */
 struct commit_root_ops {
 	void (*release)(void *private, void *root, u64 generation);
+};
+
+struct commit_tree_root;
+
+/**
+ * struct commit_roots - the roots of one commit
+ *
+ * All fields are private.
+ */
+struct commit_roots {
+/* private: read by readers */
+	long __percpu		*pins;		/* pins minus unpins, until @retired */
+	bool			retired;	/* unpins are counted in @users */
+	u64			generation;
+	struct commit_root_set	*set;
+	unsigned int		capacity;
+	struct commit_tree_root	*tree;
+/* private: written by readers once @retired */
+	atomic_long_t		users ____cacheline_aligned_in_smp;
+	unsigned long		replaced;	/* jiffies; 0: current */
+	struct list_head	node;		/* under lock */
+	struct rcu_work		work;
 };
 
 /**
@@ -197,20 +217,21 @@ struct commit_root_ops {
  */
 struct commit_root_set {
 /* private: read by readers, written by a switch */
-	struct commit_roots __rcu	*roots;
+	struct commit_roots		*roots;
 	atomic64_t			running;
+	atomic64_t			wanted;		/* pins of earlier generations */
 	struct commit_root_counts __percpu *counts;
 	bool				tracked;
 	bool				ending;
-	struct srcu_struct		pins;
 /* private: written by the committer */
 	raw_spinlock_t			lock ____cacheline_aligned_in_smp;
 	bool				preparing;
 	unsigned int			capacity;	/* slots of the next roots */
 	u64				last_tree;
 	struct list_head		all;		/* oldest first */
+	unsigned int			nr_kept;	/* in @all */
 	atomic64_t			reusable;
-	struct work_struct		work;
+	struct workqueue_struct		*wq;
 	struct ida			slots;
 	const struct commit_root_ops	*ops;
 	void				*private;
@@ -244,7 +265,6 @@ struct commit_pin {
 /* private: */
 	struct commit_roots	*roots;		/* NULL: not pinned */
 	struct commit_root_set	*set;
-	int			idx;		/* from SRCU; < 0: pinned again */
 	unsigned long		since;		/* jiffies; from here on: if tracked */
 	pid_t			pid;
 	char			comm[TASK_COMM_LEN];
@@ -287,15 +307,16 @@ void commit_tree_destroy(struct commit_tree *tree);
 static inline bool commit_root_eligible(const struct commit_root_set *set,
 					const struct commit_gen *gen)
 {
-	return __commit_gen_within(gen, atomic64_read(&set->running) - 1);
+	/* A: pairs with commit_root_switch(): the next pin has roots of this generation or newer */
+	return __commit_gen_within(gen, atomic64_read_acquire(&set->running) - 1);
 }
 
 /* True while the trace events of pins are enabled, or a set tracks its pins. */
 DECLARE_STATIC_KEY_FALSE(commit_root_watched);
 void __commit_root_pinned(struct commit_pin *pin);
 void __commit_root_unpinned(struct commit_pin *pin);
-int __commit_root_refused(struct commit_root_set *set, int idx);
-void __commit_root_unpin_odd(struct commit_pin *pin);
+int __commit_root_refused(struct commit_root_set *set);
+void __commit_root_unpin_retired(struct commit_roots *roots);
 
 /**
  * commit_root_pin() - pin the roots of the newest commit
@@ -306,7 +327,7 @@ void __commit_root_unpin_odd(struct commit_pin *pin);
  * before the unpin: see commit_root_wanted().
  *
  * Context: any but NMI; does not sleep. With track_pins it takes a spinlock_t: not from hard
- * interrupts. Without CONFIG_SMP (CONFIG_TINY_SRCU) pin and unpin in process context only.
+ * interrupts.
  * Return: 0; -ENODATA before the first commit; -ESHUTDOWN after commit_root_set_destroy()
  * began. After an error there is no pin.
  */
@@ -315,18 +336,22 @@ static inline int __must_check commit_root_pin(struct commit_root_set *set,
 	__fsc_cond_acquires(0, pin)
 {
 	struct commit_roots *roots;
-	int idx;
 
-	this_cpu_inc(set->counts->nr[COMMIT_ROOT_PIN]);
-	/* B: its full barrier pairs with C. This is srcu_down_read(), which 6.1 lacks. */
-	idx = __srcu_read_lock(&set->pins);
+	/* B: RCU's grace period, which pairs with release_work(), waits for this section */
+	preempt_disable();
 	/* A: pairs with the release in commit_root_switch() */
-	roots = rcu_dereference_check(set->roots, true);
+	roots = smp_load_acquire(&set->roots);
 	pin->roots = roots;
 	pin->set = set;
-	pin->idx = idx;
-	if (unlikely(!roots))
-		return __commit_root_refused(set, idx);
+	if (unlikely(!roots)) {
+		int ret = __commit_root_refused(set);
+
+		preempt_enable();
+		return ret;
+	}
+	this_cpu_inc(*roots->pins);
+	this_cpu_inc(set->counts->nr[COMMIT_ROOT_PIN]);
+	preempt_enable();
 	if (static_branch_unlikely(&commit_root_watched))
 		__commit_root_pinned(pin);
 	return 0;
@@ -334,14 +359,6 @@ static inline int __must_check commit_root_pin(struct commit_root_set *set,
 
 void commit_root_pin_again(struct commit_pin *pin, const struct commit_pin *held)
 	__fsc_acquires(pin);
-
-/* The last access to @set: see commit_root_set_destroy(). */
-static inline void __commit_root_unpin_done(struct commit_root_set *set)
-{
-	/* E: pairs with D: once D observes this unpin, the reader no longer touches @set */
-	smp_wmb();
-	this_cpu_inc(set->counts->nr[COMMIT_ROOT_UNPIN]);
-}
 
 /**
  * commit_root_unpin() - drop a pin
@@ -353,18 +370,22 @@ static inline void commit_root_unpin(struct commit_pin *pin)
 	__fsc_releases(pin)
 	__fsc_unchecked
 {
-	struct commit_root_set *set = pin->set;
-	int idx = pin->idx;
+	struct commit_roots *roots = pin->roots;
 
-	if (unlikely(!pin->roots || idx < 0)) {
-		__commit_root_unpin_odd(pin);
-		return;
+	if (likely(roots)) {
+		if (static_branch_unlikely(&commit_root_watched))
+			__commit_root_unpinned(pin);
+		pin->roots = NULL;
+		/* C: pairs with retire(): the grace period waits for a CPU that sees no @retired */
+		preempt_disable();
+		if (likely(!READ_ONCE(roots->retired))) {
+			this_cpu_dec(*roots->pins);
+			preempt_enable();
+			return;
+		}
+		preempt_enable();
 	}
-	if (static_branch_unlikely(&commit_root_watched))
-		__commit_root_unpinned(pin);
-	pin->roots = NULL;
-	__srcu_read_unlock(&set->pins, idx);
-	__commit_root_unpin_done(set);
+	__commit_root_unpin_retired(roots);
 }
 
 u64 commit_root_generation(const struct commit_pin *pin);

@@ -3,18 +3,19 @@
  * Commit-root search: pin, switch, release, reuse, destroy. Models commit_root.c and
  * commit_root.h, with their names.
  *
- * The generation of roots, 1 to NG, identifies them. SRCU is modelled by its guarantee: a
- * callback runs after all sections that began before call_srcu() have ended; callbacks run in
- * any order. There are two CPUs with their own counts of pins, and a pin may be dropped on the
- * other CPU. What a lock protects is one step. The litmus tests check barriers A to F.
+ * The generation of roots, 1 to NG, identifies them. There are two CPUs with their own counts,
+ * and a pin may be dropped on the other CPU. A section of RCU (preemption is disabled) is a member
+ * of a set. A grace period waits for all sections that exist when it begins, which is some time
+ * after it was requested; so it also waits for sections that began meanwhile. What a lock or an
+ * atomic operation protects is one step. The litmus tests check the barriers.
  *
  * A pin keeps a root usable: until the pin is dropped, the root is not released, and no block
  * that it reaches is reused. Blocks freed by generation G are reached by the roots of earlier
- * generations. An allocator reuses them when commit_root_reusable() is G.
+ * generations. They may be reused when commit_root_reusable() is G.
  *
- * Checked: a pin keeps its root usable; roots are released once and in order; a destroy that
- * finds no pin finds all roots released, and is the last to touch the set; destroy succeeds
- * when no pin is left.
+ * Checked: a pin keeps its root usable; roots are released once; when nothing else can run, only
+ * roots with a pin are kept, besides the newest; a destroy that succeeds finds all roots released,
+ * and is the last to touch the set; destroy succeeds when no pin is left.
  */
 #ifndef NR
 #define NR		2
@@ -24,120 +25,147 @@
 #endif
 
 #define BIT(id)		(1 << (id))
-#define SHUTDOWN	(NG + 1)
+#define NOT_ADDED	50
+#define PINS(g, cpu)	pins[(g) * 2 + (cpu)]
 
 byte roots;			/* set->roots; 0: NULL */
-byte all_first = 1, all_last;	/* the list: these generations; empty if last < first */
+bool kept[NG + 1];		/* in the list */
 byte reusable;
-byte sections;			/* a set: readers in an SRCU section */
-byte waits_for[NG + 1];		/* a set: readers that call_srcu() waits for */
-bool callback[NG + 1];		/* pending */
-byte users[NG + 1];
-bool unpinned[NG + 1];
-bool work;			/* queued or running */
-byte pins[2], unpins[2];	/* per CPU */
+byte sections;			/* a set: readers with preemption disabled */
+bool retired[NG + 1];
+bool requested[NG + 1];		/* queue_rcu_work(): no grace period has begun for it */
+byte waits_for;			/* a set: sections that the grace period waits for */
+bool grace_period;		/* one is running */
+byte destroy_waits_for;		/* the same, for synchronize_rcu() */
+short pins[2 * NG + 2];		/* per CPU */
+short users[NG + 1];
+bool work[NG + 1];		/* queued */
+bool working;
 
 /* For assertions only. */
-byte released;			/* generations up to this one are released */
-bool reused[NG + 2];		/* blocks freed by the generation */
+bool released[NG + 1];
+byte holders[NG + 1];		/* pins */
 bool no_new_pins;		/* the caller of destroy prevents them */
 bool freed;			/* the set is freed */
 byte finished;			/* number of readers that are done */
 
 #define set_exists		(!freed)
-#define root_exists		(released < whose)
-#define blocks_not_reused	(!reused[g])
-#define released_in_order	(released == all_first - 1)
+#define root_exists		(!released[whose])
+#define blocks_not_reused	(reusable <= whose)
+#define released_once		(!released[g])
 #define destroy_succeeds	(tries == 1)
-#define all_is_released		(all_first > all_last && released == next - 1)
+#define all_is_released		(nr == 0)
+#define kept_is_pinned		(!kept[g] || !retired[g] || holders[g])
 
 inline use_set()
 {
 	assert(set_exists)
 }
 
-/* Under the lock, or by an atomic operation. */
-inline put_roots(g)
+inline preempt_disable()
 {
-	use_set();
-	users[g]--;
-	if
-	:: !users[g] -> unpinned[g] = true; work = true
-	:: else
-	fi
+	sections = sections | BIT(me)
+}
+
+inline preempt_enable()
+{
+	sections = sections & ~BIT(me);
+	waits_for = waits_for & ~BIT(me);
+	destroy_waits_for = destroy_waits_for & ~BIT(me)
 }
 
 inline retire(g)
 {
 	if
 	:: g ->
-		waits_for[g] = sections;
-		callback[g] = true
+		retired[g] = true;					/* C */
+		requested[g] = true
 	:: else
 	fi
 }
 
-/* all_unpinned() */
-active proctype srcu()
+active proctype rcu()
 {
 	byte g;
+	bool batch[NG + 1];
 
 end:	do
-	:: atomic { callback[1] && !waits_for[1] ->
-			g = 1; callback[g] = false; put_roots(g); g = 0 }
-	:: atomic { NG > 1 && callback[2 % (NG + 1)] && !waits_for[2 % (NG + 1)] ->
-			g = 2; callback[g] = false; put_roots(g); g = 0 }
-	:: atomic { NG > 2 && callback[3 % (NG + 1)] && !waits_for[3 % (NG + 1)] ->
-			g = 3; callback[g] = false; put_roots(g); g = 0 }
-	od
-}
-
-inline srcu_read_unlock()
-{
-	use_set();
-	sections = sections & ~BIT(me);
-	g = 1;
-	do
-	:: g <= NG -> waits_for[g] = waits_for[g] & ~BIT(me); g++
-	:: else -> break
-	od;
-	g = 0
-}
-
-/* release_work() */
-active proctype worker()
-{
-end:	do
-	:: atomic { work && all_first <= all_last && unpinned[all_first] -> use_set() };
-		/* release_replaced(), without the lock */
-		atomic {
-			assert(released_in_order);
-			released = all_first
-		}
-		/* move_reusable() */
-		atomic {
-			use_set();
-			all_first++;
-			reusable = (all_first <= all_last -> all_first : reusable)
-		}
-	:: atomic { work && !(all_first <= all_last && unpinned[all_first]) -> work = false }
-	od
-}
-
-/* The filesystem reuses every block that it may. */
-active proctype allocator()
-{
-	byte g;
-
-end:	do
-	:: atomic { reusable && !reused[reusable] ->
+	:: atomic { requested[1] || requested[NG] || requested[(NG + 1) / 2] ->
 			g = 1;
 			do
-			:: g <= reusable -> reused[g] = true; g++
+			:: g <= NG -> batch[g] = requested[g]; requested[g] = false; g++
 			:: else -> break
 			od;
+			g = 0;
+			grace_period = true;
+			waits_for = sections
+		}
+		atomic { !waits_for ->
+			g = 1;
+			do
+			:: g <= NG -> work[g] = work[g] || batch[g]; batch[g] = false; g++
+			:: else -> break
+			od;
+			grace_period = false;
 			g = 0
 		}
+	od
+}
+
+/* The oldest kept roots; 0: none */
+inline move_reusable()
+{
+	i = 1;
+	do
+	:: i <= NG && !kept[i] -> i++
+	:: else -> break
+	od;
+	reusable = (i <= NG -> i : reusable);
+	i = 0
+}
+
+/* release_work(): the ordered workqueue runs one at a time */
+active proctype worker()
+{
+	byte g, i;
+	short sum;
+
+end:	do
+	:: atomic {
+			if
+			:: work[1] -> g = 1
+			:: work[NG] -> g = NG
+			:: work[(NG + 1) / 2] -> g = (NG + 1) / 2
+			fi;
+			work[g] = false;
+			working = true;
+			use_set()
+		}
+		if
+		:: users[g] ->
+			sum = PINS(g, 0);
+			sum = sum + PINS(g, 1);
+			atomic {
+				users[g] = users[g] + sum - NOT_ADDED;
+				sum = 0;
+				if
+				:: users[g] -> goto done
+				:: else
+				fi
+			}
+		:: else
+		fi;
+		/* remove_roots() */
+		atomic {
+			assert(released_once);
+			released[g] = true
+		}
+		atomic {
+			use_set();
+			kept[g] = false;
+			move_reusable()
+		}
+done:		atomic { g = 0; working = false }
 	od
 }
 
@@ -146,30 +174,53 @@ inline search(whose)
 {
 	atomic {
 		assert(root_exists);
-		g = whose + 1;
+		assert(blocks_not_reused)
+	}
+}
+
+/* What is kept, when all that can run has run? */
+inline hold()
+{
+	atomic {
+		timeout ->
+		g = 1;
 		do
-		:: g <= NG -> assert(blocks_not_reused); g++
+		:: g <= NG -> assert(kept_is_pinned); g++
 		:: else -> break
 		od;
 		g = 0
 	}
 }
 
-/* The last access to the set. */
-inline gone()
+/* The two CPUs: the task may have moved */
+inline on_a_cpu()
 {
-	atomic {
-		use_set();
-		if
-		:: unpins[0]++
-		:: unpins[1]++
-		fi
-	}
+	if
+	:: cpu = 0
+	:: cpu = 1
+	fi
+}
+
+inline unpin()
+{
+	atomic { holders[mine]--; on_a_cpu(); preempt_disable() }
+	if
+	:: !retired[mine] ->						/* C */
+		atomic { PINS(mine, cpu)--; cpu = 0; preempt_enable() }
+	:: else ->
+		atomic {
+			use_set();
+			users[mine]--;
+			work[mine] = work[mine] || !users[mine];
+			cpu = 0;
+			preempt_enable()
+		}
+	fi
 }
 
 proctype reader(byte me)
 {
-	byte mine, g;
+	byte mine, g, cpu;
 
 	atomic {
 		if
@@ -177,47 +228,57 @@ proctype reader(byte me)
 		:: else
 		fi;
 		use_set();
-		if
-		:: pins[0]++
-		:: pins[1]++
-		fi
+		on_a_cpu();
+		preempt_disable()					/* B */
 	}
-	atomic { use_set(); sections = sections | BIT(me) }		/* B */
 	atomic { use_set(); mine = roots }				/* A */
 	if
 	:: mine ->
+		atomic {
+			PINS(mine, cpu)++;
+			holders[mine]++;
+			cpu = 0;
+			preempt_enable()			/* pinned */
+		}
 		search(mine);
 		if
 		:: true
+		:: true -> hold()
 		/* commit_root_pin_again(), then the first pin is dropped */
-		:: atomic { use_set(); pins[0]++ };
-			atomic { users[mine]++ };
-			atomic { srcu_read_unlock() };
-			gone();
-			search(mine);
-			atomic { put_roots(mine) };
-			gone();
-			goto done
-		fi
-	:: else
+		:: atomic { on_a_cpu(); preempt_disable() }
+			if
+			:: !retired[mine] ->
+				atomic { PINS(mine, cpu)++; holders[mine]++; cpu = 0 }
+			:: else ->
+				atomic { users[mine]++; holders[mine]++; cpu = 0 }
+			fi;
+			atomic { preempt_enable() }
+			unpin()
+		fi;
+		search(mine);
+		unpin()
+	:: else ->
+		/* __commit_root_refused() */
+		atomic { use_set(); cpu = 0; preempt_enable() }
 	fi;
-	atomic { srcu_read_unlock() };
-	gone();
 done:	finished++
 }
 
 proctype committer()
 {
-	byte old, next = 1, sum, tries;
+	byte old, next = 1, nr, tries, i;
 
 	do
 	:: next <= NG ->
 		/* commit_root_switch(), under the lock */
 		atomic {
 			old = roots;
-			users[next] = 1;
-			all_last = next;
-			reusable = (old -> reusable : next);
+			users[next] = NOT_ADDED;
+			kept[next] = true;
+			if
+			:: !old -> move_reusable()
+			:: else
+			fi;
 			roots = next
 		}
 		atomic { retire(old); next++ }
@@ -227,15 +288,25 @@ proctype committer()
 	/* commit_root_set_destroy() */
 	no_new_pins = true;
 	atomic { old = roots; roots = 0 }
-	atomic { retire(old) }						/* C */
+	atomic { retire(old) }
 	do
-	:: sum = 0;
-		sum = sum + unpins[0];
-		sum = sum + unpins[1];
-		sum = sum - pins[0];					/* D */
-		sum = sum - pins[1];
+	:: destroy_waits_for = sections;
+		/* synchronize_rcu() */
+		!destroy_waits_for;					/* B */
+		/* rcu_barrier(), flush_workqueue() */
+		atomic {
+			!requested[1] && !requested[NG] && !requested[(NG + 1) / 2] && !grace_period &&
+			!work[1] && !work[NG] && !work[(NG + 1) / 2] && !working ->
+			nr = 0;
+			i = 1;
+			do
+			:: i <= NG -> nr = nr + kept[i]; i++
+			:: else -> break
+			od;
+			i = 0
+		}
 		if
-		:: sum ->
+		:: nr ->
 			/* retry when all readers have unpinned */
 			tries++;
 			assert(destroy_succeeds);
@@ -243,9 +314,6 @@ proctype committer()
 		:: else -> break
 		fi
 	od;
-	/* srcu_barrier(), flush_work() */
-	!callback[1] && !callback[NG] && !callback[(NG + 1) / 2];
-	!work;
 	assert(all_is_released);
 	freed = true
 }

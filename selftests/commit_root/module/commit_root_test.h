@@ -80,7 +80,8 @@ struct root_test_where {
 };
 
 struct root_test_state {
-	__u64 running, reusable, released, out_of_order;
+	__u64 running, reusable, released;
+	__u64 released_in_use;	/* roots of commits that were pinned */
 	__u64 oldest_generation, oldest_age_ms;
 	__u32 oldest_pid, has_pin;
 	__u32 blocks, free, pending;
@@ -117,6 +118,7 @@ struct root_test_loop {
 enum root_test_contract {
 	ROOT_TEST_EARLY, ROOT_TEST_PIN_AGAIN, ROOT_TEST_TREES, ROOT_TEST_CANCEL,
 	ROOT_TEST_NAMED_TWICE, ROOT_TEST_AGE, ROOT_TEST_MANY_TREES,
+	ROOT_TEST_SLOW_RELEASE,
 };
 
 enum root_test_misuse {

@@ -2,6 +2,7 @@
 /*
  * What the calls of commit_root.h promise, on sets of their own, without readers or load.
  */
+#include <linux/completion.h>
 #include <linux/delay.h>
 #include <linux/module.h>
 #include <linux/vmalloc.h>
@@ -12,6 +13,8 @@
 /* The addresses of @root serve as roots. */
 struct test_roots {
 	char		root[8];
+	struct completion *gate;	/* releases wait for it */
+	bool		at_gate;
 	unsigned int	nr_released;
 	struct {
 		void	*root;
@@ -23,6 +26,10 @@ static void note_release(void *private, void *root, u64 generation)
 {
 	struct test_roots *t = private;
 
+	if (t->gate) {
+		WRITE_ONCE(t->at_gate, true);
+		wait_for_completion(t->gate);
+	}
 	if (t->nr_released < ARRAY_SIZE(t->released)) {
 		t->released[t->nr_released].root = root;
 		t->released[t->nr_released].generation = generation;
@@ -109,7 +116,7 @@ static int before_the_first_commit(struct commit_root_set *set, struct test_root
 	return 0;
 }
 
-/* After the first unpin a second pin of replaced roots keeps them and all later roots. */
+/* After the first unpin a second pin of replaced roots keeps them, but not later roots. */
 static int pin_again(struct commit_root_set *set, struct test_roots *t)
 {
 	struct commit_pin first, second;
@@ -123,18 +130,42 @@ static int pin_again(struct commit_root_set *set, struct test_roots *t)
 	commit_root_pin_again(&second, &first);
 	commit_root_unpin(&first);
 	CHECK(!commit_tree(set, 6, &tree, &t->root[2]));
-	/* the roots of 5 have no pin, but must wait for those of 1 */
-	msleep(100);
-	CHECK(!t->nr_released);
+	CHECK(REACHED(t->nr_released == 1));
+	CHECK(released_at(t, 0, 1, 5));
 	CHECK(commit_root_reusable(set) == 1);
 	CHECK(commit_root_of(&second, &tree, &generation) == &t->root[0]);
 	CHECK(generation == 1 && commit_root_generation(&second) == 1);
 	commit_root_unpin(&second);
 	CHECK(REACHED(commit_root_reusable(set) == 6));
 	CHECK(t->nr_released == 2);
-	CHECK(released_at(t, 0, 0, 1));
-	CHECK(released_at(t, 1, 1, 5));
+	CHECK(released_at(t, 1, 0, 1));
 	commit_tree_destroy(&tree);
+	return 0;
+}
+
+/* A pin is found while older roots are being released. */
+static int slow_release(struct commit_root_set *set, struct test_roots *t)
+{
+	static DECLARE_COMPLETION(gate);
+	struct commit_pin_info info;
+	struct commit_tree tree;
+	struct commit_pin pin;
+	bool found;
+
+	CHECK(!commit_tree_init(&tree, set));
+	reinit_completion(&gate);
+	t->gate = &gate;
+	CHECK(!commit_tree(set, 1, &tree, &t->root[0]));
+	CHECK(!commit_tree(set, 2, &tree, &t->root[1]));
+	CHECK(!commit_root_pin(set, &pin));
+	CHECK(!commit_tree(set, 3, &tree, &t->root[2]));
+	CHECK(REACHED(READ_ONCE(t->at_gate)));
+	found = commit_root_oldest_pin(set, &info);
+	complete_all(&gate);
+	CHECK(REACHED(commit_root_reusable(set) == 2));
+	t->gate = NULL;
+	CHECK(found && info.generation == 2);
+	commit_root_unpin(&pin);
 	return 0;
 }
 
@@ -263,9 +294,10 @@ int root_test_contract(u32 which)
 		[ROOT_TEST_NAMED_TWICE] = named_twice,
 		[ROOT_TEST_AGE] = age,
 		[ROOT_TEST_MANY_TREES] = many_trees,
+		[ROOT_TEST_SLOW_RELEASE] = slow_release,
 	};
 	/* number of roots that each scenario has passed to a switch */
-	static const unsigned int roots[] = { 1, 3, 5, 2, 1, 32, 2 };
+	static const unsigned int roots[] = { 1, 3, 5, 2, 1, 32, 2, 3 };
 	/* static: a scenario that fails leaves its set behind */
 	static struct commit_root_set sets[ARRAY_SIZE(scenario)];
 	static struct test_roots notes[ARRAY_SIZE(scenario)];

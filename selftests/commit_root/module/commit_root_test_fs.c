@@ -50,9 +50,11 @@ static const struct cow_ops cow_ops = { reusable, publish };
 static void release(void *private, void *root, u64 generation)
 {
 	struct root_test *c = private;
+	unsigned int i;
 
-	if (atomic64_xchg(&c->last_released, generation) > generation)
-		atomic64_inc(&c->out_of_order);
+	for (i = 0; i < ROOT_TEST_MAX_PINS; i++)
+		if (READ_ONCE(c->pinned[i]) == generation)
+			atomic64_inc(&c->released_in_use);
 	atomic64_inc(&c->released);
 }
 
@@ -263,7 +265,7 @@ void root_test_get_state(struct root_test *c, struct root_test_state *state)
 		.running = cow_running(c->fs),
 		.reusable = commit_root_reusable(&c->roots),
 		.released = atomic64_read(&c->released),
-		.out_of_order = atomic64_read(&c->out_of_order),
+		.released_in_use = atomic64_read(&c->released_in_use),
 		.has_pin = has_pin,
 		.oldest_generation = info.generation,
 		.oldest_age_ms = info.age_ms,

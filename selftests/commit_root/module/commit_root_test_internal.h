@@ -46,12 +46,12 @@ struct root_test {
 	struct commit_tree	tree;
 	struct commit_roots	*next;
 	struct commit_pin	pin[ROOT_TEST_MAX_PINS];
-	bool			pinned[ROOT_TEST_MAX_PINS];
+	u64			pinned[ROOT_TEST_MAX_PINS];	/* generation of its root, or 0 */
 	/* for ROOT_TEST_BEHIND_RWSEM */
 	struct rw_semaphore	commit_sem;
 	u32			committed_root;
 	u64			committed;
-	atomic64_t		released, out_of_order, last_released;
+	atomic64_t		released, released_in_use;
 };
 
 static inline u64 root_test_csum(u64 place, u64 version)

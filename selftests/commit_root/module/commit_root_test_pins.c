@@ -8,6 +8,7 @@
 
 int root_test_take_pin(struct root_test *c, struct root_test_pin *p)
 {
+	u64 generation = 0;
 	int ret;
 
 	if (p->id >= ROOT_TEST_MAX_PINS || c->pinned[p->id])
@@ -15,7 +16,8 @@ int root_test_take_pin(struct root_test *c, struct root_test_pin *p)
 	ret = commit_root_pin(&c->roots, &c->pin[p->id]);
 	if (ret)
 		return ret;
-	c->pinned[p->id] = true;
+	commit_root_of(&c->pin[p->id], &c->tree, &generation);
+	WRITE_ONCE(c->pinned[p->id], generation);
 	p->generation = commit_root_generation(&c->pin[p->id]);
 	return 0;
 }
@@ -24,8 +26,8 @@ int root_test_drop_pin(struct root_test *c, u32 id)
 {
 	if (id >= ROOT_TEST_MAX_PINS || !c->pinned[id])
 		return -EINVAL;
+	WRITE_ONCE(c->pinned[id], 0);
 	commit_root_unpin(&c->pin[id]);
-	c->pinned[id] = false;
 	return 0;
 }
 
