@@ -2,24 +2,27 @@
 /*
  * Commit-root search: pins, searches, commits, and the release of old roots.
  *
- * struct commit_roots holds the committed roots of all trees, as of one commit. A set points to
- * the newest one. Replaced roots stay in the set's list, oldest first, while they are pinned.
+ * struct commit_roots is a commit. A set points to the newest one. Replaced commits stay in the
+ * set's list, oldest first, while they are pinned. A tree has a list of its roots, newest first.
+ * The root of a tree in a commit is the first one that was not added later.
  *
  *  reader	pin: with preemption disabled, load the pointer (A) and count the pin in these
  *		roots, on this CPU (B). unpin: count it on any CPU, until the roots are
  *		replaced. From then on unpins are counted in one atomic variable (C).
  *
- *  committer	prepare: allocate.
- *		switch: fill in the trees that this commit did not change, publish the
- *		pointer (A), then the generation. Mark the old roots as retired (C), and
- *		have them counted after an RCU grace period. The switch does not wait for
- *		that.
+ *  committer	prepare: allocate, also a struct commit_tree_root for each tree.
+ *		switch: add the new roots to the lists of their trees, move the roots that
+ *		they replace to the list of the old commit, which is the last to have them,
+ *		publish the pointer (A), then the generation. Mark the old commit as retired
+ *		(C), and have its pins counted after an RCU grace period. The switch does not
+ *		wait for that.
  *
  *  release	A work item of each retired roots. It first runs after the grace period, when no
  *		CPU counts pins of these roots any more (B, C), and adds up what the CPUs
- *		counted. It runs again when the last pin is dropped. It passes the roots that
- *		neither the next older nor the next newer kept commit has to the filesystem,
- *		and then advances the generation up to which blocks may be reused.
+ *		counted. It runs again when the last pin is dropped. Each
+ *		root of which this commit is the last passes to the next older kept commit,
+ *		if that has it, or else to the filesystem. Then the work advances the
+ *		generation up to which blocks may be reused.
  *
  * So pins are counted for each commit: a commit that no pin has is released one grace period
  * after it was replaced, whatever other pins exist. Only the oldest pin keeps blocks from being
@@ -57,10 +60,19 @@ MODULE_PARM_DESC(commit_root_oracle,
 #define NOT_ADDED	(LONG_MAX / 2)
 
 struct commit_tree_root {
-	u64	tree;		/* number of the tree; 0: none */
-	u64	generation;	/* the commit that added @root */
-	void	*root;
-	bool	gone;		/* not in the next commit; under lock */
+	/*
+	 * In a list, under lock: the spare ones of the set; those of a prepared commit; the newest
+	 * ones of all trees; those whose trees are deleted; those that a commit is the last to have
+	 */
+	union {
+		struct list_head	node;
+		struct rcu_head		rcu;
+	};
+	struct commit_tree	*tree;		/* only in a prepared commit: it may be gone later */
+	struct commit_tree_root	*older, *newer;	/* of the tree; under lock. @older: RCU */
+	u64			generation;	/* the commit that added @root */
+	void			*root;
+	unsigned int		number;		/* of the tree */
 };
 
 static inline void count(const struct commit_root_set *set, enum commit_root_event event)
@@ -91,10 +103,16 @@ static unsigned long sum_of(const struct commit_root_set *set, enum commit_root_
 	return sum;
 }
 
+/* The newest commit, unless commit_root_set_destroy() has retired it. */
 static struct commit_roots *current_roots(const struct commit_root_set *set)
 {
+	struct commit_roots *roots;
+
 	lockdep_assert_held(&set->lock);
-	return set->roots;
+	if (list_empty(&set->all))
+		return NULL;
+	roots = list_last_entry(&set->all, struct commit_roots, node);
+	return roots->replaced ? NULL : roots;
 }
 
 /* --- release ------------------------------------------------------------- */
@@ -109,40 +127,43 @@ static void move_reusable(struct commit_root_set *set)
 		atomic64_set_release(&set->reusable, oldest->generation);
 }
 
-static bool has_root(const struct commit_roots *roots, unsigned int slot,
-		     const struct commit_tree_root *root)
+/* Remove a root from those of its tree. The newest one of a tree that exists stays. */
+static void unlink_root(struct commit_tree_root *t)
 {
-	const struct commit_tree_root *t;
-
-	if (!roots || slot >= roots->capacity)
-		return false;
-	t = &roots->tree[slot];
-	return t->tree == root->tree && t->root == root->root &&
-	       t->generation == root->generation;
+	if (t->newer)
+		WRITE_ONCE(t->newer->older, t->older);
+	if (t->older)
+		t->older->newer = t->newer;
 }
 
-/* Pass the roots that neither @older nor @newer has to the filesystem. */
-static void release_roots(struct commit_roots *roots, const struct commit_roots *older,
-			  const struct commit_roots *newer)
+/*
+ * Take a root of which @roots is the last commit. If @older has it, too, it becomes the last.
+ * Return NULL when none is left.
+ */
+static struct commit_tree_root *take_root(struct commit_roots *roots, struct commit_roots *older)
 {
 	struct commit_root_set *set = roots->set;
-	unsigned int i;
+	struct commit_tree_root *t;
+	bool keep;
 
-	for (i = 0; i < roots->capacity; i++) {
-		const struct commit_tree_root *t = &roots->tree[i];
-
-		if (!t->tree || has_root(older, i, t) || has_root(newer, i, t))
-			continue;
-		count(set, COMMIT_ROOT_RELEASE);
-		trace_commit_root_release(set->name, i, t->generation);
-		set->ops->release(set->private, t->root, t->generation);
-	}
+	do {
+		raw_spin_lock_irq(&set->lock);
+		t = list_first_entry_or_null(&roots->last, struct commit_tree_root, node);
+		keep = t && older && !fs_generation_after(t->generation, older->generation);
+		if (keep) {
+			list_move_tail(&t->node, &older->last);
+		} else if (t) {
+			list_del(&t->node);
+			unlink_root(t);
+		}
+		raw_spin_unlock_irq(&set->lock);
+	} while (keep);
+	return t;
 }
 
 static void free_roots(struct commit_roots *roots)
 {
 	free_percpu(roots->pins);
-	kvfree(roots->tree);
 	kfree(roots);
 }
 
@@ -150,15 +171,21 @@ static void free_roots(struct commit_roots *roots)
 static void remove_roots(struct commit_roots *roots)
 {
 	struct commit_root_set *set = roots->set;
-	struct commit_roots *older, *newer;
+	struct commit_roots *older = NULL;
+	struct commit_tree_root *t;
 
-	/* only the ordered workqueue removes roots from the list: the neighbours stay */
+	/* only the ordered workqueue removes commits from the list: @older stays */
 	raw_spin_lock_irq(&set->lock);
-	older = list_is_first(&roots->node, &set->all) ? NULL : list_prev_entry(roots, node);
-	newer = list_is_last(&roots->node, &set->all) ? NULL : list_next_entry(roots, node);
+	if (!list_is_first(&roots->node, &set->all))
+		older = list_prev_entry(roots, node);
 	raw_spin_unlock_irq(&set->lock);
 
-	release_roots(roots, older, newer);
+	while ((t = take_root(roots, older))) {
+		count(set, COMMIT_ROOT_RELEASE);
+		trace_commit_root_release(set->name, t->number, t->generation);
+		set->ops->release(set->private, t->root, t->generation);
+		kfree_rcu(t, rcu);
+	}
 
 	raw_spin_lock_irq(&set->lock);
 	list_del(&roots->node);
@@ -344,6 +371,8 @@ EXPORT_SYMBOL_FSCOMMIT(commit_root_generation);
  * @tree: the tree, of the same set
  * @generation: if not NULL: set to the generation that added this root
  *
+ * Takes a step for each newer root of @tree that a kept commit has.
+ *
  * Context: any.
  * Return: the root that was passed to commit_root_update(); ERR_PTR(-ENOENT) if the commit
  * does not have the tree; ERR_PTR(-EINVAL), with a warning, for a tree of another set or a pin
@@ -353,6 +382,7 @@ void *commit_root_of(const struct commit_pin *pin, const struct commit_tree *tre
 		     u64 *generation)
 {
 	const struct commit_roots *roots = pin->roots;
+	void *root = ERR_PTR(-ENOENT);
 	const struct commit_tree_root *t;
 
 	if (WARN_ONCE(!roots, "fscommit: %s() of a pin that is not held\n", __func__))
@@ -361,14 +391,18 @@ void *commit_root_of(const struct commit_pin *pin, const struct commit_tree *tre
 		misused(roots->set, "tree %llu belongs to another set", tree->number);
 		return ERR_PTR(-EINVAL);
 	}
-	if (tree->slot >= roots->capacity)
-		return ERR_PTR(-ENOENT);
-	t = &roots->tree[tree->slot];
-	if (t->tree != tree->number)
-		return ERR_PTR(-ENOENT);
-	if (generation)
-		*generation = t->generation;
-	return t->root;
+	rcu_read_lock();
+	/* A: pairs with replace_root() */
+	t = smp_load_acquire(&tree->newest);
+	while (t && fs_generation_after(t->generation, roots->generation))
+		t = READ_ONCE(t->older);
+	if (t) {
+		root = t->root;
+		if (generation)
+			*generation = t->generation;
+	}
+	rcu_read_unlock();
+	return root;
 }
 EXPORT_SYMBOL_FSCOMMIT(commit_root_of);
 
@@ -470,8 +504,7 @@ EXPORT_SYMBOL_FSCOMMIT(commit_root_search);
 
 /* --- the committer ------------------------------------------------------- */
 
-static struct commit_roots *new_roots(struct commit_root_set *set, unsigned int capacity,
-				      gfp_t gfp)
+static struct commit_roots *new_roots(struct commit_root_set *set, gfp_t gfp)
 {
 	struct commit_roots *roots;
 
@@ -479,16 +512,33 @@ static struct commit_roots *new_roots(struct commit_root_set *set, unsigned int 
 	if (!roots)
 		return NULL;
 	roots->set = set;
-	roots->capacity = capacity;
 	atomic_long_set(&roots->users, NOT_ADDED);
 	INIT_RCU_WORK(&roots->work, release_work);
-	roots->tree = kvcalloc(capacity, sizeof(*roots->tree), gfp);
+	INIT_LIST_HEAD(&roots->added);
+	INIT_LIST_HEAD(&roots->last);
 	roots->pins = alloc_percpu_gfp(long, gfp);
-	if (!roots->tree || !roots->pins) {
-		free_roots(roots);
+	if (!roots->pins) {
+		kfree(roots);
 		return NULL;
 	}
 	return roots;
+}
+
+/* Allocate until there is a spare root for each tree. */
+static int make_spare_roots(struct commit_root_set *set, gfp_t gfp)
+{
+	struct commit_tree_root *t;
+
+	while (READ_ONCE(set->nr_spare) < READ_ONCE(set->nr_trees)) {
+		t = kmalloc(sizeof(*t), gfp);
+		if (!t)
+			return -ENOMEM;
+		raw_spin_lock_irq(&set->lock);
+		list_add(&t->node, &set->spare);
+		set->nr_spare++;
+		raw_spin_unlock_irq(&set->lock);
+	}
+	return 0;
 }
 
 /**
@@ -496,10 +546,11 @@ static struct commit_roots *new_roots(struct commit_root_set *set, unsigned int 
  * @set: the set
  * @gfp: as for kmalloc()
  *
- * One commit at a time. Add all of its trees with commit_tree_init() first. The table of roots
- * has 32 bytes for each tree, for as many trees as ever existed at once.
+ * One commit at a time. Allocates all that the commit needs, whichever trees it updates: later
+ * calls for this commit do not fail for lack of memory, also for trees that are added meanwhile.
+ * So prepare before the part of the commit in which a failure is fatal.
  *
- * Context: as @gfp allows. kvzalloc() falls back to vmalloc() where @gfp may sleep.
+ * Context: as @gfp allows; interrupts are enabled.
  * Return: roots for commit_root_update(), then commit_root_switch() or commit_root_cancel();
  * ERR_PTR(-ENOMEM) with nothing changed; ERR_PTR(-EBUSY), with a warning, if another commit is
  * prepared; ERR_PTR(-ESHUTDOWN) after commit_root_set_destroy() began.
@@ -508,7 +559,6 @@ struct commit_roots *commit_root_prepare(struct commit_root_set *set, gfp_t gfp)
 {
 	struct commit_roots *roots;
 	unsigned long irqflags;
-	unsigned int capacity;
 	bool ending, busy;
 
 	raw_spin_lock_irqsave(&set->lock, irqflags);
@@ -516,7 +566,6 @@ struct commit_roots *commit_root_prepare(struct commit_root_set *set, gfp_t gfp)
 	busy = READ_ONCE(set->preparing);
 	if (!ending)
 		WRITE_ONCE(set->preparing, true);
-	capacity = set->capacity;
 	raw_spin_unlock_irqrestore(&set->lock, irqflags);
 	if (ending)
 		return ERR_PTR(-ESHUTDOWN);
@@ -524,8 +573,10 @@ struct commit_roots *commit_root_prepare(struct commit_root_set *set, gfp_t gfp)
 		misused(set, "two commits are prepared at once");
 		return ERR_PTR(-EBUSY);
 	}
-	roots = new_roots(set, capacity, gfp);
-	if (!roots) {
+	roots = new_roots(set, gfp);
+	if (!roots || make_spare_roots(set, gfp)) {
+		if (roots)
+			free_roots(roots);
 		WRITE_ONCE(set->preparing, false);
 		return ERR_PTR(-ENOMEM);
 	}
@@ -543,24 +594,34 @@ EXPORT_SYMBOL_FSCOMMIT(commit_root_prepare);
  * have changed, or take a reference to @root for each update.
  *
  * Context: any; one call at a time for @next.
- * Return: 0; -EAGAIN if @tree was added after commit_root_prepare(): cancel and prepare again;
- * -EEXIST if this commit already has an update of @tree; -EINVAL, with a warning, for a tree of
- * another set or no root. After an error @root stays the caller's.
+ * Return: 0; -EEXIST if this commit already has an update of @tree; -EINVAL, with a warning, for a
+ * tree of another set or no root. After an error @root stays the caller's.
  */
 int commit_root_update(struct commit_roots *next, const struct commit_tree *tree, void *root)
 {
-	if (tree->set != next->set || !root) {
-		misused(next->set, "tree %llu %s", tree->number,
+	/* const for the caller; its fields are ours */
+	struct commit_tree *updated = (struct commit_tree *)tree;
+	struct commit_root_set *set = next->set;
+	struct commit_tree_root *t = NULL;
+	unsigned long irqflags;
+
+	if (tree->set != set || !root) {
+		misused(set, "tree %llu %s", tree->number,
 			root ? "belongs to another set" : "is updated without a root");
 		return -EINVAL;
 	}
-	if (tree->slot >= next->capacity)
-		return -EAGAIN;
-	if (next->tree[tree->slot].tree)
-		return -EEXIST;
-	/* the generation is not known before the switch */
-	next->tree[tree->slot] = (struct commit_tree_root){ .tree = tree->number, .root = root };
-	return 0;
+	raw_spin_lock_irqsave(&set->lock, irqflags);
+	if (!updated->updated) {
+		t = list_first_entry(&set->spare, struct commit_tree_root, node);
+		set->nr_spare--;
+		list_move_tail(&t->node, &next->added);
+		t->tree = updated;
+		t->root = root;
+		t->number = tree->number;
+		updated->updated = true;
+	}
+	raw_spin_unlock_irqrestore(&set->lock, irqflags);
+	return t ? 0 : -EEXIST;
 }
 EXPORT_SYMBOL_FSCOMMIT(commit_root_update);
 
@@ -570,19 +631,41 @@ static unsigned long nonzero_jiffies(void)
 	return (jiffies - 1) | 1;
 }
 
-/* Set the generation of updated trees, and copy the roots of the others from @old. */
-static void fill_in(struct commit_roots *next, const struct commit_roots *old)
+/* The new root of a tree replaces one that @old is the last commit to have. */
+static void replace_root(struct commit_tree_root *new, u64 generation, struct commit_roots *old)
 {
-	unsigned int i;
+	struct commit_tree *tree = new->tree;
 
-	for (i = 0; i < next->capacity; i++) {
-		struct commit_tree_root *t = &next->tree[i];
-
-		if (t->tree)
-			t->generation = next->generation;
-		else if (old && i < old->capacity && !old->tree[i].gone)
-			*t = old->tree[i];
+	tree->updated = false;
+	new->generation = generation;
+	new->newer = NULL;
+	new->older = tree->newest;
+	if (new->older) {
+		new->older->newer = new;
+		list_move_tail(&new->older->node, &old->last);
 	}
+	/*
+	 * A: pairs with commit_root_of(). Pins of older commits pass over @new; there is no pin of
+	 * @generation yet.
+	 */
+	smp_store_release(&tree->newest, new);
+}
+
+/* Interrupts are on after each root: a commit may have many. */
+static void replace_roots(struct commit_roots *next, struct commit_roots *old)
+{
+	struct commit_root_set *set = next->set;
+	struct commit_tree_root *t;
+
+	do {
+		raw_spin_lock_irq(&set->lock);
+		t = list_first_entry_or_null(&next->added, struct commit_tree_root, node);
+		if (t) {
+			list_move_tail(&t->node, &set->newest);
+			replace_root(t, next->generation, old);
+		}
+		raw_spin_unlock_irq(&set->lock);
+	} while (t);
 }
 
 /**
@@ -591,44 +674,50 @@ static void fill_in(struct commit_roots *next, const struct commit_roots *old)
  * @generation: of the commit; later than that of the last commit, neither 0 nor ~0
  *
  * Switches all trees at once, and does not wait for readers: none of them searches with a lock
- * held that the switch takes. Call it before anyone can see the next generation running.
+ * held that the switch takes. Call it before anyone can see the next generation running. It takes
+ * a step for each tree that was updated, and none for other trees.
  *
- * Context: process context; does not sleep.
+ * Context: process context, with interrupts enabled; does not sleep.
  * Return: 0; -EINVAL, with a warning, for a generation out of range or after
  * commit_root_set_destroy() began: nothing has changed, and @next stays the caller's.
  */
 int commit_root_switch(struct commit_roots *next, u64 generation)
 {
 	struct commit_root_set *set = next->set;
-	unsigned long slept = current->nvcsw, irqflags;
+	unsigned long slept = current->nvcsw;
 	struct commit_roots *old;
 	unsigned int nr_kept;
+	bool ending;
 	u64 last;
 
-	raw_spin_lock_irqsave(&set->lock, irqflags);
+	raw_spin_lock_irq(&set->lock);
 	old = current_roots(set);
+	ending = set->ending;
+	raw_spin_unlock_irq(&set->lock);
 	last = old ? old->generation : 0;
-	if (unlikely(!fs_generation_known(generation) || set->ending ||
+	if (unlikely(!fs_generation_known(generation) || ending ||
 		     (old && !fs_generation_after(generation, last)))) {
-		raw_spin_unlock_irqrestore(&set->lock, irqflags);
 		misused(set, "switch to generation %llu: must be %llu to %llu", generation,
 			last + 1, last + S64_MAX);
 		return -EINVAL;
 	}
 	next->generation = generation;
-	fill_in(next, old);
+	replace_roots(next, old);
+	raw_spin_lock_irq(&set->lock);
 	list_add_tail(&next->node, &set->all);
 	nr_kept = ++set->nr_kept;
-	if (!old)
+	if (old) {
+		list_splice_tail_init(&set->deleted, &old->last);
+		old->replaced = nonzero_jiffies();
+	} else {
 		move_reusable(set);
-	/* A: pairs with commit_root_pin(): readers that see @next see its contents */
+	}
+	/* A: pairs with commit_root_pin(): readers that see @next see its roots */
 	smp_store_release(&set->roots, next);
-	/* readers that see the generation can pin its roots */
+	/* A: readers that see the generation can pin its roots */
 	atomic64_set_release(&set->running, generation + 1);
-	if (old)
-		WRITE_ONCE(old->replaced, nonzero_jiffies());
 	WRITE_ONCE(set->preparing, false);
-	raw_spin_unlock_irqrestore(&set->lock, irqflags);
+	raw_spin_unlock_irq(&set->lock);
 
 	retire(old);
 	count(set, COMMIT_ROOT_SWITCH);
@@ -650,10 +739,19 @@ EXPORT_SYMBOL_FSCOMMIT(commit_root_switch);
 void commit_root_cancel(struct commit_roots *next)
 {
 	struct commit_root_set *set;
+	struct commit_tree_root *t, *n;
 
 	if (IS_ERR_OR_NULL(next))
 		return;
 	set = next->set;
+	/* no other task has seen these roots */
+	list_for_each_entry_safe(t, n, &next->added, node) {
+		raw_spin_lock_irq(&set->lock);
+		t->tree->updated = false;
+		list_move(&t->node, &set->spare);
+		set->nr_spare++;
+		raw_spin_unlock_irq(&set->lock);
+	}
 	free_roots(next);
 	WRITE_ONCE(set->preparing, false);
 }
@@ -809,25 +907,22 @@ DEFINE_SHOW_ATTRIBUTE(commit_roots);
  * @tree: the tree
  * @set: the set of its filesystem
  *
- * Commits prepared from now on may update it.
+ * The next commit may update it, also if that is prepared already.
  *
  * Context: process context; may sleep, and allocates with GFP_KERNEL: call memalloc_nofs_save()
- * first within a transaction or under a lock that reclaim takes.
- * Return: 0; -ENOMEM; -ENOSPC with 2^31 trees.
+ * first within a transaction or under a lock that reclaim takes. It waits until there is memory.
+ * Return: 0.
  */
 int commit_tree_init(struct commit_tree *tree, struct commit_root_set *set)
 {
-	int slot = ida_alloc(&set->slots, GFP_KERNEL);
-
-	if (slot < 0)
-		return slot;
 	tree->set = set;
-	tree->slot = slot;
+	tree->updated = false;
+	tree->newest = NULL;
 	raw_spin_lock_irq(&set->lock);
 	tree->number = ++set->last_tree;
-	set->capacity = max(set->capacity, tree->slot + 1);
+	set->nr_trees++;
 	raw_spin_unlock_irq(&set->lock);
-	return 0;
+	return make_spare_roots(set, GFP_KERNEL | __GFP_NOFAIL);
 }
 EXPORT_SYMBOL_FSCOMMIT(commit_tree_init);
 
@@ -836,22 +931,19 @@ EXPORT_SYMBOL_FSCOMMIT(commit_tree_init);
  * @tree: the tree; a prepared commit must not have an update of it
  *
  * The caller stops commit_root_of() of @tree first. The next commit drops the root of @tree,
- * which is released when all older roots are unpinned.
+ * which is released when no pin has it.
  *
- * Context: process context; may sleep.
+ * Context: process context; does not sleep.
  */
 void commit_tree_destroy(struct commit_tree *tree)
 {
 	struct commit_root_set *set = tree->set;
-	struct commit_roots *roots;
 
 	raw_spin_lock_irq(&set->lock);
-	roots = current_roots(set);
-	if (roots && tree->slot < roots->capacity &&
-	    roots->tree[tree->slot].tree == tree->number)
-		roots->tree[tree->slot].gone = true;
+	if (tree->newest)
+		list_move_tail(&tree->newest->node, &set->deleted);
+	set->nr_trees--;
 	raw_spin_unlock_irq(&set->lock);
-	ida_free(&set->slots, tree->slot);
 	tree->set = NULL;
 }
 EXPORT_SYMBOL_FSCOMMIT(commit_tree_destroy);
@@ -890,7 +982,9 @@ int commit_root_set_init(struct commit_root_set *set, const char *name,
 	spin_lock_init(&set->track_lock);
 	INIT_LIST_HEAD(&set->all);
 	INIT_LIST_HEAD(&set->tracks);
-	ida_init(&set->slots);
+	INIT_LIST_HEAD(&set->newest);
+	INIT_LIST_HEAD(&set->deleted);
+	INIT_LIST_HEAD(&set->spare);
 	/* no known generation is below 1: no request is eligible before the first commit */
 	atomic64_set(&set->running, 1);
 	list_set(set);
@@ -924,6 +1018,7 @@ static void report_oldest_pin(struct commit_root_set *set, u64 generation)
  */
 int commit_root_set_destroy(struct commit_root_set *set)
 {
+	struct commit_tree_root *t, *n;
 	struct commit_roots *roots;
 	bool preparing;
 	u64 generation;
@@ -934,9 +1029,16 @@ int commit_root_set_destroy(struct commit_root_set *set)
 	WRITE_ONCE(set->ending, true);
 	preparing = READ_ONCE(set->preparing);
 	WRITE_ONCE(set->roots, NULL);
-	if (roots)
+	if (roots && !preparing) {
+		list_splice_tail_init(&set->deleted, &roots->last);
+		list_splice_tail_init(&set->newest, &roots->last);
 		roots->replaced = nonzero_jiffies();
+	}
 	raw_spin_unlock_irq(&set->lock);
+	if (preparing) {
+		misused(set, "destroyed with a commit in preparation");
+		return -EBUSY;
+	}
 	retire(roots);
 	/* B: callers of commit_root_pin() no longer touch @set, unless they have a pin */
 	synchronize_rcu();
@@ -951,15 +1053,12 @@ int commit_root_set_destroy(struct commit_root_set *set)
 		report_oldest_pin(set, generation);
 		return -EBUSY;
 	}
-	if (preparing) {
-		misused(set, "destroyed with a commit in preparation");
-		return -EBUSY;
-	}
 	unlist_set(set);
 	if (set->tracked)
 		commit_root_unwatch_pins();
 	destroy_workqueue(set->wq);
-	ida_destroy(&set->slots);
+	list_for_each_entry_safe(t, n, &set->spare, node)
+		kfree(t);
 	free_percpu(set->counts);
 	set->counts = NULL;
 	return 0;

@@ -11,7 +11,6 @@
 #include <linux/fs_generation.h>
 #include <linux/fscommit_context.h>
 #include <linux/gfp_types.h>
-#include <linux/idr.h>
 #include <linux/list.h>
 #include <linux/jump_label.h>
 #include <linux/percpu.h>
@@ -84,7 +83,7 @@
  *  - commit_root_pin(): search the live tree. There is nothing to unpin.
  *  - commit_root_of(): unpin. On -ENOENT search the live tree; -EINVAL is a bug of the caller.
  *  - commit_root_prepare(): abort the commit, or try again. Nothing has changed.
- *  - commit_root_update(): on -EAGAIN cancel and prepare again. @root stays the caller's.
+ *  - commit_root_update(): a bug of the caller. @root stays the caller's.
  *  - commit_root_switch(): cancel. Only a bug of the caller makes it fail.
  *  - commit_root_set_destroy(): unpin or cancel, then call it again.
  *
@@ -191,7 +190,7 @@ struct commit_root_ops {
 struct commit_tree_root;
 
 /**
- * struct commit_roots - the roots of one commit
+ * struct commit_roots - one commit
  *
  * All fields are private.
  */
@@ -201,12 +200,12 @@ struct commit_roots {
 	bool			retired;	/* unpins are counted in @users */
 	u64			generation;
 	struct commit_root_set	*set;
-	unsigned int		capacity;
-	struct commit_tree_root	*tree;
 /* private: written by readers once @retired */
 	atomic_long_t		users ____cacheline_aligned_in_smp;
 	unsigned long		replaced;	/* jiffies; 0: current */
-	struct list_head	node;		/* under lock */
+	struct list_head	node;		/* under lock, like the lists below */
+	struct list_head	added;		/* roots, before the switch */
+	struct list_head	last;		/* roots that no newer commit has */
 	struct rcu_work		work;
 };
 
@@ -226,13 +225,15 @@ struct commit_root_set {
 /* private: written by the committer */
 	raw_spinlock_t			lock ____cacheline_aligned_in_smp;
 	bool				preparing;
-	unsigned int			capacity;	/* slots of the next roots */
 	u64				last_tree;
 	struct list_head		all;		/* oldest first */
 	unsigned int			nr_kept;	/* in @all */
 	atomic64_t			reusable;
+	struct list_head		newest;		/* roots, one for each tree */
+	struct list_head		deleted;	/* roots that the next commit lacks */
+	struct list_head		spare;		/* for new roots */
+	unsigned int			nr_spare, nr_trees;
 	struct workqueue_struct		*wq;
-	struct ida			slots;
 	const struct commit_root_ops	*ops;
 	void				*private;
 	const char			*name;
@@ -249,8 +250,9 @@ struct commit_root_set {
 struct commit_tree {
 /* private: */
 	struct commit_root_set	*set;
-	unsigned int		slot;
 	u64			number;
+	bool			updated;	/* by a prepared commit; under lock */
+	struct commit_tree_root	*newest;	/* of its roots; RCU; changed under lock */
 };
 
 fscommit_lock_struct(commit_pin);

@@ -4,6 +4,7 @@
  */
 #include <linux/completion.h>
 #include <linux/delay.h>
+#include <linux/ktime.h>
 #include <linux/module.h>
 #include <linux/vmalloc.h>
 
@@ -97,7 +98,6 @@ static int before_the_first_commit(struct commit_root_set *set, struct test_root
 	next = commit_root_prepare(set, GFP_KERNEL);
 	CHECK(!IS_ERR(next));
 	CHECK(!commit_tree_init(&late, set));
-	CHECK(commit_root_update(next, &late, &t->root[1]) == -EAGAIN);
 	CHECK(!commit_root_update(next, &tree, &t->root[0]));
 	CHECK(!commit_root_switch(next, 7));
 	CHECK(!commit_root_pin(set, &pin));
@@ -167,6 +167,135 @@ static int slow_release(struct commit_root_set *set, struct test_roots *t)
 	CHECK(found && info.generation == 2);
 	commit_root_unpin(&pin);
 	return 0;
+}
+
+/* After a prepare, a commit takes any number of trees that are added meanwhile. */
+static int late_trees(struct commit_root_set *set, struct test_roots *t)
+{
+	static struct commit_tree trees[200];
+	struct commit_roots *next;
+	struct commit_pin pin;
+	unsigned int i;
+
+	CHECK(!commit_tree_init(&trees[0], set));
+	next = commit_root_prepare(set, GFP_KERNEL);
+	CHECK(!IS_ERR(next));
+	for (i = 0; i < ARRAY_SIZE(trees); i++) {
+		CHECK(!i || !commit_tree_init(&trees[i], set));
+		CHECK(!commit_root_update(next, &trees[i], &t->root[i % 8]));
+		CHECK(commit_root_update(next, &trees[i], &t->root[0]) == -EEXIST);
+	}
+	CHECK(!commit_root_switch(next, 1));
+	CHECK(!commit_root_pin(set, &pin));
+	for (i = 0; i < ARRAY_SIZE(trees); i++)
+		CHECK(commit_root_of(&pin, &trees[i], NULL) == &t->root[i % 8]);
+	commit_root_unpin(&pin);
+	/* a tree in the place of a deleted one */
+	next = commit_root_prepare(set, GFP_KERNEL);
+	CHECK(!IS_ERR(next));
+	commit_tree_destroy(&trees[1]);
+	CHECK(!commit_tree_init(&trees[1], set));
+	CHECK(!commit_root_update(next, &trees[1], &t->root[7]));
+	CHECK(!commit_root_switch(next, 2));
+	CHECK(!commit_root_pin(set, &pin));
+	CHECK(commit_root_of(&pin, &trees[1], NULL) == &t->root[7]);
+	commit_root_unpin(&pin);
+	return 0;
+}
+
+/* Old pins see old roots, through roots that are newer, released or deleted. */
+static int pins_of_each_commit(struct commit_root_set *set, struct test_roots *t)
+{
+	struct commit_tree tree, slow;
+	struct commit_pin pin[8];
+	u64 generation;
+	int i;
+
+	CHECK(!commit_tree_init(&tree, set));
+	CHECK(!commit_tree_init(&slow, set));
+	for (i = 0; i < 8; i++) {
+		const struct new_root new[] = { { &tree, &t->root[i] }, { &slow, &t->root[i] } };
+
+		/* commits 10 to 13 have the first root of @slow */
+		CHECK(!commit_trees(set, 10 + i, new, i % 4 ? 1 : 2));
+		CHECK(!commit_root_pin(set, &pin[i]));
+	}
+	/* every other one is released */
+	for (i = 1; i < 7; i += 2)
+		commit_root_unpin(&pin[i]);
+	CHECK(REACHED(t->nr_released == 3));
+	for (i = 0; i < 8; i += i < 6 ? 2 : 1) {
+		CHECK(commit_root_of(&pin[i], &tree, &generation) == &t->root[i]);
+		CHECK(generation == 10 + i);
+		CHECK(commit_root_of(&pin[i], &slow, &generation) == &t->root[i & 4]);
+		CHECK(generation == 10 + (i & 4));
+		commit_root_unpin(&pin[i]);
+	}
+	CHECK(REACHED(commit_root_reusable(set) == 17));
+	CHECK(t->nr_released == 8);
+	return 0;
+}
+
+/* The shortest of ten switches with one new root, in ns. */
+static int time_switches(struct commit_root_set *set, struct commit_tree *tree, u64 generation,
+			 u64 *ns)
+{
+	struct commit_roots *next;
+	u64 start;
+	int i;
+
+	*ns = U64_MAX;
+	for (i = 0; i < 10; i++) {
+		next = commit_root_prepare(set, GFP_KERNEL);
+		CHECK(!IS_ERR(next));
+		CHECK(!commit_root_update(next, tree, tree));
+		start = ktime_get_ns();
+		CHECK(!commit_root_switch(next, generation + i));
+		*ns = min(*ns, ktime_get_ns() - start);
+		/* no other CPU, and the same work for each */
+		CHECK(REACHED(commit_root_reusable(set) == generation + i));
+	}
+	return 0;
+}
+
+/* What a switch does with interrupts off, and in all, does not grow with trees that it leaves. */
+static int switch_of_many_trees(struct commit_root_set *set, struct test_roots *t)
+{
+	static const unsigned int nr[] = { 10, 1000, 100000 };
+	struct commit_tree *trees = vcalloc(nr[2], sizeof(*trees));
+	u64 ns[ARRAY_SIZE(nr)], generation = 1;
+	struct commit_roots *next;
+	unsigned int i, k = 0;
+	int ret = 0;
+
+	CHECK(trees);
+	for (i = 0; !ret && i < ARRAY_SIZE(nr); i++) {
+		unsigned int first = k;
+
+		for (; !ret && k < nr[i]; k++) {
+			ret = commit_tree_init(&trees[k], set);
+			cond_resched();
+		}
+		next = ret ? ERR_PTR(ret) : commit_root_prepare(set, GFP_KERNEL);
+		if (IS_ERR(next)) {
+			ret = PTR_ERR(next);
+			break;
+		}
+		while (!ret && first < k)
+			ret = commit_root_update(next, &trees[first++], t);
+		ret = ret ?: commit_root_switch(next, generation++);
+		ret = ret ?: time_switches(set, &trees[0], generation, &ns[i]);
+		generation += 10;
+	}
+	if (!ret) {
+		pr_info("%s: switches with 10, 1,000, 100,000 trees: %llu, %llu, %llu ns\n",
+			KBUILD_MODNAME, ns[0], ns[1], ns[2]);
+		/* a copy of 100,000 roots takes some hundred times as long */
+		if (ns[2] > 10 * ns[0] + 5000)
+			ret = -EPROTO;
+	}
+	vfree(trees);
+	return ret;
 }
 
 /* A tree that a commit does not name keeps its root, and the root is released once. */
@@ -260,6 +389,8 @@ static int age(struct commit_root_set *set, struct test_roots *t)
 		CHECK(!commit_tree(set, generation, &tree, &t->root[generation % 8]));
 		CHECK(!commit_root_oldest_pin(set, &info) || info.age_ms < 3600000);
 		usleep_range(1000, 5000);
+		/* or else the oldest one is not the newly replaced one */
+		CHECK(REACHED(commit_root_reusable(set) == generation));
 	}
 	return 0;
 }
@@ -295,9 +426,14 @@ int root_test_contract(u32 which)
 		[ROOT_TEST_AGE] = age,
 		[ROOT_TEST_MANY_TREES] = many_trees,
 		[ROOT_TEST_SLOW_RELEASE] = slow_release,
+		[ROOT_TEST_LATE_TREES] = late_trees,
+		[ROOT_TEST_EACH_COMMIT] = pins_of_each_commit,
+		[ROOT_TEST_SWITCH_COST] = switch_of_many_trees,
 	};
 	/* number of roots that each scenario has passed to a switch */
-	static const unsigned int roots[] = { 1, 3, 5, 2, 1, 32, 2, 3 };
+	static const unsigned int roots[] = {
+		1, 3, 5, 2, 1, 32, 2, 3, 201, 10, 100030,
+	};
 	/* static: a scenario that fails leaves its set behind */
 	static struct commit_root_set sets[ARRAY_SIZE(scenario)];
 	static struct test_roots notes[ARRAY_SIZE(scenario)];
