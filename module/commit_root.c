@@ -239,17 +239,21 @@ void commit_root_unwatch_pins(void)
 	static_branch_dec(&commit_root_watched);
 }
 
-static void track(struct commit_pin *pin)
+/* @held: NULL, or the pin whose roots are pinned again. The list is ordered by age. */
+static void track(struct commit_pin *pin, const struct commit_pin *held)
 {
 	struct commit_root_set *set = pin->set;
 	unsigned long irqflags;
 
-	pin->since = jiffies;
+	pin->since = held ? held->since : jiffies;
 	pin->pid = task_pid_nr(current);
 	memcpy(pin->comm, current->comm, sizeof(pin->comm));
-	spin_lock_irqsave(&set->track_lock, irqflags);
-	list_add_tail(&pin->node, &set->tracks);
-	spin_unlock_irqrestore(&set->track_lock, irqflags);
+	raw_spin_lock_irqsave(&set->track_lock, irqflags);
+	if (held)
+		list_add(&pin->node, (struct list_head *)&held->node);
+	else
+		list_add_tail(&pin->node, &set->tracks);
+	raw_spin_unlock_irqrestore(&set->track_lock, irqflags);
 }
 
 static void untrack(struct commit_pin *pin)
@@ -257,9 +261,16 @@ static void untrack(struct commit_pin *pin)
 	struct commit_root_set *set = pin->set;
 	unsigned long irqflags;
 
-	spin_lock_irqsave(&set->track_lock, irqflags);
+	raw_spin_lock_irqsave(&set->track_lock, irqflags);
 	list_del(&pin->node);
-	spin_unlock_irqrestore(&set->track_lock, irqflags);
+	raw_spin_unlock_irqrestore(&set->track_lock, irqflags);
+}
+
+static void watch(struct commit_pin *pin, const struct commit_pin *held)
+{
+	trace_commit_root_pin(pin->set->name, pin->roots->generation);
+	if (pin->set->tracked)
+		track(pin, held);
 }
 
 /**
@@ -270,9 +281,7 @@ static void untrack(struct commit_pin *pin)
  */
 void __commit_root_pinned(struct commit_pin *pin)
 {
-	trace_commit_root_pin(pin->set->name, pin->roots->generation);
-	if (pin->set->tracked)
-		track(pin);
+	watch(pin, NULL);
 }
 EXPORT_SYMBOL_FSCOMMIT(__commit_root_pinned);
 
@@ -329,7 +338,7 @@ void commit_root_pin_again(struct commit_pin *pin, const struct commit_pin *held
 		atomic_long_inc(&roots->users);
 	preempt_enable();
 	if (static_branch_unlikely(&commit_root_watched))
-		__commit_root_pinned(pin);
+		watch(pin, held);
 }
 EXPORT_SYMBOL_FSCOMMIT(commit_root_pin_again);
 
@@ -761,7 +770,7 @@ static bool oldest_tracked(struct commit_root_set *set, struct commit_pin_info *
 {
 	struct commit_pin *pin;
 
-	spin_lock_irq(&set->track_lock);
+	raw_spin_lock_irq(&set->track_lock);
 	pin = list_first_entry_or_null(&set->tracks, struct commit_pin, node);
 	if (pin) {
 		info->generation = pin->roots->generation;
@@ -769,7 +778,7 @@ static bool oldest_tracked(struct commit_root_set *set, struct commit_pin_info *
 		info->pid = pin->pid;
 		memcpy(info->comm, pin->comm, sizeof(info->comm));
 	}
-	spin_unlock_irq(&set->track_lock);
+	raw_spin_unlock_irq(&set->track_lock);
 	return pin;
 }
 
@@ -781,7 +790,7 @@ static bool oldest_tracked(struct commit_root_set *set, struct commit_pin_info *
  * Without track_pins, pins of the newest roots are not seen. Older roots count as pinned until a
  * grace period after they were replaced.
  *
- * Context: process context; does not sleep, except on PREEMPT_RT with track_pins.
+ * Context: process context; does not sleep.
  * Return: true if there is a pin.
  */
 bool commit_root_oldest_pin(struct commit_root_set *set, struct commit_pin_info *info)
@@ -873,16 +882,21 @@ static void show_set(struct seq_file *m, struct commit_root_set *set)
 		seq_printf(m, "  %s %lu\n", event_names[i], sum_of(set, i));
 }
 
-static void show_pins(struct seq_file *m, struct commit_root_set *set)
+/* Only some, because interrupts are off. */
+static void show_oldest_pins(struct seq_file *m, struct commit_root_set *set)
 {
 	struct commit_pin *pin;
+	unsigned int left = 32;
 
-	spin_lock_irq(&set->track_lock);
-	list_for_each_entry(pin, &set->tracks, node)
+	raw_spin_lock_irq(&set->track_lock);
+	list_for_each_entry(pin, &set->tracks, node) {
+		if (!left--)
+			break;
 		seq_printf(m, "  pin generation=%llu comm=%s pid=%d age_ms=%u\n",
 			   pin->roots->generation, pin->comm, pin->pid,
 			   jiffies_to_msecs(jiffies - pin->since));
-	spin_unlock_irq(&set->track_lock);
+	}
+	raw_spin_unlock_irq(&set->track_lock);
 }
 
 static int commit_roots_show(struct seq_file *m, void *unused)
@@ -893,7 +907,7 @@ static int commit_roots_show(struct seq_file *m, void *unused)
 	list_for_each_entry(set, &sets, node) {
 		show_set(m, set);
 		if (set->tracked)
-			show_pins(m, set);
+			show_oldest_pins(m, set);
 	}
 	mutex_unlock(&sets_mutex);
 	return 0;
@@ -979,7 +993,7 @@ int commit_root_set_init(struct commit_root_set *set, const char *name,
 	if (set->tracked)
 		commit_root_watch_pins();
 	raw_spin_lock_init(&set->lock);
-	spin_lock_init(&set->track_lock);
+	raw_spin_lock_init(&set->track_lock);
 	INIT_LIST_HEAD(&set->all);
 	INIT_LIST_HEAD(&set->tracks);
 	INIT_LIST_HEAD(&set->newest);

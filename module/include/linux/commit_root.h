@@ -238,7 +238,7 @@ struct commit_root_set {
 	void				*private;
 	const char			*name;
 	struct list_head		node;
-	spinlock_t			track_lock;	/* protects @tracks */
+	raw_spinlock_t			track_lock;	/* protects @tracks */
 	struct list_head		tracks;		/* pins if @tracked, oldest first */
 };
 
@@ -328,8 +328,7 @@ void __commit_root_unpin_retired(struct commit_roots *roots);
  * The pin may be held while the caller sleeps. Blocks that are freed later are not reused
  * before the unpin: see commit_root_wanted().
  *
- * Context: any but NMI; does not sleep. With track_pins it takes a spinlock_t: not from hard
- * interrupts.
+ * Context: any but NMI; does not sleep.
  * Return: 0; -ENODATA before the first commit; -ESHUTDOWN after commit_root_set_destroy()
  * began. After an error there is no pin.
  */

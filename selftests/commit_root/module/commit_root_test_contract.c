@@ -119,7 +119,8 @@ static int before_the_first_commit(struct commit_root_set *set, struct test_root
 /* After the first unpin a second pin of replaced roots keeps them, but not later roots. */
 static int pin_again(struct commit_root_set *set, struct test_roots *t)
 {
-	struct commit_pin first, second;
+	struct commit_pin first, second, newer;
+	struct commit_pin_info info;
 	struct commit_tree tree;
 	u64 generation = 0;
 
@@ -127,8 +128,12 @@ static int pin_again(struct commit_root_set *set, struct test_roots *t)
 	CHECK(!commit_tree(set, 1, &tree, &t->root[0]));
 	CHECK(!commit_root_pin(set, &first));
 	CHECK(!commit_tree(set, 5, &tree, &t->root[1]));
+	/* the second pin is as old as the first one */
+	CHECK(!commit_root_pin(set, &newer));
 	commit_root_pin_again(&second, &first);
 	commit_root_unpin(&first);
+	CHECK(commit_root_oldest_pin(set, &info) && info.generation == 1);
+	commit_root_unpin(&newer);
 	CHECK(!commit_tree(set, 6, &tree, &t->root[2]));
 	CHECK(REACHED(t->nr_released == 1));
 	CHECK(released_at(t, 0, 1, 5));
