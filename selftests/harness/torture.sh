@@ -17,9 +17,10 @@ out=$LOGS/torture-$kernel
 mkdir -p "$LOGS"
 cat >"$out.plan" <<EOF
 load fscommit
-load unfair_torture torture_type=unfair_rwsem onoff_interval=3 stat_interval=30 $*
+load unfair_torture torture_type=unfair_rwsem onoff_interval=3 stat_interval=30 expedite=10 chains=30 $*
 test torture $((seconds + 60)) torture_watch $seconds
 unload unfair_torture
+test end 10 dmesg | grep 'with a lent priority left 0 '
 test verdict 10 dmesg | grep 'End of test:' | grep SUCCESS
 unload fscommit
 EOF

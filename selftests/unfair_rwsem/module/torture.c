@@ -19,6 +19,10 @@
  * and pauses of length zero, so that a CPU runs one operation after the other without a context
  * switch.
  *
+ * chains=1 and more is for loans that pass through other locks, of this and of other kinds. A thread
+ * holds these within the lock, or alone. Meanwhile threads are reniced; torture_watch moves them
+ * between cgroups.
+ *
  * With many releases, one makes up for the lost wakeup of another. So all threads come to rest
  * now and then, the last of them without a further release, signal or other wakeup. The watcher
  * also repairs lost wakeups: load fscommit with lend_period_us=60000000 to find them.
@@ -88,6 +92,7 @@ RANGED(long_hold, 100, 0, 5000, "length of a long hold now and then, millisecond
 RANGED(stat_interval, 60, 0, 3600, "seconds between printed statistics, 0: at the end only");
 RANGED(mixed, 0, 0, 1, "1: each thread reads and writes, in short sections");
 RANGED(expedite, 0, 0, 100, "percentage of rounds in an expedited section");
+RANGED(chains, 0, 0, 100, "percentage of sections and pauses with other locks");
 RANGED(stuck, 10, 1, 60, "seconds without progress that count as a failure");
 RANGED(fatal, 0, 0, 1, "1: a failure is a kernel warning");
 RANGED(verbose, 1, 0, 1, "1: print each CPU that is unplugged");
@@ -172,12 +177,28 @@ static struct {
 } pair;					/* equal, except while a writer holds the lock */
 
 static atomic64_t failures[NR_FAILURES];
+/* With chains: locks for sections and pauses. A thread acquires them in this order. */
+#define NR_INNER	4
+static struct unfair_rwsem inner_unfair;
+static DEFINE_MUTEX(inner_mutex);
+static DECLARE_RWSEM(inner_rwsem);
+static DEFINE_MUTEX(innermost_mutex);
+
 static atomic_t long_holds;		/* in progress */
 static atomic_long_t next_long_hold;	/* jiffies */
 static bool paused = true;
 static DECLARE_WAIT_QUEUE_HEAD(resumed);
 static unsigned int active = 2 * MAX_THREADS;	/* the number of threads that run */
-static unsigned int rests, windows_left, cpus_unplugged, cpus_failed;
+static unsigned int rests, left_lent, windows_left, cpus_unplugged, cpus_failed;
+
+/* Scheduling parameters for threads; the first is the default. */
+static const struct sched_attr settings[] = {
+	{ .sched_policy = SCHED_NORMAL },
+	{ .sched_policy = SCHED_NORMAL, .sched_nice = MAX_NICE },
+	{ .sched_policy = SCHED_NORMAL, .sched_nice = MIN_NICE },
+	{ .sched_policy = SCHED_IDLE },
+	{ .sched_policy = SCHED_FIFO, .sched_priority = 1 },
+};
 
 static u32 rnd(struct rnd_state *state, u32 below)
 {
@@ -214,12 +235,68 @@ static void leave_cpu(struct torturer *t)
 		yield();
 }
 
+static bool lock_inner(unsigned int i, bool write)
+{
+	switch (i) {
+	case 0:
+		return !(write ? unfair_down_write_killable(&inner_unfair) :
+				 unfair_down_read_killable(&inner_unfair));
+	case 1:
+		return !mutex_lock_killable(&inner_mutex);
+	case 2:
+		/* a killable wait is not recorded */
+		write ? down_write(&inner_rwsem) : down_read(&inner_rwsem);
+		return true;
+	}
+	mutex_lock(&innermost_mutex);
+	return true;
+}
+
+static void unlock_inner(unsigned int i, bool write)
+{
+	switch (i) {
+	case 0:
+		write ? unfair_up_write(&inner_unfair) : unfair_up_read(&inner_unfair);
+		break;
+	case 1:
+		mutex_unlock(&inner_mutex);
+		break;
+	case 2:
+		write ? up_write(&inner_rwsem) : up_read(&inner_rwsem);
+		break;
+	default:
+		mutex_unlock(&innermost_mutex);
+	}
+}
+
+/* Holds some of the inner locks for a while, or none. */
+static void hold_inner(struct torturer *t)
+{
+	bool held[NR_INNER] = { }, write[NR_INNER];
+	unsigned int i;
+
+	if (rnd(&t->rnd, 100) >= chains.value)
+		return;
+	for (i = 0; i < NR_INNER; i++) {
+		write[i] = rnd(&t->rnd, 2);
+		held[i] = rnd(&t->rnd, 2) && lock_inner(i, write[i]);
+	}
+	if (rnd(&t->rnd, 4))
+		busy(rnd(&t->rnd, 20 * NSEC_PER_USEC));
+	else
+		usleep_range(1, 500);
+	while (i--)
+		if (held[i])
+			unlock_inner(i, write[i]);
+}
+
 static void hold(struct torturer *t)
 {
 	unsigned long next = atomic_long_read(&next_long_hold);
 	u32 r = rnd(&t->rnd, 64);
 
 	WRITE_ONCE(t->activity, HOLDS);
+	hold_inner(t);
 	/* long holds take a twentieth of the time, with any number of threads */
 	if (long_hold.value && time_after(jiffies, next) &&
 	    atomic_long_cmpxchg(&next_long_hold, next,
@@ -338,12 +415,16 @@ static void one_round(struct torturer *t)
 	WRITE_ONCE(t->rounds, t->rounds + 1);
 }
 
-/* An expedited lock is never biased, whatever other tasks do. */
-static void check_expedited(void)
+/*
+ * An expedited lock is never biased, whatever other tasks do. But a SCHED_IDLE task lends nothing:
+ * its sections have no effect.
+ */
+static void check_expedited(const struct torturer *t)
 {
 	long word = atomic_long_read(&lock.unfair.word);
 
-	if (word & UNFAIR_RWSEM_BIAS && !(word & UNFAIR_RWSEM_WRITER))
+	if (settings[t->setting].sched_policy != SCHED_IDLE &&
+	    word & UNFAIR_RWSEM_BIAS && !(word & UNFAIR_RWSEM_WRITER))
 		fail(HIDDEN, "biased in an expedited section", word);
 }
 
@@ -353,9 +434,9 @@ static void one_expedited_round(struct torturer *t)
 
 	for (i = 0; i < depth; i++)
 		unfair_rwsem_expedite(&lock.unfair);
-	check_expedited();
+	check_expedited(t);
 	one_round(t);
-	check_expedited();
+	check_expedited(t);
 	while (depth--)
 		unfair_rwsem_unexpedite(&lock.unfair);
 }
@@ -364,6 +445,7 @@ static void pause(struct torturer *t)
 {
 	u32 r = rnd(&t->rnd, 256);
 
+	hold_inner(t);
 	if (mixed.value) {
 		if (!rnd(&t->rnd, t->pauses_one_in))
 			leave_cpu(t);
@@ -544,22 +626,15 @@ static void check_at_rest(void)
 		ops->unlock(&lock, true);
 }
 
-/* Scheduling parameters for threads; the first is the default. */
-static const struct sched_attr settings[] = {
-	{ .sched_policy = SCHED_NORMAL },
-	{ .sched_policy = SCHED_NORMAL, .sched_nice = MAX_NICE },
-	{ .sched_policy = SCHED_NORMAL, .sched_nice = MIN_NICE },
-	{ .sched_policy = SCHED_IDLE },
-	{ .sched_policy = SCHED_FIFO, .sched_priority = 1 },
-};
-
+/* Each loan sets reset-on-fork, and its end clears that. */
 static bool has_its_priority(const struct torturer *t)
 {
 	const struct sched_attr *attr = &settings[t->setting];
 
-	return t->task->policy == attr->sched_policy &&
+	return t->task->policy == attr->sched_policy && !t->task->sched_reset_on_fork &&
 	       t->task->rt_priority == attr->sched_priority &&
-	       (attr->sched_policy != SCHED_NORMAL || task_nice(t->task) == attr->sched_nice);
+	       (attr->sched_policy != SCHED_NORMAL || chains.value ||
+		task_nice(t->task) == attr->sched_nice);
 }
 
 /* A thread that holds no lock must have no loan. The watcher may end a loan late. */
@@ -578,6 +653,7 @@ static void check_priorities(void)
 		       settings[t->setting].sched_policy, settings[t->setting].sched_priority,
 		       settings[t->setting].sched_nice);
 		fail(PRIORITY, "a thread keeps a loan", t->task->prio);
+		left_lent++;
 		return;
 	}
 }
@@ -645,11 +721,20 @@ static unsigned int change_settings(struct rnd_state *state)
 		set_thread(victims[i], rnd(state, ARRAY_SIZE(settings)));
 	if (type == LOCK_TEST_UNFAIR)
 		unfair_rwsem_set_reader_bound(&lock.unfair, bound);
+	for (i = 0; chains.value && i < nr_torturers; i++)
+		set_thread(&torturers[i], torturers[i].setting);
 	if (mixed.value) {
 		change_mix(state);
 		bound = 0;
 	}
 	return 50 + rnd(state, bound ? 1000 : 150);
+}
+
+/* While it runs, and maybe has a loan. change_settings() sets its own nice value again. */
+static void renice(struct rnd_state *state)
+{
+	set_user_nice(torturers[rnd(state, nr_torturers)].task,
+		      MIN_NICE + (int)rnd(state, NICE_WIDTH));
 }
 
 /* Pins half of the threads to one random CPU each; the others may run on any CPU. */
@@ -725,7 +810,9 @@ static int control(void *unused)
 			stutter_at = jiffies + stutter.value * HZ;
 			resume();
 		}
-		schedule_timeout_idle(TICK);
+		if (chains.value)
+			renice(&state);
+		schedule_timeout_idle(chains.value ? 1 : TICK);
 	}
 	park_all();
 	return 0;
@@ -773,10 +860,10 @@ MODULE_PARM_DESC(progress, "read only: number of acquisitions of the lock so far
 
 static void print_banner(const char *what)
 {
-	pr_info("--- %s: torture_type=%s nwriters_stress=%d nreaders_stress=%d stutter=%d shuffle_interval=%d onoff_interval=%d long_hold=%d stat_interval=%d mixed=%d expedite=%d stuck=%d fatal=%d verbose=%d\n",
+	pr_info("--- %s: torture_type=%s nwriters_stress=%d nreaders_stress=%d stutter=%d shuffle_interval=%d onoff_interval=%d long_hold=%d stat_interval=%d mixed=%d expedite=%d chains=%d stuck=%d fatal=%d verbose=%d\n",
 		what, type_names[type], nwriters_stress.value, nreaders_stress.value,
 		stutter.value, shuffle_interval.value, onoff_interval.value, long_hold.value,
-		stat_interval.value, mixed.value, expedite.value, stuck.value, fatal.value,
+		stat_interval.value, mixed.value, expedite.value, chains.value, stuck.value, fatal.value,
 		verbose.value);
 }
 
@@ -839,6 +926,7 @@ static int __init unfair_torture_init(void)
 	ret = test_lock_init(&lock, type);
 	if (ret)
 		return ret;
+	init_unfair_rwsem(&inner_unfair);
 	print_banner("Start of test");
 	atomic_long_set(&next_long_hold, jiffies);
 	ret = start_torturers(true, nwriters_stress.value);
@@ -864,8 +952,8 @@ static void __exit unfair_torture_exit(void)
 		fail(IDLE, "no writer acquired the lock", 0);
 	if (!print_class(false))
 		fail(IDLE, "no reader acquired the lock", 0);
-	pr_info("Rests: %u, with a window left %u  CPUs unplugged: %u, failed %u\n",
-		rests, windows_left, cpus_unplugged, cpus_failed);
+	pr_info("Rests: %u, with a window left %u, with a lent priority left %u  CPUs unplugged: %u, failed %u\n",
+		rests, windows_left, left_lent, cpus_unplugged, cpus_failed);
 	if (!all_failures()) {
 		print_banner("End of test: SUCCESS");
 		return;
