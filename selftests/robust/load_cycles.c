@@ -178,6 +178,97 @@ TEST(refused_while_in_use)
 	EXPECT_NE(0, access(DEBUGFS, F_OK));
 }
 
+/* --- loans that a lock of the kernel leaves ------------------------------- */
+
+static int policy_of(pid_t pid)
+{
+	return sched_getscheduler(pid) & ~SCHED_RESET_ON_FORK;
+}
+
+/* Holds @mutex until go(), then lets go of the device and stays. */
+static pid_t start_owner(int fd, int mutex)
+{
+	struct lock_test_op op = { .mode = LOCK_TEST_WRITE, .hold = LOCK_TEST_UNTIL_GO };
+	pid_t pid;
+
+	fflush(NULL);
+	pid = fork();
+	if (pid)
+		return pid;
+	prepare(&(struct job){ .nice = 19 });
+	ioctl(mutex, LOCK_TEST_LOCK, &op);
+	close(mutex);
+	close(fd);
+	for (;;)
+		pause();
+}
+
+/*
+ * A chain lends to the owner of a mutex. The owner releases it, and the modules are unloaded before
+ * the watcher has ended the loan. Returns AGAIN if that was too slow.
+ */
+static int unload_with_a_loan(pid_t *owner)
+{
+	struct task *r, *w;
+	bool has_loan;
+	int fd, mutex;
+
+	/* long periods: the loan outlives the release by 0.1 s and more */
+	CHECK(!load_with("fscommit.ko", "lend=3 lend_fifo_us=1000000 lend_period_us=60000000"));
+	CHECK(!load("fscommit_test.ko"));
+	fd = lock_open(LOCK_TEST_UNFAIR);
+	mutex = lock_open(LOCK_TEST_MUTEX);
+	CHECK(fd >= 0 && mutex >= 0);
+	*owner = start_owner(fd, mutex);
+	CHECK(reached(state(mutex).writers == 1 && task_state(*owner) != 'R'));
+	r = start(mutex, (struct job){ .mode = LOCK_TEST_WRITE, .outer = fd,
+				       .flags = LOCK_TEST_OUTER_READ });
+	CHECK(reached(state(mutex).acquiring_writers == 1 && is_asleep(r)));
+	w = start(fd, (struct job){ .mode = LOCK_TEST_WRITE, .policy = SCHED_FIFO, .prio = 30 });
+	CHECK(reached(policy_of(*owner) == SCHED_FIFO));
+	go(mutex, 0);
+	CHECK(!finish(r));
+	CHECK(!finish(w));
+	close(mutex);
+	close(fd);
+	CHECK(reached(!unload("fscommit_test")));
+	has_loan = policy_of(*owner) == SCHED_FIFO;
+	CHECK(reached(!unload("fscommit")));
+	CHECK(sched_getscheduler(*owner) == SCHED_OTHER);
+	CHECK(getpriority(PRIO_PROCESS, *owner) == 19);
+	return has_loan ? 0 : AGAIN;
+}
+
+static int unload_and_kill(void)
+{
+	pid_t owner = 0;
+	int ret = unload_with_a_loan(&owner);
+
+	if (owner > 0)
+		kill_pid(owner);
+	return ret;
+}
+
+TEST(unloads_with_a_loan)
+{
+	char kinds[64] = "none";
+	int ret;
+
+	NEEDS_MODULES();
+	ASSERT_EQ(0, load("fscommit.ko"));
+	get_param("lend_links_kinds", kinds, sizeof(kinds));
+	ASSERT_EQ(0, unload("fscommit"));
+	if (!strstr(kinds, "mutex"))
+		SKIP(return, "the kernel does not show the owner of a mutex");
+	ret = CONCLUSIVE(unload_and_kill());
+	EXPECT_TRUE(ret == 0 || ret == AGAIN)
+		TH_LOG("line %d", -ret);
+	if (ret == AGAIN)
+		SKIP(return, "each time the loan had ended before the module was unloaded");
+}
+
+/* --- many cycles --------------------------------------------------------- */
+
 /* One cycle in which the lock is used. Return how often unloading was refused, or -line. */
 static int cycle(void)
 {
