@@ -119,6 +119,53 @@ static struct task *writer(int fd, int prio)
 				       .policy = SCHED_FIFO, .prio = prio });
 }
 
+/* --- the watcher ---------------------------------------------------------- */
+
+static pid_t watcher(void)
+{
+	static pid_t pid;
+	char path[64];
+
+	for (; pid < 1000; pid++) {
+		snprintf(path, sizeof(path), "/proc/%d/status", pid);
+		if (file_has(path, "fscommit_lend"))
+			break;
+	}
+	return pid;
+}
+
+/* How often it has run; -1 if there is none. */
+static long runs_of_watcher(void)
+{
+	char path[64], line[128];
+	long runs = -1;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", watcher());
+	f = fopen(path, "r");
+	while (f && fgets(line, sizeof(line), f))
+		if (sscanf(line, "voluntary_ctxt_switches: %ld", &runs) == 1)
+			break;
+	if (f)
+		fclose(f);
+	return runs;
+}
+
+/* Waits until it has not run for several times its longest period. */
+static bool watcher_rests(void)
+{
+	long before = runs_of_watcher(), now;
+	int i, rests = 0;
+
+	for (i = 0; i < 60 && rests < 3; i++) {
+		sleep_ms(200);
+		now = runs_of_watcher();
+		rests = now == before ? rests + 1 : 0;
+		before = now;
+	}
+	return rests == 3 && before >= 0;
+}
+
 /* --- how far a loan passes ----------------------------------------------- */
 
 #define ROUNDS	20
@@ -565,6 +612,71 @@ TEST_F_TIMEOUT(g10_chain, woken_reader_is_not_blocked, 100)
 	close(off);
 }
 
+/*
+ * Owner O1 of @outer waits for a mutex. Once both owners have a loan, that of the mutex is killed.
+ * Then O1 releases both, and exits: that frees the mutex.
+ */
+static pid_t start_short_lived(int outer, atomic_int *waits)
+{
+	struct task *o1, *o2;
+	pid_t pid;
+	int mutex;
+
+	fflush(NULL);
+	pid = fork();
+	if (pid)
+		return pid;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	mutex = lock_open(LOCK_TEST_MUTEX);
+	o2 = sleeping_owner(mutex, LOCK_TEST_WRITE);
+	o1 = start(mutex, (struct job){ .mode = LOCK_TEST_WRITE, .nice = 19, .outer = outer,
+					.flags = LOCK_TEST_OUTER_WRITE });
+	if (!o2 || !reached(state(mutex).acquiring_writers == 1 && is_asleep(o1)))
+		_exit(1);
+	close(mutex);
+	atomic_store(waits, 1);
+	if (!reached(has_fifo(o1, 30) && has_fifo(o2, 30)))
+		_exit(2);
+	/* at any moment of a look */
+	srandom(getpid());
+	usleep(random() % 300000);
+	_exit(kill_task(o2) != -SIGKILL || finish(o1));
+}
+
+/* The device overwrites a mutex before it frees it: a look at that would crash. */
+TEST_F_TIMEOUT(g10_chain, freed_mutex_is_not_followed, 60)
+{
+	atomic_int *waits = share(sizeof(*waits));
+	int rounds = scaled(ROUNDS), i, status;
+	cpu_set_t first = { };
+	struct task *r, *w;
+	pid_t owners;
+
+	SKIP_WITHOUT_KIND("mutex");
+	ASSERT_TRUE(set_param("lend_period_us", "50"));
+	/* the tasks go on while the watcher looks */
+	if (cpus() > 1) {
+		CPU_SET(0, &first);
+		ASSERT_EQ(0, sched_setaffinity(watcher(), sizeof(first), &first));
+		pin(1);
+	}
+	for (i = 0; i < rounds; i++) {
+		atomic_store(waits, 0);
+		owners = start_short_lived(self->mutex, waits);
+		ASSERT_REACHED(atomic_load(waits));
+		r = reader_that_waits(self->fd, self->mutex, LOCK_TEST_WRITE);
+		ASSERT_NE(NULL, r);
+		w = writer(self->fd, 30);
+		EXPECT_EQ(0, finish(w));
+		EXPECT_EQ(0, finish(r));
+		ASSERT_EQ(owners, waitpid(owners, &status, 0));
+		ASSERT_EQ(0, status);
+	}
+	unpin();
+	sched_getaffinity(0, sizeof(first), &first);
+	EXPECT_EQ(0, sched_setaffinity(watcher(), sizeof(first), &first));
+}
+
 /* --- how long a loan lasts ----------------------------------------------- */
 
 /* A task that holds the lock until go(), then releases and sleeps. */
@@ -724,6 +836,55 @@ TEST_F_TIMEOUT(g10_chain, loan_lasts_while_the_owner_runs, 60)
 	EXPECT_LE(0, loans);
 }
 
+/*
+ * W lends through R, which waits for the other lock. No task needs a loan: only the level that was
+ * noted for that lock is left when all have gone. Returns 1 if a later holder still gets that.
+ */
+static int level_outlives_the_chain(int fd, int next)
+{
+	const struct job fifo50 = { .policy = SCHED_FIFO, .prio = 50 };
+	struct task *h, *r, *w, *x;
+	long runs;
+	int ret;
+
+	h = hold_until_go(next, LOCK_TEST_WRITE, fifo50);
+	CHECK(h);
+	r = start(next, (struct job){
+		.mode = LOCK_TEST_WRITE, .how = LOCK_TEST_KILLABLE, .policy = SCHED_FIFO,
+		.prio = 50, .flags = LOCK_TEST_OUTER_READ, .outer = fd });
+	runs = runs_of_watcher();
+	CHECK(reached(state(next).queued_writers == 1 && is_asleep(r)));
+	/* the chain comes and goes between two passes */
+	CHECK(reached(runs_of_watcher() > runs));
+	w = writer(fd, 30);
+	CHECK(reached(state(fd).queued_writers == 1 && is_asleep(w)));
+	CHECK(kill_task(r) == -SIGKILL);
+	CHECK(!finish(w));
+	CHECK(watcher_rests());
+	go(next, 0);
+	CHECK(!finish(h));
+	h = sleeping_owner(next, LOCK_TEST_WRITE);
+	CHECK(h);
+	x = start(next, (struct job){ .mode = LOCK_TEST_WRITE, .how = LOCK_TEST_KILLABLE,
+				      .nice = 19 });
+	CHECK(reached(state(next).queued_writers == 1 && is_asleep(x)));
+	ret = !has_no_more(h);
+	CHECK(kill_task(x) == -SIGKILL);
+	go(next, 0);
+	CHECK(!finish(h));
+	return ret;
+}
+
+/* Levels end with passes of the watcher: it must make these although it has no locks to look at. */
+TEST_F_TIMEOUT(g10_chain, levels_end_without_waiters, 100)
+{
+	int i;
+
+	ASSERT_TRUE(set_param("lend_period_us", "60000000"));
+	for (i = 0; i < 4; i++)
+		ASSERT_EQ(0, level_outlives_the_chain(self->fd, self->next));
+}
+
 /* --- cycles -------------------------------------------------------------- */
 
 /* Each of two tasks waits for the other's mutex. The watcher must still look at other locks. */
@@ -766,6 +927,40 @@ TEST_F_TIMEOUT(g10_chain, cycle_ends, 60)
 	EXPECT_EQ(0, finish(w));
 	close(m[0]);
 	close(m[1]);
+}
+
+/*
+ * Each of two tasks waits for the other's lock, and is lent what the other is lent. That lasts
+ * until the deadlock is broken. Then the task that goes on has its own priority again.
+ */
+TEST_F_TIMEOUT(g10_chain, cycle_of_semaphores_ends, 60)
+{
+	int lock[2] = { self->fd, self->next }, i;
+	struct task *t[2], *w, *x;
+
+	for (i = 0; i < 2; i++) {
+		t[i] = start(lock[!i], (struct job){
+			.mode = LOCK_TEST_WRITE, .how = LOCK_TEST_KILLABLE, .nice = 19,
+			.hold = LOCK_TEST_UNTIL_GO, .id = 2, .outer = lock[i],
+			.flags = LOCK_TEST_OUTER_WRITE | LOCK_TEST_OUTER_FIRST });
+		ASSERT_REACHED(state(lock[i]).writers == 1);
+	}
+	for (i = 0; i < 2; i++) {
+		go(lock[i], 3);
+		ASSERT_REACHED(state(lock[!i]).queued_writers == 1 && is_asleep(t[i]));
+	}
+	w = writer(self->fd, 30);
+	EXPECT_TRUE(reached(has_fifo(t[0], 30) && has_fifo(t[1], 30)));
+	EXPECT_EQ(-SIGKILL, kill_task(w));
+	/* a waiter keeps the watcher looking at the lock */
+	x = start(self->next, (struct job){ .mode = LOCK_TEST_WRITE, .nice = 19 });
+	EXPECT_TRUE(reached(state(self->next).queued_writers == 2));
+	EXPECT_EQ(-SIGKILL, kill_task(t[0]));
+	EXPECT_TRUE(reached(state(self->fd).writers == 1 && is_asleep(t[1])));
+	EXPECT_TRUE(reached(has_no_more(t[1])));
+	go(self->fd, 2);
+	EXPECT_EQ(0, finish(t[1]));
+	EXPECT_EQ(0, finish(x));
 }
 
 /* --- random chains ------------------------------------------------------- */

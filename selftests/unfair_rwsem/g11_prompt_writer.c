@@ -342,6 +342,8 @@ static int place_after_a_sleep(int outer, int inner, int inherited, struct job o
 	__u32 *futex = share(sizeof(*futex));
 	pid_t boosts = 0;
 
+	/* the time after which the second writer passes the first one, if that has no CPU */
+	set_window("10000");
 	outer_holder = hold_until_go(outer, LOCK_TEST_READ, (struct job){ });
 	inner_holder = hold_until_go(inner, LOCK_TEST_READ, (struct job){ });
 	CHECK(futex && outer_holder && inner_holder);
