@@ -6,14 +6,14 @@
 #   port.sh FS KERNEL [OPTION=VALUE...]      KERNEL: a name of harness/matrix
 #   port.sh FS KSRC=SOURCE KDIR=BUILD [OPTION=VALUE...]
 #                                            any kernel source and build folder
-#   port.sh FS                               list the options of the driver
+#   port.sh FS                               list and explain the options of the driver
 #   port.sh ... CHECK=1                      apply and check the patches, build nothing
 #
 # Prints the path of FS.ko; fscommit.ko is in the same folder if the driver needs it.
 # Each variant has a folder build/fs/KERNEL/FS-VARIANT/ in the cache, with the patched
 # source in src/ and its changes in changes.diff.
 #
-# FS/options is a shell script. It sets
+# FS/options is a shell script. Its first comment explains the options. It sets
 #
 #   module    the folder below fs/ and the name of the module
 #   config    options, without CONFIG_, to set if the kernel's configuration lacks the
@@ -45,7 +45,11 @@ FSDIR=$TOP/ports
 unset MAKEFLAGS MFLAGS MAKELEVEL
 
 fs=${1:-}
-[ -n "$fs" ] || { sed -n '3,/^$/s/^# \{0,1\}//p' "$0"; exit 2; }
+help() { sed -n '3,/^$/s/^# \{0,1\}//p' "$0"; }
+case $fs in
+'') help; exit 2 ;;
+-h|--help) help; exit ;;
+esac
 [ -e "$FSDIR/$fs/options" ] ||
 	die "no patches for '$fs'; available: $(
 		cd "$FSDIR" && printf '%s ' */options | sed 's:/options::g')"
@@ -62,6 +66,9 @@ usage()
 	for o in "${options[@]}"; do
 		say "    ${o%% *}$(case $o in *\ *) echo "   (of: ${o#* })" ;; esac)"
 	done
+	# what they mean, from the head of the file
+	say ""
+	sed -n '5,/^[^#]/s/^# \{0,1\}//p' "$FSDIR/$fs/options" >&2
 	exit 2
 }
 

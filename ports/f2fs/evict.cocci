@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
-// EXPEDITE=1, after buffered_write.cocci: a task that evicts an inode holds evict_rwsem for
+// EXPEDITE=1, after file_write.cocci: a task that evicts an inode holds evict_rwsem for
 // reading, so that the checkpoint can lend to it. No task acquires it for writing.
 //
-// The checkpoint can neither grab nor write an inode with dirty metadata during its eviction.
-// It spins until the evicting task proceeds: in a trace, a preempted task of nice 19 delayed
-// it for 2.9 s. This cannot be buffered_write_rwsem: a write that allocates memory may evict
+// Why a chain is not enough: the checkpoint is not blocked. It can neither grab nor write an
+// inode with dirty metadata during its eviction, so it loops until the evicting task proceeds.
+// In traces without this patch, a preempted task of nice 19 delayed it for 1.9 and 2.9 s. This cannot be file_write_rwsem: a write that allocates memory may evict
 // an inode.
 
 @header@

@@ -4,6 +4,10 @@
 // real-time. At nice 0 they would compete for the CPU with all tasks of nice 0, before their
 // section begins and after the SCHED_FIFO budget is used up. From 7.0 on, f2fs has
 // critical_task_priority for this, nice 0 by default: it still works.
+//
+// Why a chain is not enough: the caller waits for a completion, which has no owner, and the
+// threads hold no lock yet. In a trace without this patch, the flushing thread wanted a CPU for
+// 0.57 s of the ten slowest fsyncs.
 
 @@
 expression X, P;
