@@ -9,16 +9,20 @@
 #   DURATION=4s     duration of a run; an unfinished fsync counts with its time so far
 #   VARIANTS=       names of f2fs_variants below; default: all that the kernel supports
 #   LOADS=          number and kind of low-priority tasks, for example "8:nice:19 32:idle"; kinds
-#                   are nice:N, idle, weight:N and quota:PERCENT, see fsyncbench --help
+#                   are nice:N, idle, weight:N (a cgroup with this cpu.weight) and
+#                   quota:PERCENT, see fsyncbench --help. N:fsync:KIND call fsync, too.
+#                   N:alone are tasks at nice 0 without BUSY. N:rt are those beside a SCHED_FIFO
+#                   task on each CPU that takes 50 % of it
 #   BUSY=4          number of tasks at nice 0 that spin
 #   MEDIUM=disk     or ram: a brd in the guest, which has no latency, so that only waits for
 #                   tasks and CPUs remain
 #   CKPT=           nice or fifo: run f2fs's threads at nice -20 or SCHED_FIFO, in all variants
-#   TRACE=1         instead, trace one run of each load and variant (default: mutexes-expedite)
+#   TRACE=1         instead, trace one run of each load and variant (default: cp-expedite)
 #                   and print where the time goes
 
 # Print lines `NAME PORT_OPTIONS [KNOBS]`; KNOBS are files of the mount in sysfs, or parameters of
-# fscommit. The first three are the peers; cp-nolinks is cp-expedite without G10. The knobs of uplift, from 7.0 on, are stock f2fs's best defence against
+# fscommit. The first three are the peers; cp-expedite is the default of `make f2fs`, and cp-nolinks
+# the same without G10. The knobs of uplift, from 7.0 on, are stock f2fs's best defence against
 # low-priority readers.
 f2fs_variants()
 {
@@ -36,6 +40,18 @@ f2fs_variants()
 	END
 }
 
+# variant_field NAME NUMBER: a field of a line of f2fs_variants. A variant cp-A-B that has no line
+# is cp_rwsem with EXTRA=A+B: cp-none, cp-evict, cp-evict-threads.
+variant_field()
+{
+	local extra=${1#cp-}
+	{
+		f2fs_variants
+		[ "$extra" = "$1" ] ||
+			echo "$1 LOCKS=cp_rwsem,EXPEDITE=1,EXTRA=${extra//-/+}"
+	} | awk -v n="$1" -v f="$2" '$1 == n { print $f; exit }'
+}
+
 # f2fs_plan ROUND: print the plan: every variant with every load; another variant is the first in
 # each round
 f2fs_plan()
@@ -45,11 +61,14 @@ f2fs_plan()
 	for load in $loads; do
 		n=${load%%:*} class=${load#*:}
 		for name in $(rotate "$round" $variants); do
-			knobs=$(f2fs_variants | awk -v n="$name" '$1 == n { print $3 }')
+			knobs=$(variant_field "$name" 3)
 			low="-n $n --low=$class -b ${BUSY:-4}"
 			# the same rate of fsyncs in all variants, so that the work is comparable
-			[ "$class" != alone ] ||
-				low="-n $n --low=nice:0 -b 0 --timed=nice:0 --period=1000000"
+			case $class in
+			fsync:*) low="-n $n --low=${class#fsync:} --low-fsync -b ${BUSY:-4}" ;;
+			alone) low="-n $n --low=nice:0 -b 0 --timed=nice:0 --period=1000000" ;;
+			rt) low="-n $n --low=nice:0 -b 0 --rt=50" ;;
+			esac
 			echo "test $name.${load//:/-} 200" \
 				"CKPT=${CKPT:-} DISK=$disk sh /fscommit/f2fs_guest.sh" \
 				"f2fs-$name $name.${load//:/-}${knobs:+:$knobs} $low -D $duration" \
@@ -93,7 +112,7 @@ f2fs()
 	esac
 	rounds=${ROUNDS:-$rounds} duration=${DURATION:-$duration} loads=${LOADS:-$loads}
 	variants=${VARIANTS:-$(f2fs_variants | cut -d' ' -f1)}
-	[ "${TRACE:-0}" = 0 ] || variants=${VARIANTS:-mutexes-expedite}
+	[ "${TRACE:-0}" = 0 ] || variants=${VARIANTS:-cp-expedite}
 	# the guest expands $DISK
 	# shellcheck disable=SC2016
 	case ${MEDIUM:-disk} in
@@ -112,9 +131,9 @@ f2fs()
 	mkdir -p "$modules" "$dir"
 	tree=$("$HARNESS/stage.sh" "$kernel")
 	for name in $variants; do
-		options=$(f2fs_variants | awk -v n="$name" '$1 == n { print $2 }')
+		options=$(variant_field "$name" 2)
 		[ -n "$options" ] || die "VARIANTS: f2fs has no variant '$name'; it has:" \
-			"$(f2fs_variants | cut -d' ' -f1 | tr '\n' ' ')"
+			"$(f2fs_variants | cut -d' ' -f1 | tr '\n' ' ')and cp-PATCH"
 		# shellcheck disable=SC2086 # words
 		ko=$("$TOP/ports/port.sh" f2fs "$kernel" ${options//,/ }) || exit 1
 		strip -g -o "$modules/f2fs-$name.ko" "$ko"

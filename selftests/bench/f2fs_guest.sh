@@ -7,12 +7,16 @@
 #   f2fs_guest.sh MODULE NAME[:KNOB=VALUE,...] [OPTION...]
 #
 # Load MODULE.ko as f2fs. KNOB is a file of the mount in /sys/fs/f2fs, or fscommit/PARAMETER; the
-# options are fsyncbench's. Write /tmp/out/NAME.json, and with TRACE=1 the kernel's trace to NAME.trace.
+# options are fsyncbench's. Write /tmp/out/NAME.json; with TRACE=1 the kernel's trace to NAME.trace,
+# otherwise how long f2fs held its locks to NAME.held, where the kernel can tell.
 
 module=$1 name=${2%%:*} knobs=${2#"${2%%:*}"}
 shift 2
 mnt=/tmp/mnt
 manifest=/tmp/manifest
+tracing=/sys/kernel/tracing
+# since 7.0, if the driver was built with it
+held=$tracing/events/f2fs/f2fs_lock_elapsed_time/enable
 
 die() { echo "f2fs_guest.sh: $name: $*"; exit 1; }
 
@@ -22,6 +26,25 @@ end()
 	rmmod f2fs 2>/dev/null
 }
 trap end EXIT
+
+# Print `LOCK TYPE MS`, the longest time that a task held a lock, for each kind of lock. Times below
+# 1 ms have no event.
+longest_held()
+{
+	awk '
+		function value(name) {
+			rest = $0
+			sub(".*, " name ": ", "", rest)
+			sub(/,.*/, "", rest)
+			return rest
+		}
+		/ f2fs_lock_elapsed_time: / {
+			lock = value("lock_name") " " value("lock_type")
+			if (value("total") + 0 > max[lock])
+				max[lock] = value("total") + 0
+		}
+		END { for (lock in max) print lock, max[lock] }' $tracing/trace | sort
+}
 
 mkdir -p "$mnt" /tmp/out
 rm -f "$manifest".*
@@ -50,10 +73,21 @@ if [ "${TRACE:-0}" = 1 ]; then
 	. /fscommit/f2fs_trace_guest.sh
 	start_trace
 fi
+if [ "${TRACE:-0}" != 1 ] && [ -e "$held" ]; then
+	echo 0 >"/sys/fs/f2fs/$(basename "$DISK")/max_lock_elapsed_time"
+	echo >$tracing/trace
+	echo 8192 >$tracing/buffer_size_kb
+	echo 1 >"$held"
+fi
 fsyncbench --manifest=$manifest --json="/tmp/out/$name.json" "$@" "$mnt" ||
 	die "fsyncbench failed"
 if [ "${TRACE:-0}" = 1 ]; then
 	stop_trace "/tmp/out/$name.trace"
+elif [ -e "$held" ]; then
+	echo 0 >"$held"
+	longest_held >"/tmp/out/$name.held"
+	echo >$tracing/trace
+	echo 4 >$tracing/buffer_size_kb
 fi
 
 umount "$mnt" || die "cannot unmount it"

@@ -9,6 +9,16 @@ import os
 import sys
 
 
+def held(path):
+    """Return how long f2fs held its locks at most in this run, in ms, or {}: f2fs_guest.sh."""
+    try:
+        with open(path[:-len(".json")] + ".held", encoding="utf-8") as f:
+            lines = [line.split() for line in f]
+    except OSError:
+        return {}
+    return {"%s, %s" % (lock, how): int(ms) for lock, how, ms in lines}
+
+
 def main():
     """Merge the files; the first one gives the kernel and the parameters."""
     out, merged = sys.argv[1], None
@@ -25,7 +35,7 @@ def main():
             for figures in timed.values():
                 del figures["histogram"]
         merged["runs"].setdefault(load, {}).setdefault(variant, []).append(
-            {"low": run["low"], "timed": run["timed"]})
+            {"low": run["low"], "timed": run["timed"], "held_ms": held(path)})
     if merged is None:
         sys.exit("merge_fsync.py: no file")
     with open(out + ".tmp", "w", encoding="utf-8") as f:

@@ -20,7 +20,7 @@ VARIANTS = {
     "mutexes": ("ours: all and mutexes, not expedited", "#7fb8a4", True),
     "mutexes-expedite": ("ours: all and mutexes", "#006d4e", True),
 }
-BEST = "mutexes-expedite"
+BEST = "cp-expedite"
 # operations that count as fsync: of the folder, and of the file
 FSYNCS = ("dir", "file")
 
@@ -53,6 +53,8 @@ def check_fsync(run):
     """Raise an exception if a value is missing that the report needs."""
     for load in run["runs"].values():
         for name, runs in load.items():
+            if name.startswith("cp-"):
+                VARIANTS.setdefault(name, ("ours: cp_rwsem, " + name[3:], "#7fb8a4", True))
             VARIANTS[name]  # pylint: disable=pointless-statement
             for r in runs:
                 r["low"]["files"]  # pylint: disable=pointless-statement
@@ -64,8 +66,11 @@ def check_fsync(run):
 def load_text(load):
     """Return a load as text, for example "8 low-priority tasks, nice:19"."""
     n, _, what = load.partition("-")
-    return "%s low-priority tasks, %s" % (n, what.replace("-", ":", 1)) if what != "alone" else \
-        "%s tasks at nice 0, no busy ones" % n
+    if what == "alone":
+        return "%s tasks at nice 0, no busy ones" % n
+    if what == "rt":
+        return "%s tasks at nice 0, a SCHED_FIFO task on each CPU" % n
+    return "%s low-priority tasks, %s" % (n, what.replace("-", ":", 1))
 
 
 def plot_fsync(run, out, png):
@@ -122,6 +127,19 @@ def rows_of(load, who):
     return rows
 
 
+def held_table(load):
+    """Return a table of the longest time that a task held each lock of f2fs, or nothing."""
+    locks = sorted({lock for runs in load.values() for r in runs for lock in r.get("held_ms", {})})
+    rows = []
+    for name in (n for n in VARIANTS if n in load):
+        most = [max(r.get("held_ms", {}).get(lock, 0) for r in load[name]) for lock in locks]
+        rows.append(("unfair" if VARIANTS[name][2] else None,
+                     [VARIANTS[name][0]] + ["%d ms" % m if m else "–" for m in most]))
+    return "<p>Longest time that a task held a lock, by f2fs_lock_elapsed_time. No figure: below " \
+        "1 ms, or a lock without the event.</p>" + table(["variant"] + locks, rows, (0,)) \
+        if locks else ""
+
+
 def section_fsync(run, out, png):
     """Return the plot, a text and the tables."""
     tables = []
@@ -131,6 +149,7 @@ def section_fsync(run, out, png):
                                                     html.escape(who)) + table(
                 ["variant", "fsync p50", "p99", "max", "fsyncs", "write max", "sync max",
                  "low tasks' files", "to F2FS_UNFAIR", "to stock"], rows_of(of_load, who), (0,)))
+        tables.append(held_table(of_load))
     rounds = max(len(r) for l in run["runs"].values() for r in l.values())
     return plot_fsync(run, out, png), "Lower is better. Median of %d rounds, and the range from " \
         "the best to the worst. A figure is the slower of a folder's fsync, which needs a " \
