@@ -3,7 +3,7 @@
 // holds file_write_rwsem for reading. No task acquires it for writing: it only makes the task
 // visible to the checkpoint, which lends to it.
 //
-// Why a chain is not enough: the checkpoint waits for these tasks at two places where the
+// Why a chain is not enough: the checkpoint waits for these tasks at places where the
 // kernel names no owner.
 //
 //   - A folio lock. The checkpoint flushes inline data and nodes, and so locks folios. Their
@@ -12,8 +12,8 @@
 //     checkpoint for 0.5 to 1.7 s, and a SCHED_IDLE writer for 3.7 s; an fsync of nice 19 did
 //     for 0.7 s, a SCHED_IDLE fsync for 4.9 s.
 //   - A rw_semaphore held for reading: node_change while blocks are reserved, nat_tree_lock in
-//     an fsync. The checkpoint waited for these for up to 1.7 s and 1.5 s. The owner field had
-//     no task in any of 7,397 looks: the reader that had acquired it last had released it.
+//     an fsync. The checkpoint waited for these for up to 1.7 s and 1.3 s. The owner field had
+//     no task in 93 % of that time: the reader that had acquired it last had released it.
 //   - nat_tree_lock, left to the next writer of its queue, which was woken and has not run
 //     since: until it runs, the lock has no owner. In a trace, 13 writers queued behind such a
 //     task for 1.3 s.
