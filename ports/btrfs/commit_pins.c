@@ -70,6 +70,13 @@ static struct task_pin *find_pin(const struct btrfs_fs_info *fs_info)
 	return found;
 }
 
+static bool has_pin(const struct btrfs_fs_info *fs_info)
+{
+	struct task_pin *p = find_pin(fs_info);
+
+	return p && p->pin.roots;
+}
+
 /*
  * A task with a transaction handle uses btrfs's own commit roots: the transaction cannot end
  * meanwhile. With quota groups these may come from a switch within the transaction.
@@ -402,6 +409,9 @@ void btrfs_settle_pins(struct btrfs_fs_info *fs_info, long timeout)
 	spin_unlock(&pins->lock);
 	if (!transid)
 		return;
+	/* It would wait for itself. */
+	if (WARN_ON_ONCE(has_pin(fs_info)))
+		return;
 	commit_root_want_space(&pins->set);
 	mod_delayed_work(pins->wq, &pins->work, 0);
 	wait_event_timeout(pins->unpin_wait, is_unpinned(pins, transid), timeout);
@@ -426,36 +436,32 @@ void btrfs_note_switched(struct btrfs_trans_handle *trans, struct btrfs_root *ro
 	spin_unlock(&pins->lock);
 }
 
-static int add_tree(struct btrfs_commit_pins *pins, struct btrfs_root *root)
+static void add_tree(struct btrfs_commit_pins *pins, struct btrfs_root *root)
 {
 	unsigned int nofs;
-	int ret;
 
 	if (root->pins.in_set)
-		return 0;
+		return;
 	nofs = memalloc_nofs_save();
-	ret = commit_tree_init(&root->pins.tree, &pins->set);
+	/* It cannot fail: it waits until there is memory. */
+	WARN_ON_ONCE(commit_tree_init(&root->pins.tree, &pins->set));
 	memalloc_nofs_restore(nofs);
-	if (!ret)
-		/* Pairs with the acquire in btrfs_pinned_root(). */
-		smp_store_release(&root->pins.in_set, true);
-	return ret;
+	/* Pairs with the acquire in btrfs_pinned_root(). */
+	smp_store_release(&root->pins.in_set, true);
 }
 
-static int update(struct commit_roots *next, struct btrfs_root *root, u64 transid)
+static void update(struct btrfs_commit_pins *pins, struct commit_roots *next,
+		   struct btrfs_root *root, u64 transid)
 {
 	struct extent_buffer *eb;
-	int ret;
 
 	if (root->pins.published == transid)
-		return 0;
+		return;
+	add_tree(pins, root);
 	eb = btrfs_root_node(root);
-	ret = commit_root_update(next, &root->pins.tree, eb);
-	if (ret)
+	if (WARN_ON_ONCE(commit_root_update(next, &root->pins.tree, eb)))
 		free_extent_buffer(eb);
-	else
-		root->pins.published = transid;
-	return ret;
+	root->pins.published = transid;
 }
 
 /* The set now has a root of this tree. Only older pins need the first root. */
@@ -467,15 +473,6 @@ static void replace_first(struct btrfs_commit_pins *pins, struct btrfs_root *roo
 	root->pins.replaced = transid;
 	list_add_tail(&root->pins.first_node, &pins->firsts);
 	spin_unlock(&pins->lock);
-}
-
-/* The switch failed: drop the reference that update() took. */
-static void undo_update(struct btrfs_root *root, u64 transid)
-{
-	if (root->pins.published != transid)
-		return;
-	root->pins.published = 0;
-	free_extent_buffer(root->node);
 }
 
 static void put_switched(struct btrfs_commit_pins *pins)
@@ -490,51 +487,59 @@ static void put_switched(struct btrfs_commit_pins *pins)
 }
 
 /**
+ * btrfs_prepare_pins() - allocate all that the switch of a commit needs
+ * @fs_info: the filesystem
+ *
+ * Called by the only task that commits, after the switch of the previous commit, and while other
+ * tasks may still join the transaction. Waits until there is memory, so it cannot fail.
+ */
+void btrfs_prepare_pins(struct btrfs_fs_info *fs_info)
+{
+	struct btrfs_commit_pins *pins = &fs_info->commit_pins;
+	struct commit_roots *next;
+
+	/* A commit that failed leaves its own. */
+	if (!pins->started || pins->next)
+		return;
+	do {
+		next = commit_root_prepare(&pins->set, GFP_NOFS | __GFP_NOFAIL);
+		if (!IS_ERR(next)) {
+			pins->next = next;
+			return;
+		}
+		/* There is no __GFP_NOFAIL for memory of CPUs. */
+		memalloc_retry_wait(GFP_NOFS);
+	} while (!WARN_ON_ONCE(PTR_ERR(next) != -ENOMEM));
+}
+
+/**
  * btrfs_publish_commit_roots() - switch the roots that readers pin
  * @trans: handle of the commit; no task can join the transaction any more
  *
- * Must run before btrfs drops its references to the previous roots.
- *
- * Return: 0, or -ENOMEM with nothing changed.
+ * Must run before btrfs drops its references to the previous roots. It allocates nothing, but for
+ * trees that change for the first time, and cannot fail.
  */
-int btrfs_publish_commit_roots(struct btrfs_trans_handle *trans)
+void btrfs_publish_commit_roots(struct btrfs_trans_handle *trans)
 {
 	struct btrfs_commit_pins *pins = &trans->fs_info->commit_pins;
 	struct list_head *switching = &trans->transaction->switch_commits;
-	struct commit_roots *next;
+	struct commit_roots *next = pins->next;
 	struct btrfs_root *root;
-	int ret = 0;
 
-	if (!pins->started)
-		return 0;
+	if (!pins->started || WARN_ON_ONCE(!next))
+		return;
+	pins->next = NULL;
 	list_for_each_entry(root, switching, dirty_list)
-		ret = ret ?: add_tree(pins, root);
+		update(pins, next, root, trans->transid);
 	list_for_each_entry(root, &pins->switched, pins.switched_node)
-		ret = ret ?: add_tree(pins, root);
-	if (ret)
-		return ret;
-	next = commit_root_prepare(&pins->set, GFP_NOFS | __GFP_NOWARN);
-	if (IS_ERR(next))
-		return PTR_ERR(next);
-	list_for_each_entry(root, switching, dirty_list)
-		ret = ret ?: update(next, root, trans->transid);
-	list_for_each_entry(root, &pins->switched, pins.switched_node)
-		ret = ret ?: update(next, root, trans->transid);
-	ret = ret ?: commit_root_switch(next, trans->transid);
-	if (ret) {
-		list_for_each_entry(root, switching, dirty_list)
-			undo_update(root, trans->transid);
-		list_for_each_entry(root, &pins->switched, pins.switched_node)
-			undo_update(root, trans->transid);
-		commit_root_cancel(next);
-		return ret;
-	}
+		update(pins, next, root, trans->transid);
+	if (WARN_ON_ONCE(commit_root_switch(next, trans->transid)))
+		return;
 	list_for_each_entry(root, switching, dirty_list)
 		replace_first(pins, root, trans->transid);
 	list_for_each_entry(root, &pins->switched, pins.switched_node)
 		replace_first(pins, root, trans->transid);
 	put_switched(pins);
-	return 0;
 }
 
 /* --- mount and unmount ------------------------------------------------------- */
@@ -608,6 +613,8 @@ void btrfs_stop_pins(struct btrfs_fs_info *fs_info)
 	if (!pins->started)
 		return;
 	btrfs_settle_pins(fs_info, MAX_SCHEDULE_TIMEOUT);
+	/* of a commit that failed */
+	commit_root_cancel(pins->next);
 	drop_firsts(pins, U64_MAX);
 	put_switched(pins);
 	while (WARN_ON_ONCE(commit_root_set_destroy(&pins->set)))

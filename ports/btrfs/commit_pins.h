@@ -23,6 +23,7 @@ struct extent_buffer;
 struct btrfs_commit_pins {
 	struct commit_root_set	set;
 	bool			started;	/* @set is initialized */
+	struct commit_roots	*next;		/* prepared for the running commit */
 	char			name[48];
 	spinlock_t		lock;		/* protects the lists */
 	struct list_head	switched;	/* roots switched within the transaction */
@@ -65,7 +66,8 @@ void btrfs_root_goes(struct btrfs_root *root);
 
 /* the committer */
 void btrfs_note_switched(struct btrfs_trans_handle *trans, struct btrfs_root *root);
-int btrfs_publish_commit_roots(struct btrfs_trans_handle *trans);
+void btrfs_prepare_pins(struct btrfs_fs_info *fs_info);
+void btrfs_publish_commit_roots(struct btrfs_trans_handle *trans);
 int btrfs_unpin_extents(struct btrfs_trans_handle *trans);
 void btrfs_settle_pins(struct btrfs_fs_info *fs_info, long timeout);
 

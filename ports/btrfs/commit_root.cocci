@@ -174,15 +174,19 @@ identifier trans;
 	...>
  }
 
+// The allocations of the switch are made before other tasks have to wait for the commit.
+
 @@
 identifier trans;
+expression T, Y;
 @@
  btrfs_commit_transaction(struct btrfs_trans_handle *trans)
  {
 	... when any
-+	ret = btrfs_publish_commit_roots(trans);
-+	if (ret)
-+		goto unlock_reloc;
++	btrfs_prepare_pins(trans->fs_info);
+	extwriter_counter_dec(T, Y);
+	... when any
++	btrfs_publish_commit_roots(trans);
 	switch_commit_roots(trans);
 	... when any
 -	btrfs_finish_extent_commit(trans)
