@@ -337,6 +337,7 @@ void commit_root_pin_again(struct commit_pin *pin, const struct commit_pin *held
 	else
 		atomic_long_inc(&roots->users);
 	preempt_enable();
+	__commit_root_own(pin);
 	if (static_branch_unlikely(&commit_root_watched))
 		watch(pin, held);
 }
@@ -604,7 +605,8 @@ EXPORT_SYMBOL_FSCOMMIT(commit_root_prepare);
  *
  * Context: any; one call at a time for @next.
  * Return: 0; -EEXIST if this commit already has an update of @tree; -EINVAL, with a warning, for a
- * tree of another set or no root. After an error @root stays the caller's.
+ * tree of another set or no root; -ENOMEM, with a warning, which is a bug here. After an error @root
+ * stays the caller's.
  */
 int commit_root_update(struct commit_roots *next, const struct commit_tree *tree, void *root)
 {
@@ -613,6 +615,7 @@ int commit_root_update(struct commit_roots *next, const struct commit_tree *tree
 	struct commit_root_set *set = next->set;
 	struct commit_tree_root *t = NULL;
 	unsigned long irqflags;
+	int ret = -EEXIST;
 
 	if (tree->set != set || !root) {
 		misused(set, "tree %llu %s", tree->number,
@@ -621,7 +624,11 @@ int commit_root_update(struct commit_roots *next, const struct commit_tree *tree
 	}
 	raw_spin_lock_irqsave(&set->lock, irqflags);
 	if (!updated->updated) {
-		t = list_first_entry(&set->spare, struct commit_tree_root, node);
+		t = list_first_entry_or_null(&set->spare, struct commit_tree_root, node);
+		/* there is one for each tree: see make_spare_roots() */
+		ret = WARN_ON_ONCE(!t) ? -ENOMEM : 0;
+	}
+	if (!ret) {
 		set->nr_spare--;
 		list_move_tail(&t->node, &next->added);
 		t->tree = updated;
@@ -630,7 +637,7 @@ int commit_root_update(struct commit_roots *next, const struct commit_tree *tree
 		updated->updated = true;
 	}
 	raw_spin_unlock_irqrestore(&set->lock, irqflags);
-	return t ? 0 : -EEXIST;
+	return ret;
 }
 EXPORT_SYMBOL_FSCOMMIT(commit_root_update);
 
@@ -963,17 +970,21 @@ void commit_tree_destroy(struct commit_tree *tree)
 EXPORT_SYMBOL_FSCOMMIT(commit_tree_destroy);
 
 /**
- * commit_root_set_init() - initialise the committed roots of a filesystem
+ * __commit_root_set_init() - initialise a set
  * @set: the set
  * @name: for messages and debugfs; not copied
  * @ops: operations of the filesystem
  * @private: for @ops
+ * @key: of the lockdep class
+ *
+ * Called by commit_root_set_init().
  *
  * Context: process context; may sleep.
  * Return: 0 or -ENOMEM.
  */
-int commit_root_set_init(struct commit_root_set *set, const char *name,
-			 const struct commit_root_ops *ops, void *private)
+int __commit_root_set_init(struct commit_root_set *set, const char *name,
+			   const struct commit_root_ops *ops, void *private,
+			   struct lock_class_key *key)
 {
 	*set = (struct commit_root_set) {
 		.name = name,
@@ -994,6 +1005,9 @@ int commit_root_set_init(struct commit_root_set *set, const char *name,
 		commit_root_watch_pins();
 	raw_spin_lock_init(&set->lock);
 	raw_spin_lock_init(&set->track_lock);
+#ifdef CONFIG_DEBUG_LOCK_ALLOC
+	lockdep_init_map(&set->dep_map, "commit_root_pin", key, 0);
+#endif
 	INIT_LIST_HEAD(&set->all);
 	INIT_LIST_HEAD(&set->tracks);
 	INIT_LIST_HEAD(&set->newest);
@@ -1004,7 +1018,7 @@ int commit_root_set_init(struct commit_root_set *set, const char *name,
 	list_set(set);
 	return 0;
 }
-EXPORT_SYMBOL_FSCOMMIT(commit_root_set_init);
+EXPORT_SYMBOL_FSCOMMIT(__commit_root_set_init);
 
 static void report_oldest_pin(struct commit_root_set *set, u64 generation)
 {

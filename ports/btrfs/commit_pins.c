@@ -412,6 +412,8 @@ void btrfs_settle_pins(struct btrfs_fs_info *fs_info, long timeout)
 	/* It would wait for itself. */
 	if (WARN_ON_ONCE(has_pin(fs_info)))
 		return;
+	if (timeout == MAX_SCHEDULE_TIMEOUT)
+		commit_root_might_wait(&pins->set);
 	commit_root_want_space(&pins->set);
 	mod_delayed_work(pins->wq, &pins->work, 0);
 	wait_event_timeout(pins->unpin_wait, is_unpinned(pins, transid), timeout);

@@ -264,6 +264,8 @@ static int committed_open(struct inode *inode, struct file *file)
 		kfree(pin);
 		return ret;
 	}
+	/* it stays after this call, and the last task that has the file drops it */
+	commit_root_disown(pin);
 	file->private_data = pin;
 	return 0;
 }

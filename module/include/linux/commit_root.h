@@ -13,6 +13,7 @@
 #include <linux/gfp_types.h>
 #include <linux/list.h>
 #include <linux/jump_label.h>
+#include <linux/lockdep.h>
 #include <linux/percpu.h>
 #include <linux/preempt.h>
 #include <linux/sched.h>
@@ -238,6 +239,9 @@ struct commit_root_set {
 	void				*private;
 	const char			*name;
 	struct list_head		node;
+#ifdef CONFIG_DEBUG_LOCK_ALLOC
+	struct lockdep_map		dep_map;	/* of pins */
+#endif
 	raw_spinlock_t			track_lock;	/* protects @tracks */
 	struct list_head		tracks;		/* pins if @tracked, oldest first */
 };
@@ -260,13 +264,17 @@ fscommit_lock_struct(commit_pin);
 /**
  * struct commit_pin - a pin of the roots of one commit
  *
- * Belongs to one request and moves with it from task to task. Never copy it: use
- * commit_root_pin_again().
+ * Belongs to one request. Never copy it: use commit_root_pin_again(). For lockdep it is held by
+ * the task that pinned. If another task may drop it, or if it stays when the task returns to user
+ * space, call commit_root_disown().
  */
 struct commit_pin {
 /* private: */
 	struct commit_roots	*roots;		/* NULL: not pinned */
 	struct commit_root_set	*set;
+#ifdef CONFIG_DEBUG_LOCK_ALLOC
+	bool			owned;		/* lockdep knows that this task has it */
+#endif
 	unsigned long		since;		/* jiffies; from here on: if tracked */
 	pid_t			pid;
 	char			comm[TASK_COMM_LEN];
@@ -287,13 +295,81 @@ struct commit_pin_info {
 	char	comm[TASK_COMM_LEN];
 };
 
-int __must_check commit_root_set_init(struct commit_root_set *set, const char *name,
-				      const struct commit_root_ops *ops, void *private);
+int __must_check __commit_root_set_init(struct commit_root_set *set, const char *name,
+					const struct commit_root_ops *ops, void *private,
+					struct lock_class_key *key);
+
+/**
+ * commit_root_set_init() - initialise the committed roots of a filesystem
+ * @set: the set
+ * @name: for messages and debugfs; not copied
+ * @ops: operations of the filesystem
+ * @private: for @ops
+ *
+ * All sets that one call initialises have one lockdep class.
+ *
+ * Context: process context; may sleep.
+ * Return: 0 or -ENOMEM.
+ */
+#define commit_root_set_init(set, name, ops, private)				\
+({										\
+	static struct lock_class_key __key;					\
+										\
+	__commit_root_set_init(set, name, ops, private, &__key);		\
+})
+
 int __must_check commit_root_set_destroy(struct commit_root_set *set);
 int __must_check commit_tree_init(struct commit_tree *tree, struct commit_root_set *set);
 void commit_tree_destroy(struct commit_tree *tree);
 
 /* --- readers ------------------------------------------------------------- */
+
+/*
+ * For lockdep a pin is a read lock that is always there to be had: it never waits, but others may
+ * wait for it.
+ */
+static inline void __commit_root_own(struct commit_pin *pin)
+{
+#ifdef CONFIG_DEBUG_LOCK_ALLOC
+	lock_acquire(&pin->set->dep_map, 0, 1, 2, 1, NULL, _THIS_IP_);
+	pin->owned = true;
+#endif
+}
+
+/**
+ * commit_root_disown() - the pin no longer belongs to this task
+ * @pin: held by this task
+ *
+ * For lockdep only. Call it before a pin moves to another task, or stays held when this task
+ * returns to user space.
+ *
+ * Context: any but NMI.
+ */
+static inline void commit_root_disown(struct commit_pin *pin)
+{
+#ifdef CONFIG_DEBUG_LOCK_ALLOC
+	if (pin->owned)
+		lock_release(&pin->set->dep_map, _THIS_IP_);
+	pin->owned = false;
+#endif
+}
+
+/**
+ * commit_root_might_wait() - say that this task may wait until pins are dropped
+ * @set: the set
+ *
+ * For lockdep only. It reports a task that waits for a pin of its own, or for one whose holder
+ * waits for a lock of this task.
+ *
+ * Context: any in which the caller may wait.
+ */
+static inline void commit_root_might_wait(struct commit_root_set *set)
+{
+#ifdef CONFIG_DEBUG_LOCK_ALLOC
+	lock_map_acquire(&set->dep_map);
+	lock_map_release(&set->dep_map);
+#endif
+}
 
 /**
  * commit_root_eligible() - may the committed roots answer a request?
@@ -353,6 +429,7 @@ static inline int __must_check commit_root_pin(struct commit_root_set *set,
 	this_cpu_inc(*roots->pins);
 	this_cpu_inc(set->counts->nr[COMMIT_ROOT_PIN]);
 	preempt_enable();
+	__commit_root_own(pin);
 	if (static_branch_unlikely(&commit_root_watched))
 		__commit_root_pinned(pin);
 	return 0;
@@ -376,6 +453,7 @@ static inline void commit_root_unpin(struct commit_pin *pin)
 	if (likely(roots)) {
 		if (static_branch_unlikely(&commit_root_watched))
 			__commit_root_unpinned(pin);
+		commit_root_disown(pin);
 		pin->roots = NULL;
 		/* C: pairs with retire(): the grace period waits for a CPU that sees no @retired */
 		preempt_disable();

@@ -16,6 +16,8 @@ int root_test_take_pin(struct root_test *c, struct root_test_pin *p)
 	ret = commit_root_pin(&c->roots, &c->pin[p->id]);
 	if (ret)
 		return ret;
+	/* any task may drop it */
+	commit_root_disown(&c->pin[p->id]);
 	commit_root_of(&c->pin[p->id], &c->tree, &generation);
 	WRITE_ONCE(c->pinned[p->id], generation);
 	p->generation = commit_root_generation(&c->pin[p->id]);
@@ -109,6 +111,7 @@ static int use_foreign_tree(struct root_test *c, u32 which, const struct commit_
 
 int root_test_misuse(struct root_test *c, u32 which)
 {
+	static DEFINE_MUTEX(order);
 	struct commit_root_set other;
 	struct commit_tree foreign;
 	struct commit_roots *next;
@@ -123,6 +126,31 @@ int root_test_misuse(struct root_test *c, u32 which)
 		commit_root_unpin(&pin);
 		commit_root_unpin(&pin);
 		return 0;
+	case ROOT_TEST_WAIT_IN_PIN:
+		ret = commit_root_pin(&c->roots, &pin);
+		if (ret)
+			return ret;
+		commit_root_might_wait(&c->roots);
+		commit_root_unpin(&pin);
+		return -EDEADLK;
+	case ROOT_TEST_WAIT_IN_LOCK:
+		ret = commit_root_pin(&c->roots, &pin);
+		if (ret)
+			return ret;
+		mutex_lock(&order);
+		mutex_unlock(&order);
+		commit_root_unpin(&pin);
+		mutex_lock(&order);
+		commit_root_might_wait(&c->roots);
+		mutex_unlock(&order);
+		return -EDEADLK;
+	case ROOT_TEST_PIN_AT_EXIT:
+		/* the unpin is that of the filesystem */
+		ret = commit_root_pin(&c->roots, &c->pin[0]);
+		if (ret)
+			return ret;
+		WRITE_ONCE(c->pinned[0], commit_root_generation(&c->pin[0]));
+		return -EDEADLK;
 	case ROOT_TEST_SWITCH_BACK:
 		next = commit_root_prepare(&c->roots, GFP_KERNEL);
 		if (IS_ERR(next))
