@@ -18,9 +18,11 @@ version=$(sed -n 's/^MODULE_VERSION("\(.*\)");$/\1/p' "$TOP/module/main.c")
 of_dkms=$(sed -n 's/^PACKAGE_VERSION="\(.*\)"$/\1/p' "$TOP/dkms.conf")
 [ "${version:-none}" = "$of_dkms" ] ||
 	die "dkms.conf has version $of_dkms, module/main.c has $version: they must be the same"
-of_top=$(sed -n 's/^VERSION = "\(.*\)"$/\1/p' "$TOP/tools/fscommit-top")
-[ "$version" = "$of_top" ] ||
-	die "fscommit-top has version $of_top, module/main.c has $version: they must be the same"
+for tool in top check; do
+	of_tool=$(sed -n 's/^VERSION = "\(.*\)"$/\1/p' "$TOP/tools/fscommit-$tool")
+	[ "$version" = "$of_tool" ] || die "fscommit-$tool has version $of_tool," \
+		"module/main.c has $version: they must be the same"
+done
 new=${2:-$version}
 
 work=$(mktemp -d "${TMPDIR:-/tmp}/fscommit-deb.XXXXXX")
@@ -31,11 +33,11 @@ sources=(rsync -a --exclude '*.o' --exclude '*.ko' --exclude '*.mod*' --exclude 
 	--exclude modules.order --exclude Module.symvers)
 "${sources[@]}" "$TOP"/{Kbuild,COPYING,README.md,dkms.conf,module,packaging} "$tree/"
 "${sources[@]}" "$TOP/docs/examples" "$tree/docs/"
-cp "$TOP"/tools/fscommit-top{,.8} "$tree/tools/"
+cp "$TOP"/tools/fscommit-{top,check}{,.8} "$tree/tools/"
 mv "$tree/packaging/debian" "$tree/debian"
 sed -i "s/^MODULE_VERSION(.*/MODULE_VERSION(\"$new\");/" "$tree/module/main.c"
 sed -i "s/^PACKAGE_VERSION=.*/PACKAGE_VERSION=\"$new\"/" "$tree/dkms.conf"
-sed -i "s/^VERSION = .*/VERSION = \"$new\"/" "$tree/tools/fscommit-top"
+sed -i "s/^VERSION = .*/VERSION = \"$new\"/" "$tree"/tools/fscommit-{top,check}
 # all files get the time of the commit, so that builds are reproducible
 SOURCE_DATE_EPOCH=$(git -C "$TOP" log -1 --format=%ct 2>/dev/null ||
 	stat -c %Y "$TOP/module/main.c")

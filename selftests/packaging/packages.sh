@@ -25,22 +25,24 @@ versions_agree()
 	copy_product "$tree"
 	cp -r "$TOP/selftests/harness" "$tree/selftests/"
 	mkdir -p "$tree/tools"
-	cp "$TOP"/tools/fscommit-top "$tree/tools/"
-	sed -i 's/^VERSION = .*/VERSION = "7.7"/' "$tree/tools/fscommit-top"
+	cp "$TOP"/tools/fscommit-{top,check} "$tree/tools/"
+	sed -i 's/^VERSION = .*/VERSION = "7.7"/' "$tree/tools/fscommit-check"
 	refused "$tree/packaging/deb.sh" "$tree/out"
-	cp "$TOP"/tools/fscommit-top "$tree/tools/"
+	cp "$TOP"/tools/fscommit-check "$tree/tools/"
 	sed -i 's/^PACKAGE_VERSION=.*/PACKAGE_VERSION="7.7"/' "$tree/dkms.conf"
 	refused "$tree/packaging/deb.sh" "$tree/out"
 }
 
-# The program of the package runs, and has its version and its manual page.
+# The programs of the package run, and have its version and their manual pages.
 tools_are_packaged()
 {
-	local root=$CACHE/build/deb-tools
+	local root=$CACHE/build/deb-tools t
 	rm -rf "$root"
 	dpkg -x "$debs"/fscommit-tools_99.1_all.deb "$root"
-	[ "$("$root/usr/sbin/fscommit-top" --version)" = "fscommit-top 99.1" ]
-	zcat "$root/usr/share/man/man8/fscommit-top.8.gz" | grep 'Nm fscommit-top'
+	for t in fscommit-top fscommit-check; do
+		[ "$("$root/usr/sbin/$t" --version)" = "$t 99.1" ]
+		zcat "$root/usr/share/man/man8/$t.8.gz" | grep "Nm $t"
+	done
 }
 
 lintian_is_silent()

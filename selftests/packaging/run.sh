@@ -8,7 +8,7 @@
 #   run.sh deb                  the packages build, and lintian reports nothing
 #   run.sh dkms SUITE...        the packages in a chroot of Debian bookworm or trixie
 #   run.sh sign KERNEL...       signed and unsigned modules, on a kernel that enforces signatures
-#   run.sh tools KERNEL...      fscommit-top: recorded events, a guest, a guest in lockdown
+#   run.sh tools KERNEL...      fscommit-top, fscommit-check: recorded events, guests, lockdown
 #
 # Prints lines `KERNEL TEST VERDICT SECONDS PASSED FAILED SKIPPED`; the exit status is 0
 # if nothing failed.

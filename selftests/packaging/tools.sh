@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash disable=SC2154 # $checked is lib.sh's
-# Tests tools/fscommit-top: on recorded events, and in a guest with Python. Sourced by run.sh.
+# Tests fscommit-top and fscommit-check: on recorded events, and in a guest with Python. Sourced by
+# run.sh.
 
 # python_folder DIR: what Debian's python3-minimal has, and json, for guests
 python_folder()
@@ -20,15 +21,15 @@ python_folder()
 	rm -rf "${1:?}/usr"
 }
 
-# stage NAME: a line of the plan that runs a stage of fscommit_top_guest.py
+# stage NAME: a line of the plan that runs a stage of tools_guest.py
 stage_line()
 {
-	echo "test fscommit_top-$1 300 PYTHONHOME=/fscommit/python python3" \
-		"/fscommit/fscommit_top_guest.py $1"
+	echo "test tools-$1 300 PYTHONHOME=/fscommit/python python3" \
+		"/fscommit/tools_guest.py $1"
 }
 
-# top_in_guest NAME STAGE... -- OPTION...: a stage that is a module loads it
-top_in_guest()
+# tools_in_guest NAME STAGE... -- OPTION...: load-MODULE and unload-MODULE are stages, too
+tools_in_guest()
 {
 	local out=$LOGS/$1-$kernel start=$SECONDS
 	shift
@@ -42,28 +43,31 @@ top_in_guest()
 		shift
 	done
 	shift
-	step "fscommit-top on $kernel" "30-90 s" "$out.log" "$HARNESS/boot.sh" --out "$out" \
+	step "tools on $kernel" "30-90 s" "$out.log" "$HARNESS/boot.sh" --out "$out" \
 		--timeout 900 --append rcupdate.rcu_cpu_stall_timeout=300 "$@" \
 		--with /usr/bin/python3 "$kernel" "$out.plan" "$tree/module/fscommit.ko" \
-		"$tree/selftests/fscommit_test.ko" "$work/python" "$TOP/tools/fscommit-top" \
-		"$PACKAGING/fscommit_top_guest.py" || true
+		"$tree/selftests/fscommit_test.ko" "$work/python" "$TOP"/tools/fscommit-{top,check} \
+		"$PACKAGING/tools_guest.py" || true
 	collect "$kernel" "$out" $((SECONDS - start))
 }
 
 # tools KERNEL
 tools()
 {
-	local kernel=$1 tree work=$CACHE/build/tools stages
+	local kernel=$1 tree work=$CACHE/build/tools stage stages
 	need_packages python3
 	say "  tools, on $kernel"
-	check any fscommit_top_recorded /usr/bin/python3 "$PACKAGING/fscommit_top_recorded.py"
+	for stage in top check; do
+		check any "fscommit_${stage}_recorded" \
+			/usr/bin/python3 "$PACKAGING/fscommit_${stage}_recorded.py"
+	done
 	tree=$("$HARNESS/stage.sh" "$kernel") || exit 1
 	locked python python_folder "$work/python"
-	stages=(no-module load-fscommit load-fscommit_test blocked)
+	stages=(no-module idle load-fscommit load-fscommit_test blocked starved)
 	# User-Mode Linux has no lockdown
 	[ "$(cat "$CACHE/kernels/$kernel/arch")" = um ] || stages+=(integrity confidentiality)
-	top_in_guest fscommit_top "${stages[@]}" unload-fscommit_test unload-fscommit --
+	tools_in_guest tools "${stages[@]}" unload-fscommit_test unload-fscommit --
 	[ "$(cat "$CACHE/kernels/$kernel/arch")" = um ] ||
-		top_in_guest fscommit_top_boot boot-confidentiality -- \
+		tools_in_guest tools_boot boot-confidentiality -- \
 			--append lockdown=confidentiality
 }

@@ -1,21 +1,26 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""Tests of tools/fscommit-top in a guest. Prints TAP.
+"""Tests of tools/fscommit-top and fscommit-check in a guest. Prints TAP.
 
-    fscommit_top_guest.py STAGE
+    tools_guest.py STAGE
 
-no-module   before the module is loaded: what the program says when it cannot work
+no-module   before the module is loaded: what fscommit-top says when it cannot work
+idle        fscommit-check, before the module is loaded
+starved     fscommit-check: the reader that holds a rw_semaphore has no CPU
 blocked     a reader holds a lock and waits for a mutex, whose owner has no CPU
 integrity, confidentiality
             the same after the kernel was put into this lockdown mode
 boot-confidentiality
             in a kernel that was booted in this mode
-record      writes the events and the tasks of `blocked` to /tmp/out, see fscommit_top/
+record, record-starved
+            writes the events, and the tasks of `blocked`, to /tmp/out: see fscommit_top/ and
+            fscommit_check/
 
 Seen failing, with a line of the program changed: names_the_blocker (chain() returns [];
 lent_of() returns None; "write" for event["mode"]), ends_at_signals (stop() does not remove the
 instance; no handler of SIGTERM), removes_stale_instances (no remove_stale()), metrics (the holders
-counted twice), each error (its raise removed).
+counted twice), each error (its raise removed); finds_the_reader (READY not entered, the waker not
+noted), finds_nothing (add() ignores `commits`).
 """
 
 import fcntl
@@ -28,9 +33,10 @@ import sys
 import time
 
 TOP = [sys.executable, "/fscommit/fscommit-top"]
+CHECK = [sys.executable, "/fscommit/fscommit-check"]
 TRACEFS = "/sys/kernel/tracing"
 INSTANCES = TRACEFS + "/instances"
-UNFAIR, MUTEX = 3, 5
+RWSEM, UNFAIR, MUTEX = 0, 3, 5
 READ, WRITE = 0, 1
 UNTIL_GO, BUSY_GO = 2, 3
 OUTER_READ = 2
@@ -67,6 +73,14 @@ def reached(condition, what):
 def put(path, value):
     with open(path, "w", encoding="ascii") as f:
         f.write(value)
+
+
+def content(path):
+    try:
+        with open(path, encoding="ascii") as f:
+            return f.read()
+    except OSError:
+        return None
 
 
 # --- tasks that lock ------------------------------------------------------------
@@ -139,22 +153,39 @@ class Blocked:
         check(not any(ended[pid] for pid in (self.owner, self.reader, self.writer)), ended)
 
 
-# --- the program ------------------------------------------------------------------
+def starve(sem):
+    """A writer waits for a second for a reader that has no CPU. Return the pid of the reader."""
+    put("/proc/sys/kernel/sched_rt_runtime_us", "-1")
+    reader = start("low reader", lambda: lock(sem, READ, BUSY_GO), cpu=1, policy=os.SCHED_IDLE)
+    reached(lambda: state(sem)[0] == 1, "the reader has the lock")
+    hog = start("hog", spin, cpu=1, policy=os.SCHED_FIFO, priority=2)
+    writer = start("checkpoint", lambda: lock(sem, WRITE), cpu=0)
+    reached(lambda: state(sem)[3] == 1, "the writer waits")
+    time.sleep(1)
+    os.kill(hog, signal.SIGKILL)
+    fcntl.ioctl(sem, GO, struct.pack("I", 0))
+    ended = [os.waitpid(pid, 0)[1] for pid in (hog, reader, writer)]
+    check(not ended[1] and not ended[2], ended)
+    return reader
 
-def top(*options, uid=0):
+
+# --- fscommit-top -----------------------------------------------------------------
+
+def top(*options, uid=0, program=None):
     """Run the program. Return its exit status, output and errors."""
-    done = subprocess.run(TOP + list(options), capture_output=True, text=True, timeout=60,
-                          check=False, preexec_fn=(lambda: os.setuid(uid)) if uid else None)
+    done = subprocess.run((program or TOP) + list(options), capture_output=True, text=True,
+                          timeout=60, check=False,
+                          preexec_fn=(lambda: os.setuid(uid)) if uid else None)
     return done.returncode, done.stdout, done.stderr
 
 
-def cannot(status, text, *options, uid=0):
-    got, out, err = top(*options, uid=uid)
+def cannot(status, text, *options, uid=0, program=None):
+    got, out, err = top(*options, uid=uid, program=program)
     check(got == status and not out and text in err, got, out, err)
 
 
 def instances():
-    return [name for name in os.listdir(INSTANCES) if name.startswith("fscommit-top")]
+    return [name for name in os.listdir(INSTANCES) if name.startswith("fscommit-")]
 
 
 def says_what_is_wrong():
@@ -299,6 +330,47 @@ def confidentiality_is_named():
     print("# " + top("--batch")[2].strip())
 
 
+# --- fscommit-check ---------------------------------------------------------------
+
+def says_what_it_needs():
+    os.chmod("/", 0o755)
+    cannot(3, "only root can read trace events", uid=65534, program=CHECK)
+    cannot(2, "--time=0: must be a number from 1 to 600 seconds", "--time=0", program=CHECK)
+
+
+def finds_nothing():
+    status, out, err = top("--time=1", program=CHECK)
+    check(status == 0 and not err and "No commit has waited" in out, status, out, err)
+    check(not instances(), instances())
+
+
+def finds_the_reader(*options):
+    sem = open_lock(RWSEM)
+    p = subprocess.Popen(CHECK + ["--json", "--time=100", "--committer=^checkpoint$", *options],
+                         stdout=subprocess.PIPE, text=True)
+    instance = f"{INSTANCES}/fscommit-check-{p.pid}"
+    # the last event that it enables
+    reached(lambda: content(instance + "/events/sched/sched_waking/enable") == "1\n", "all events")
+    reader = starve(sem)
+    os.close(sem)
+    p.send_signal(signal.SIGINT)
+    out = p.communicate(timeout=60)[0]
+    print("# " + out.strip())
+    check(p.returncode == 4, p.returncode)
+    site, = [one for one in json.loads(out)["sites"] if one["waiters"] == {"checkpoint": 1}]
+    check(site["lock"] == "rw_semaphore for writing", site)
+    check(site["released_by"] == {f"low reader[{reader}]": 1}, site)
+    check(site["helps"] and site["longest_ms"] >= 900, site)
+    # it runs after the hog has ended; a slow guest takes a while for that
+    check(site["holder_ms"]["no CPU"] >= 500, site)
+    check(not instances(), instances())
+
+
+def record_starved():
+    os.makedirs("/tmp/out", exist_ok=True)
+    finds_the_reader("--write=/tmp/out/check")
+
+
 def record():
     """Write the events and the tasks of a blocked writer to /tmp/out."""
     os.makedirs("/tmp/out", exist_ok=True)
@@ -326,7 +398,10 @@ STAGES = {
     "integrity": [stats_are_refused, names_the_blocker],
     "confidentiality": [stats_are_refused, confidentiality_is_named],
     "boot-confidentiality": [confidentiality_is_named],
+    "idle": [says_what_it_needs, finds_nothing],
+    "starved": [finds_the_reader],
     "record": [record],
+    "record-starved": [record_starved],
 }
 
 
@@ -339,7 +414,7 @@ def main(stage):
     if stage == "boot-confidentiality":
         in_lockdown("confidentiality")
     for number, test in enumerate(tests, 1):
-        name = test.__name__ if stage == "blocked" else f"{stage}.{test.__name__}"
+        name = f"{stage}.{test.__name__}"
         try:
             test()
         except (Failed, OSError, subprocess.SubprocessError) as error:
