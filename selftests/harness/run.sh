@@ -216,7 +216,7 @@ fi
 in_lane emulated "run_kernels ${emulated[*]}"
 in_lane debug "run_kernels ${debug[*]}"
 in_lane native "run_kernels ${native[*]}" run_all_expected ${meta:+run_meta \
-	"run_part packaging 12" "run_part robust 5"}
+	"run_part packaging 16" "run_part robust 5"}
 wait
 for lane in "${lanes[@]}"; do
 	[ -e "$LOGS/lane-$lane" ] || { result any "$lane-lane" FAIL 0; continue; }

@@ -20,7 +20,7 @@ Seen failing, with a line of the program changed: names_the_blocker (chain() ret
 lent_of() returns None; "write" for event["mode"]), ends_at_signals (stop() does not remove the
 instance; no handler of SIGTERM), removes_stale_instances (no remove_stale()), metrics (the holders
 counted twice), each error (its raise removed); finds_the_reader (READY not entered, the waker not
-noted), finds_nothing (add() ignores `commits`).
+noted), finds_nothing (add() ignores `commits`), ends_when_the_module_goes (no check()).
 """
 
 import fcntl
@@ -275,10 +275,19 @@ def metrics():
 
 
 def started():
-    # the program's own signals must not be ignored here
-    p = subprocess.Popen(TOP + ["--batch"], stdout=subprocess.DEVNULL)
+    p = subprocess.Popen(TOP + ["--batch", "--interval=0.2"], stdout=subprocess.DEVNULL,
+                         stderr=subprocess.PIPE, text=True)
     reached(lambda: instances() == [f"fscommit-top-{p.pid}"], "an instance")
     return p
+
+
+def ends_when_the_module_goes():
+    subprocess.run(["insmod", "/fscommit/fscommit.ko"], check=True)
+    p = started()
+    subprocess.run(["rmmod", "fscommit"], check=True)
+    err = p.communicate(timeout=60)[1]
+    check(p.returncode == 1 and "fscommit was unloaded" in err, p.returncode, err)
+    check(not instances(), instances())
 
 
 def ends_at_signals():
@@ -392,7 +401,7 @@ def record():
 
 
 STAGES = {
-    "no-module": [says_what_is_wrong, needs_tracefs],
+    "no-module": [says_what_is_wrong, needs_tracefs, ends_when_the_module_goes],
     "blocked": [idle_is_quiet, names_the_blocker, prints_a_table, metrics, ends_at_signals,
                 removes_stale_instances],
     "integrity": [stats_are_refused, names_the_blocker],
