@@ -68,7 +68,7 @@ struct commit_tree_root {
 		struct list_head	node;
 		struct rcu_head		rcu;
 	};
-	struct commit_tree	*tree;		/* only in a prepared commit: it may be gone later */
+	struct commit_tree	*tree;		/* in a prepared commit only; may be gone later */
 	struct commit_tree_root	*older, *newer;	/* of the tree; under lock. @older: RCU */
 	u64			generation;	/* the commit that added @root */
 	void			*root;
@@ -605,8 +605,8 @@ EXPORT_SYMBOL_FSCOMMIT(commit_root_prepare);
  *
  * Context: any; one call at a time for @next.
  * Return: 0; -EEXIST if this commit already has an update of @tree; -EINVAL, with a warning, for a
- * tree of another set or no root; -ENOMEM, with a warning, which is a bug here. After an error @root
- * stays the caller's.
+ * tree of another set or no root; -ENOMEM, with a warning, only if this code has a bug. After an
+ * error @root stays the caller's.
  */
 int commit_root_update(struct commit_roots *next, const struct commit_tree *tree, void *root)
 {
@@ -727,6 +727,8 @@ int commit_root_switch(struct commit_roots *next, u64 generation)
 		old->replaced = nonzero_jiffies();
 	} else {
 		move_reusable(set);
+		/* from no pin, also if generations begin late */
+		atomic64_set(&set->wanted, generation);
 	}
 	/* A: pairs with commit_root_pin(): readers that see @next see its roots */
 	smp_store_release(&set->roots, next);
@@ -810,14 +812,15 @@ bool commit_root_oldest_pin(struct commit_root_set *set, struct commit_pin_info 
 		return oldest_tracked(set, info);
 	raw_spin_lock_irq(&set->lock);
 	list_for_each_entry(roots, &set->all, node) {
-		/* roots that are being released come before it */
-		found = roots->replaced && atomic_long_read(&roots->users);
-		if (found || !roots->replaced)
+		if (!roots->replaced)
 			break;
-	}
-	if (found) {
+		/* without a pin: it is being released */
+		if (!atomic_long_read(&roots->users))
+			continue;
 		info->generation = roots->generation;
 		info->age_ms = jiffies_to_msecs(jiffies - roots->replaced);
+		found = true;
+		break;
 	}
 	raw_spin_unlock_irq(&set->lock);
 	return found;
