@@ -787,7 +787,8 @@ static void parse_options(int argc, char **argv)
 	static const struct option options[] = {
 		{ "low-tasks", 1, NULL, 'n' }, { "low", 1, NULL, OPT_LOW },
 		{ "low-fsync", 0, NULL, OPT_LOW_FSYNC },
-		{ "busy", 1, NULL, 'b' }, { "rt", 1, NULL, OPT_RT }, { "timed", 1, NULL, OPT_TIMED },
+		{ "busy", 1, NULL, 'b' }, { "rt", 1, NULL, OPT_RT },
+		{ "timed", 1, NULL, OPT_TIMED },
 		{ "ops", 1, NULL, OPT_OPS }, { "pause", 1, NULL, OPT_PAUSE },
 		{ "period", 1, NULL, OPT_PERIOD },
 		{ "size", 1, NULL, OPT_SIZE }, { "duration", 1, NULL, 'D' },
