@@ -34,9 +34,6 @@
 #include "watcher.h"
 
 #define SLEEPER_BITS	6
-/* Links that a step of a look follows. */
-#define STEP_LINKS	64
-
 static struct fscommit_param lend_links = { CHAIN_MAX_LINKS, 0, CHAIN_MAX_LINKS };
 module_param_cb(lend_links, &fscommit_param_ops, &lend_links, 0644);
 MODULE_PARM_DESC(lend_links,
@@ -178,7 +175,7 @@ static void trace_link(const struct unfair_rwsem *sem, struct task_struct *task,
  *
  * The walk ends at a task that runs or is runnable, and after lend_links links: so it ends in a
  * cycle, too. Holders that are blocked on the same owner are usually neighbours: the owner is
- * followed once. A step of a look follows STEP_LINKS links at most, with interrupts off.
+ * followed once.
  *
  * Context: under wait_lock of @sem.
  * Return: true if there is a chain: look again in the next pass.
@@ -201,8 +198,7 @@ bool chain_lend(struct unfair_rwsem *sem, struct task_struct *task, struct lend_
 			passed = true;
 			break;
 		}
-		if (look->links++ >= STEP_LINKS)
-			break;
+		look->links++;
 		if (!i)
 			look->last_owner = owner;
 		trace_link(sem, task, owner);

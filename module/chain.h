@@ -9,6 +9,8 @@
 
 /* Links that a look follows from one holder. */
 #define CHAIN_MAX_LINKS	8
+/* Links after which a step of a look ends, since interrupts are off: at the end of a chain. */
+#define STEP_LINKS	64
 
 /* A task that sleeps in the queue of a semaphore. */
 struct sleeper {

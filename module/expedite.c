@@ -14,6 +14,7 @@
 #include <linux/sched/task.h>
 #include <linux/slab.h>
 
+#include "chain.h"
 #include "internal.h"
 #include "lend.h"
 #include "stats.h"
@@ -138,7 +139,7 @@ void expedite_look(struct unfair_rwsem *sem, struct lend_work *work)
 	raw_spin_lock(&expedite_lock);
 	s = first_section(sem);
 	for (i = 0; i < EXPEDITE_CHUNK && work->nr < LEND_WORK_MAX; i++) {
-		if (!s || s->sem != sem)
+		if (!s || s->sem != sem || look.links >= STEP_LINKS)
 			break;
 		next = to_section(rb_next(&s->node));
 		if (s->task->exit_state)

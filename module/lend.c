@@ -645,30 +645,34 @@ static void lend_to_holder(struct unfair_rwsem *sem, struct task_struct *task,
  * @work: for the caller to apply
  *
  * Context: under wait_lock.
- * Return: false if @work is full: apply it, then repeat the step.
+ * Return: false if @work is full, or after STEP_LINKS links: apply @work, then repeat the step. It
+ * goes on with the same reader.
  */
 bool lend_to_readers(struct unfair_rwsem *sem, struct lend_levels levels, struct look *look,
 		     struct lend_work *work)
 {
 	unsigned int before = work->nr, i;
 	struct task_struct *task;
-	unsigned long nr = 0;
+	bool full = false;
 
 	look->last_owner = NULL;
 	look->links = 0;
 	rcu_read_lock();
 	for_each_visible_reader(sem, look->step, i, task) {
-		nr++;
+		if (i < look->slot)
+			continue;
+		look->slot = i;
 		lend_to_holder(sem, task, levels, look, work);
-		if (work->nr == LEND_WORK_MAX)
+		full = work->nr == LEND_WORK_MAX || look->links >= STEP_LINKS;
+		if (full)
 			break;
+		look->seen++;
 	}
 	rcu_read_unlock();
 	look->active |= work->nr > before;
-	if (work->nr == LEND_WORK_MAX)
-		return false;
-	look->seen += nr;
-	return true;
+	if (!full)
+		look->slot = 0;
+	return !full;
 }
 
 /**

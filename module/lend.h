@@ -52,6 +52,7 @@ struct lent_task;
 /* The progress of a look, which drops wait_lock after each 64 slots. */
 struct look {
 	unsigned int		step;		/* see visible_readers.h */
+	unsigned int		slot;		/* in which the step goes on */
 	unsigned long		seen;		/* readers found so far */
 	bool			active;		/* a holder runs, or has got a new loan */
 	bool			sections_seen;	/* __unfair_rwsem_watch() called expedite_look() */

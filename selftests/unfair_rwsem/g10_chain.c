@@ -390,6 +390,43 @@ TEST_F_TIMEOUT(g10_chain, links_are_limited, 60)
 	EXPECT_EQ(0, finish(w));
 }
 
+/*
+ * More links than a step of a look follows. The readers are SCHED_FIFO, so that the owners alone
+ * need loans: sleeping tasks can have 128.
+ */
+#define CHAINS		15
+#define LINKS		8
+
+TEST_F_TIMEOUT(g10_chain, many_links_are_all_followed, 100)
+{
+	struct chain c[CHAINS];
+	struct task *r[CHAINS], *w;
+	int i, lent = 0;
+
+	SKIP_WITHOUT_KIND("mutex");
+	for (i = 0; i < CHAINS; i++) {
+		ASSERT_TRUE(make_chain(&c[i], LINKS));
+		r[i] = start(c[i].mutex[0], (struct job){
+			.mode = LOCK_TEST_WRITE, .policy = SCHED_FIFO, .prio = 50,
+			.flags = LOCK_TEST_OUTER_READ, .outer = self->fd });
+		ASSERT_REACHED(state(self->fd).readers == (__u32)i + 1 && is_asleep(r[i]));
+	}
+	w = writer(self->fd, 30);
+	for (i = 0; i < CHAINS; i++)
+		lent += reached(has_fifo(c[i].owner[LINKS - 1], 30));
+	EXPECT_EQ(CHAINS, lent);
+	/* the next looks renew all of them */
+	sleep_ms(50);
+	for (i = 0; i < CHAINS; i++)
+		lent -= has_fifo(c[i].owner[LINKS - 1], 30);
+	EXPECT_EQ(0, lent);
+	for (i = 0; i < CHAINS; i++)
+		EXPECT_EQ(0, end_chain(&c[i]));
+	for (i = 0; i < CHAINS; i++)
+		EXPECT_EQ(0, finish(r[i]));
+	EXPECT_EQ(0, finish(w));
+}
+
 TEST_F_TIMEOUT(g10_chain, no_links_no_loan, 60)
 {
 	struct task *o, *h, *r, *r2, *w;
