@@ -277,7 +277,9 @@ def metrics():
 def started():
     p = subprocess.Popen(TOP + ["--batch", "--interval=0.2"], stdout=subprocess.DEVNULL,
                          stderr=subprocess.PIPE, text=True)
-    reached(lambda: instances() == [f"fscommit-top-{p.pid}"], "an instance")
+    # the last event that it enables
+    last = f"{INSTANCES}/fscommit-top-{p.pid}/events/fscommit/unfair_lend/enable"
+    reached(lambda: content(last) == "1\n", "all events")
     return p
 
 

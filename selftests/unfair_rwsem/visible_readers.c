@@ -118,7 +118,7 @@ static unsigned int places_of(pid_t pid)
 	return (hash >> 29) * 31 + hash / 64 % 31;
 }
 
-/* Ends readers, the first ones first, until no holder has a slot. Returns the number of the rest. */
+/* Ends readers, in order, until no holder has a slot. Returns the number of the others. */
 static unsigned int end_seen_readers(int fd, pid_t *r, unsigned int nr)
 {
 	unsigned int n;
