@@ -4,8 +4,9 @@
 //
 // Why a chain is not enough: the checkpoint is not blocked. It can neither grab nor write an
 // inode with dirty metadata during its eviction, so it loops until the evicting task proceeds.
-// In traces without this patch, a preempted task of nice 19 delayed it for 1.9 and 2.9 s. This cannot be file_write_rwsem: a write that allocates memory may evict
-// an inode.
+// In traces without this patch, a preempted task of nice 19 delayed it for 1.9 and 2.9 s.
+//
+// This cannot be file_write_rwsem: a write that allocates memory may evict an inode.
 
 @header@
 @@

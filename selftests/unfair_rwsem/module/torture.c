@@ -19,9 +19,9 @@
  * and pauses of length zero, so that a CPU runs one operation after the other without a context
  * switch.
  *
- * chains=1 and more is for loans that pass through other locks, of this and of other kinds. A thread
- * holds these within the lock, or alone. Meanwhile threads are reniced; torture_watch moves them
- * between cgroups.
+ * chains=1 and more is for loans that pass through other locks, of this and of other kinds. A
+ * thread holds these within the lock, or alone. Meanwhile threads are reniced; torture_watch moves
+ * them between cgroups.
  *
  * With many releases, one makes up for the lost wakeup of another. So all threads come to rest
  * now and then, the last of them without a further release, signal or other wakeup. The watcher
@@ -863,8 +863,8 @@ static void print_banner(const char *what)
 	pr_info("--- %s: torture_type=%s nwriters_stress=%d nreaders_stress=%d stutter=%d shuffle_interval=%d onoff_interval=%d long_hold=%d stat_interval=%d mixed=%d expedite=%d chains=%d stuck=%d fatal=%d verbose=%d\n",
 		what, type_names[type], nwriters_stress.value, nreaders_stress.value,
 		stutter.value, shuffle_interval.value, onoff_interval.value, long_hold.value,
-		stat_interval.value, mixed.value, expedite.value, chains.value, stuck.value, fatal.value,
-		verbose.value);
+		stat_interval.value, mixed.value, expedite.value, chains.value, stuck.value,
+		fatal.value, verbose.value);
 }
 
 static int start(struct task_struct **task, int (*fn)(void *), void *arg, const char *name, int nr)
