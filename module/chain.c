@@ -160,9 +160,12 @@ struct task_struct *chain_owner(struct task_struct *task)
 static void trace_link(const struct unfair_rwsem *sem, struct task_struct *task,
 		       struct task_struct *owner)
 {
-	if (trace_unfair_chain_enabled())
-		trace_unfair_chain(sem, task, owner, unfair_report_state_of(owner),
-				   lend_level_now(owner));
+	struct lend_level lent;
+
+	if (!trace_unfair_chain_enabled())
+		return;
+	lent = lend_level_now(owner);
+	trace_unfair_chain(sem, task, owner, unfair_report_state_of(owner), &lent);
 }
 
 /**

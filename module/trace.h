@@ -11,9 +11,9 @@
 #include <linux/string.h>
 #include <linux/tracepoint.h>
 
-#include "lend.h"
-#include "stats.h"
-#include "watcher.h"
+struct lend_level;
+struct unfair_hold;
+struct unfair_rwsem;
 
 /* The scheduling parameters that a lent task has from now on. */
 DECLARE_EVENT_CLASS(unfair_priority,
@@ -51,7 +51,7 @@ DEFINE_EVENT(unfair_priority, unfair_lend_end,
  */
 TRACE_EVENT(unfair_chain,
 	TP_PROTO(const void *lock, struct task_struct *task, struct task_struct *owner, char state,
-		 struct lend_level lent),
+		 const struct lend_level *lent),
 	TP_ARGS(lock, task, owner, state, lent),
 	TP_STRUCT__entry(
 		__field(const void *, lock)
@@ -70,8 +70,8 @@ TRACE_EVENT(unfair_chain,
 		memcpy(__entry->owner, owner->comm, TASK_COMM_LEN);
 		__entry->owner_pid = owner->pid;
 		__entry->state = state;
-		__entry->lent_rt = lent.rt;
-		__entry->lent_nice = lent.nice;
+		__entry->lent_rt = lent->rt;
+		__entry->lent_nice = lent->nice;
 	),
 	TP_printk("lock=%p comm=%s pid=%d owner=%s owner_pid=%d state=%c lent_rt=%d lent_nice=%d",
 		  __entry->lock, __entry->comm, __entry->pid, __entry->owner, __entry->owner_pid,
