@@ -6,6 +6,7 @@
 #                          uml and uml-debug, and the site check
 #   run.sh smoke FS KERNEL [OPTION=VALUE...]
 #                          one variant on one kernel, see port.sh
+#   run.sh faults KERNEL   btrfs with COMMIT_ROOT=1, while allocations of fscommit fail
 #   run.sh sites           the site check must find sites that spatch misses
 #
 # Prints lines `KERNEL TEST VERDICT SECONDS PASSED FAILED SKIPPED`; the exit status is 0
@@ -14,12 +15,14 @@
 . "$(dirname "$0")/../harness/lib.sh"
 . "$HARNESS/results.sh"
 FSDIR=$TOP/selftests/filesystems PORTS=$TOP/ports
+# a sed script that breaks fscommit
+edit=
 
 # smoke FS KERNEL [OPTION=VALUE...]
 smoke()
 {
 	local fs=$1 kernel=$2 ko dir out name m start=$SECONDS args=()
-	local module=$1 packages=() tools=() kmods=() extras=() disk=512M
+	local module=$1 packages=() tools=() kmods=() extras=() disk=512M modules
 	shift 2
 	# shellcheck source=/dev/null
 	. "$PORTS/$fs/options"
@@ -29,7 +32,11 @@ smoke()
 		return
 	fi
 	dir=$(dirname "$ko")
-	name=$(basename "$dir")
+	name=$(basename "$dir")${edit:+-faults}
+	modules=("$dir"/*.ko)
+	if [ -n "$edit" ]; then
+		modules=("$ko" "$("$HARNESS/stage.sh" "$kernel" "$edit")/module/fscommit.ko")
+	fi
 	result "$kernel" "$name-build" ok $((SECONDS - start))
 	start=$SECONDS
 	out=$LOGS/$name-$kernel
@@ -50,7 +57,7 @@ smoke()
 	} >"$out.plan"
 	step "$name on $kernel" "20 s" "$out.log" "$HARNESS/boot.sh" --out "$out" --timeout 1700 \
 		--append sysctl.kernel.hung_task_timeout_secs=900 --disk "$disk" "${args[@]}" \
-		"$kernel" "$out.plan" "$dir"/*.ko \
+		"$kernel" "$out.plan" "${modules[@]}" \
 		"$programs/filesystems/fsops" "$FSDIR/smoke_lib.sh" "$FSDIR/$fs/smoke" \
 		"${extras[@]}" || true
 	collect "$kernel" "$out" $((SECONDS - start))
@@ -90,6 +97,10 @@ smoke)
 	[ $# -ge 3 ] || die "run.sh smoke FS KERNEL [OPTION=VALUE...]"
 	programs=$("$HARNESS/programs.sh") || exit 1
 	smoke "${@:2}" ;;
+faults)
+	programs=$("$HARNESS/programs.sh") || exit 1
+	edit=$FSDIR/btrfs/faults.sed
+	smoke btrfs "${2:?KERNEL}" COMMIT_ROOT=1 ;;
 sites) sites ;;
 *)	sed -n '3,/^$/s/^# \{0,1\}//p' "$0"
 	exit 2 ;;
