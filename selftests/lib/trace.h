@@ -19,7 +19,6 @@ static inline bool trace_start(void)
 	rmdir(TRACE);
 	if (mkdir(TRACE, 0700))
 		return false;
-	put(TRACE "/options/hash-ptr", "0");
 	return put(TRACE "/events/fscommit/enable", "1");
 }
 

@@ -578,6 +578,9 @@ TEST_F_TIMEOUT(g11_prompt_writer, is_not_preempted_by_its_reader, 60)
 	preempted = after.ru_nivcsw - before.ru_nivcsw;
 	TH_LOG("%d meetings: the writer slept %ld times and was preempted %ld times", MEETINGS,
 	       slept, preempted);
+	/* with voluntary preemption, a reader that is on the CPU within the kernel stays there */
+	if (slept + preempted < MEETINGS / 10)
+		SKIP(return, "the writer met no preempted reader");
 	EXPECT_LT(preempted, slept);
 }
 
