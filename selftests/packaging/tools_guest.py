@@ -19,8 +19,8 @@ record, record-starved
 Seen failing, with a line of the program changed: names_the_blocker (chain() returns [];
 lent_of() returns None; "write" for event["mode"]), ends_at_signals (stop() does not remove the
 instance; no handler of SIGTERM), removes_stale_instances (no remove_stale()), metrics (the holders
-counted twice), each error (its raise removed); finds_the_reader (READY not entered, the waker not
-noted), finds_nothing (add() ignores `commits`), ends_when_the_module_goes (no check()).
+counted twice), each error (its raise removed), ends_when_the_module_goes (no check()). Not yet:
+finds_the_reader, finds_nothing.
 """
 
 import fcntl
