@@ -468,18 +468,27 @@ TEST_F_TIMEOUT(g12_budget, attack_of_readers_works_without_a_budget, 60)
 		TENTH, .role = READER, .nr = 8 }, 3);
 }
 
-/* A busy nice 0 task outside the attackers' cgroup on each CPU must keep most of its CPU time. */
+/*
+ * In percent of its share without lending, a bystander may lose to its CPU's budget (20), to the
+ * quota of the attackers, which all may run on this CPU (10), and to passes of the watcher, which
+ * also take a tenth of a CPU at most. The margin is half of that.
+ */
+#define LEAST_SHARE	(100 - (20 + 10 + 10) * 1.5)
+
+/* A busy nice 0 task outside the attackers' cgroup on each CPU must keep its share. */
 static void expect_bystanders(struct __test_metadata *_metadata, int fd, const int *inner,
 			      struct scene s)
 {
 	double least = 0;
 	int try, i;
 
-	for (try = 0; try < TRIES && least < 60; try++) {
+	for (try = 0; try < TRIES && least < LEAST_SHARE; try++) {
 		struct gain g = { };
 
 		ASSERT_EQ(0, measure_gain(fd, inner, s, &g));
 		least = 100;
+		TH_LOG("attackers: %.1f%% of a CPU without lending, %.1f%% with",
+		       g.off.attackers, g.lent.attackers);
 		for (i = 0; i < cpus(); i++) {
 			double share = g.lent.bystander[i] / g.off.bystander[i] * 100;
 
@@ -488,8 +497,7 @@ static void expect_bystanders(struct __test_metadata *_metadata, int fd, const i
 			least = share < least ? share : least;
 		}
 	}
-	/* in percent of its share without lending */
-	EXPECT_GE(least, 60);
+	EXPECT_GE(least, LEAST_SHARE);
 }
 
 TEST_F_TIMEOUT(g12_budget, bystander, 240)
