@@ -58,6 +58,8 @@ counted()
 	if (. "$HARNESS/results.sh"; collect uml "$out" 0 2>/dev/null; print_sum >"$out.sum"); then
 		verdict "$name" "$start" 1
 	else
+		# expected: the summary of the whole run must not repeat it
+		rm -f "$out/failed"
 		verdict "$name" "$start" 0
 	fi
 }
