@@ -19,7 +19,7 @@ all: module
 
 help:
 	@echo 'make demo             a stock kernel in a VM: readers against a checkpoint writer    1 min'
-	@echo 'make test             build and test on every kernel                                20 min'
+	@echo 'make test             the module on stock 6.12 and 7.3, static checks                5 min'
 	@echo 'make test TEST=T      one test, like g4_bounded_bypass or model:lock-2r2w            20 s'
 	@echo 'make                  fscommit.ko for KDIR=$(KDIR)'
 	@echo 'make f2fs KERNEL=K    the f2fs of a kernel on fscommit; also: $(PORTS)'
@@ -41,6 +41,8 @@ help-all: help
 	@echo '  make stress-FS        fio, fsx, stress-ng, freeze, remount on KERNEL=uml-debug    10 min'
 	@echo 'Tests'
 	@echo '  make test KERNEL=K    one of the kernels of selftests/harness/matrix               2-5 min'
+	@echo '  make test-all         on seven kernels, the filesystems, models, mutants          25 min'
+	@echo '  make test-rest        what test-all has beyond make test                          20 min'
 	@echo '  make test-arch        32-bit x86 and arm64, under emulation                        8 min'
 	@echo '  make test-debug       KASAN, lockdep, kmemleak; KCSAN; PREEMPT_RT with lockdep       2 h'
 	@echo '  make test-faults      failing allocations, signals, freezer, OOM, load and unload 20 min'
@@ -100,7 +102,13 @@ demo:
 	@$(H)/demo.sh
 
 test check:
-	@$(if $(TEST),$(H)/one.sh '$(TEST)' $(KERNEL),$(H)/run.sh $(KERNEL))
+	@$(if $(TEST),$(H)/one.sh '$(TEST)' $(KERNEL),$(H)/run.sh $(or $(KERNEL),first))
+
+test-all:
+	@$(H)/run.sh all
+
+test-rest:
+	@$(H)/run.sh rest
 
 test-arch:
 	@$(H)/run.sh $$(awk '!/^#/ && $$8 != "" { print $$1 }' $(H)/matrix)
@@ -184,7 +192,7 @@ clean:
 	@rm -rf out docs/_build
 
 .PHONY: check all help help-all module check-kdir install modules_install install-headers uninstall deb \
-	test-package demo test torture bench bench-btrfs test-meta verify verify-quick lint docs \
+	test-package demo test test-all test-rest torture bench bench-btrfs test-meta verify verify-quick lint docs \
 	kernels clean test-arch $(PORTS) coverage fuzz test-debug test-points test-faults test-clang upstream \
 	test-upstream test-scale
 endif

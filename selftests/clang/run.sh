@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # Builds the product and the test modules with clang, and runs clang's context analysis.
 #
-#   run.sh quick            for `make test`: the modules for uml, and the analysis
+#   run.sh quick            for `make test-all`: the modules for uml, and the analysis
 #   run.sh all              the modules for every kernel of the matrix, and the analysis
 #   run.sh build KERNEL [newest]
 #                           builds the modules with LLVM=1 W=1, without a warning, boots the

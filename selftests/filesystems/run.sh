@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # Tests of the ported drivers.
 #
-#   run.sh quick           for `make test`: f2fs, and btrfs with LOCKS=eb COMMIT_ROOT=1, on
+#   run.sh quick           for `make test-all`: f2fs, and btrfs with LOCKS=eb COMMIT_ROOT=1, on
 #                          uml and uml-debug, and the site check
 #   run.sh smoke FS KERNEL [OPTION=VALUE...]
 #                          one variant on one kernel, see port.sh

@@ -259,7 +259,7 @@ cross()
 	esac
 }
 
-# the kernels of `make test`
+# the kernels of `make test-all`
 matrix_names() { awk '!/^#/ && NF && $7 != "-" { print $1 }' "$MATRIX"; }
 
 # suite_modules FOLDER: print the test modules of a folder's programs, in loading order

@@ -1,9 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0
-# `make test`: build for each kernel, boot it, run the tests there, and print a table. Then run the
-# misuses that the kernel must report, and the tests of the tests.
+# `make test`, `make test-all`: build for each kernel, boot it, run the tests there, and print a table.
+# `all` also runs the misuses that the kernel must report, the parts of selftests/ for which run_part()
+# is called, models, and the tests of the tests.
 #
-#   run.sh [KERNEL...]      default: all of the matrix, and the tests of the tests
+#   run.sh first            6.12 and 7.3, and the checkers that need little: `make test`
+#   run.sh all              all of the matrix, and all else: `make test-all`
+#   run.sh rest             `all` without `first`
+#   run.sh KERNEL...        only these kernels, and the misuses on them
 #   LANES=1                 one guest after the other, see below
 #
 # The last line is `N passed, N failed, N skipped`. Exit status 0 if none failed.
@@ -18,11 +22,19 @@ ln -sfn "$(basename "$LOGS")" "$CACHE/logs/latest"
 export FSCOMMIT_LOGS=$LOGS
 say "everything is logged in $LOGS"
 
-kernels=("$@")
-if [ ${#kernels[@]} -eq 0 ]; then
+# stock kernels: nothing to compile but the modules and the programs
+first=(6.12 7.3)
+meta='' checkers=''
+case ${1:?first, all, rest or names of kernels} in
+first) kernels=("${first[@]}") checkers='quick 7' ;;
+all)
 	mapfile -t kernels < <(matrix_names)
-	meta=1
-fi
+	meta=1 checkers='all 12' ;;
+rest)
+	mapfile -t kernels < <(matrix_names | grep -vxF "$(printf '%s\n' "${first[@]}")")
+	meta=1 checkers='rest 5' ;;
+*) kernels=("$@") ;;
+esac
 for k in "${kernels[@]}"; do
 	matrix_field "$k" kind >/dev/null
 done
@@ -80,11 +92,11 @@ for k in "${kernels[@]}"; do
 done
 wait
 
-# run_part NAME LEAST: run `selftests/NAME/run.sh quick`, which prints a line for each result. Fewer
-# than LEAST lines mean that it ended early.
+# run_part NAME MODE LEAST: run `selftests/NAME/run.sh MODE`, which prints a line for each result.
+# Fewer than LEAST lines mean that it ended early.
 run_part()
 {
-	local part=$1 least=$2 kernel name verdict seconds pass fail skip last=$1 n=0
+	local part=$1 mode=$2 least=$3 kernel name verdict seconds pass fail skip last=$1 n=0
 	say "$part"
 	while read -r kernel name verdict seconds pass fail skip; do
 		# the verdict of the guest follows the lines of its tests
@@ -94,7 +106,7 @@ run_part()
 		esac
 		result "$kernel" "$name" "$verdict" "$seconds" "$pass" "$fail" "$skip"
 		n=$((n + 1))
-	done < <("$TOP/selftests/$part/run.sh" quick)
+	done < <("$TOP/selftests/$part/run.sh" "$mode")
 	[ "$n" -ge "$least" ] || result any "$part" FAIL 0
 }
 
@@ -170,6 +182,7 @@ lane()
 # uses all of two CPUs, and no test asserts times. But randomised tests reach fewer cases on a busy
 # machine. So builds and deterministic checks run at nice 19, on the CPU time that guests leave. The
 # filesystems lane boots guests, too: nice 10 keeps them behind the others, but not from the CPU.
+# The two kernels of `first` have a lane each.
 emulated=() debug=() native=()
 for k in "${kernels[@]}"; do
 	case $(matrix_field "$k" kind):$k in
@@ -203,20 +216,30 @@ at_nice()
 }
 [[ ${LANES:-2} = [123] ]] || die "LANES=$LANES: must be 1, 2 or 3"
 lanes=(emulated debug native)
-if [ -n "${meta:-}" ]; then
+[ "$1" != first ] || lanes=("${first[@]}")
+if [ -n "$meta" ]; then
 	lanes+=(checks filesystems)
 	{
 		# the other lanes need them
 		at_nice 19 get_kernels "${native[@]}" "${debug[@]}"
-		at_nice 19 lane checks "run_part lint 11" run_models "run_part clang 5" &
-		at_nice 10 lane filesystems "run_part filesystems 9"
+		at_nice 19 lane checks "run_part lint $checkers" run_models "run_part clang quick 5" &
+		at_nice 10 lane filesystems "run_part filesystems quick 9"
 		wait
 	} &
+elif [ -n "$checkers" ]; then
+	lanes+=(checks)
+	at_nice 19 lane checks "run_part lint $checkers" &
 fi
-in_lane emulated "run_kernels ${emulated[*]}"
-in_lane debug "run_kernels ${debug[*]}"
-in_lane native "run_kernels ${native[*]}" run_all_expected ${meta:+run_meta \
-	"run_part packaging 16" "run_part robust 5"}
+if [ "$1" = first ]; then
+	for k in "${first[@]}"; do
+		in_lane "$k" "run_kernels $k"
+	done
+else
+	in_lane emulated "run_kernels ${emulated[*]}"
+	in_lane debug "run_kernels ${debug[*]}"
+	in_lane native "run_kernels ${native[*]}" run_all_expected ${meta:+run_meta \
+		"run_part packaging quick 16" "run_part robust quick 5"}
+fi
 wait
 for lane in "${lanes[@]}"; do
 	[ -e "$LOGS/lane-$lane" ] || { result any "$lane-lane" FAIL 0; continue; }

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # `make verify`: exhaustive searches of the module's models, and litmus tests of its barriers.
 #
-#   run.sh quick            for `make test`: litmus tests, small models, some mutants
+#   run.sh quick            for `make test-all`: litmus tests, small models, some mutants
 #   run.sh [all]            everything
 #   run.sh litmus|NAME...   the litmus tests; configurations and mutants by name
 #
@@ -122,7 +122,7 @@ config()
 }
 
 # mutant FILE NAME: must break its property. Its keys are `model: MODEL DEFINES`,
-# `breaks: PROPERTY` (a regular expression), and `quick: yes` for `make test`.
+# `breaks: PROPERTY` (a regular expression), and `quick: yes` for `make test-all`.
 mutant()
 {
 	local file=$1 name=$2 start=$SECONDS model defines property out said source
@@ -144,7 +144,7 @@ mutant()
 	fi
 }
 
-# mutants [quick]: runs all mutants, or those for `make test`
+# mutants [quick]: runs all mutants, or those for `make test-all`
 mutants()
 {
 	local f n

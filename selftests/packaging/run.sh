@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # `make test-package`: tests of what users install.
 #
-#   run.sh quick                for `make test`: installation, an example driver, tools, on uml
+#   run.sh quick                for `make test-all`: installation, an example driver, tools, on uml
 #   run.sh [all]                the same on several kernels; packages, DKMS, signatures
 #   run.sh installed KERNEL...  make install, make install-headers, and the example
 #   run.sh deb                  the packages build, and lintian reports nothing

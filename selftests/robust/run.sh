@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # Test faults: failing allocations, signals, frozen and killed tasks, module load and unload.
 #
-#   run.sh quick           for `make test`, on uml: no failing allocations, 20 load cycles
+#   run.sh quick           for `make test-all`, on uml: no failing allocations, 20 load cycles
 #   run.sh all [KERNEL]    everything: failing allocations and kmemleak on KERNEL [uml-fault],
 #                          1,000 load cycles on uml unless KERNEL is given
 #   run.sh allocations [KERNEL]

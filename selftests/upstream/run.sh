@@ -87,7 +87,7 @@ refused()
 	! "$UPSTREAM" "$d" && [ -z "$(find "$d" -type f)" ]
 }
 
-# Starts from the objects of the kernel uml, which `make test` has built. The tree and the objects
+# Starts from the objects of the kernel uml, which `make test-all` has built. The tree and the objects
 # are mounted at their old paths, so that make compiles only new files and links again.
 get_objects()
 {
