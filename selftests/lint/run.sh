@@ -133,7 +133,7 @@ prepare()
 	esac
 	case " $* " in *' sparse '*) sparse_program >/dev/null || die "no sparse" ;; esac
 	case " $* " in *' checkpatch '*) need_packages perl ;; esac
-	case " $* " in *' kernel-doc '*|*' snippets '*) need_packages python3 ;; esac
+	case " $* " in *' kernel-doc '*|*' house '*|*' snippets '*) need_packages python3 ;; esac
 	case " $* " in *' coccicheck '*) need_packages coccinelle ;; esac
 	case " $* " in *' shellcheck '*) need_packages shellcheck ;; esac
 	case " $* " in *' codespell '*) need_packages codespell ;; esac
