@@ -3,9 +3,10 @@
  * Share gate, and a range lock for callers that have none. The sections that skip the lock are
  * inline in the header.
  *
- * A gate is three numbers that only increase: the latest generation in which something was
+ * A gate has three numbers that only increase: the latest generation in which something was
  * shared, the number of marks, and the mark up to which all shares are logged. So marks need no
- * lock, against other marks or a clear: a mark made after marks was read is not cleared.
+ * lock, against other marks or a clear: a mark made after marks was read is not cleared. The
+ * last two are one word, so that each change of one sees the other.
  *
  * The range lock is an interval tree of the ranges that are held or wait. Each range counts the
  * earlier ranges that overlap it. A range that is removed, held or waiting, decrements that count
@@ -34,27 +35,53 @@ static void count(enum share_gate_event event)
 
 /* --- gates --------------------------------------------------------------- */
 
-/* Never lowers the generation. ~0 (not known) is the latest of all. */
+static u64 make_state(u64 marks, u64 cleared, u64 unknown)
+{
+	return (marks & SHARE_GATE_NUMBER) | unknown |
+	       (cleared & SHARE_GATE_NUMBER) << SHARE_GATE_CLEARED_SHIFT;
+}
+
+/*
+ * Count a mark. However many marks there are without a clear, their number does not come round
+ * to the cleared one: that follows at a distance, and clears no mark by it.
+ */
+static void add_mark(struct share_gate *gate, u64 unknown)
+{
+	s64 state = atomic64_read(&gate->state), new;
+
+	do {
+		u64 cleared = __share_gate_cleared(state);
+
+		if (((state - cleared) & SHARE_GATE_NUMBER) == SHARE_GATE_BEHIND)
+			cleared++;
+		new = make_state(state + 1, cleared, (state & SHARE_GATE_UNKNOWN) | unknown);
+		/* A: pairs with share_gate_may_be_shared(): the generation comes before the mark */
+	} while (!atomic64_try_cmpxchg_release(&gate->state, &state, new));
+}
+
+/* Never lowers the generation. */
 static void raise_to(struct share_gate *gate, u64 generation)
 {
 	s64 last = atomic64_read(&gate->last_shared);
 
+	if (!fs_generation_known(generation)) {
+		add_mark(gate, SHARE_GATE_UNKNOWN);
+		return;
+	}
 	do {
-		if (last == ~0ULL)
-			break;
-		if (generation != ~0ULL && last && !fs_generation_after(generation, last))
+		if (last && !fs_generation_after(generation, last))
 			break;
 	} while (!atomic64_try_cmpxchg(&gate->last_shared, &last, generation));
-	/* A: pairs with share_gate_may_be_shared(): the generation is visible before the mark */
-	atomic64_inc_return_release(&gate->marks);
+	add_mark(gate, 0);
 }
 
 /**
  * share_gate_reloaded() - initialise the gate of an object that is read in again
- * @gate: the gate, which is not in use yet
+ * @gate: the gate, which is not in use yet; it needs no share_gate_init() before
  * @last_transaction: the generation that last changed the object; 0 if it is not known
  *
- * The disk does not record shares, so something may have been shared in @last_transaction.
+ * The disk does not record shares, so something may have been shared in @last_transaction. If
+ * that is not known, the object counts as shared until it is logged as a whole.
  *
  * Context: any.
  */
@@ -70,7 +97,7 @@ EXPORT_SYMBOL_FSCOMMIT(share_gate_reloaded);
  * @a: the gate of the source
  * @b: the gate of the destination; may be @a
  * @generation: the running generation, 1 to ~0 - 1. 0 and ~0 are a bug of the caller: a warning,
- *	and from then on any mark of either object counts as one of the running generation
+ *	and both objects count as shared until they are logged as a whole
  *
  * Call it before the share can be found through either object, and while no task is in a section
  * of either. A generation older than that of another mark does not lower it.
@@ -83,7 +110,6 @@ void share_gate_mark(struct share_gate *a, struct share_gate *b, u64 generation)
 		count(SHARE_GATE_MISUSE);
 		WARN_ONCE(1, "fscommit: %s() in generation %llu: must be 1 to %llu\n", __func__,
 			  generation, ~0ULL - 1);
-		generation = ~0ULL;
 	}
 	raise_to(a, generation);
 	if (a != b)
@@ -96,15 +122,17 @@ EXPORT_SYMBOL_FSCOMMIT(share_gate_mark);
 /**
  * share_gate_raise() - mark an object that must be logged from the start again
  * @gate: the object's gate
- * @last_transaction: the generation that last changed the object; 0 if it is not known
+ * @last_transaction: the generation that last changed the object; 0 if it is not known, and the
+ *	object counts as shared until it is logged as a whole
  *
- * The items of its shares, deleted when it was logged before, may overlap again.
+ * The items of its shares, deleted when it was logged before, may overlap again. An object that
+ * no transaction has changed yet shares nothing and needs no raise.
  *
  * Context: any, as share_gate_mark().
  */
 void share_gate_raise(struct share_gate *gate, u64 last_transaction)
 {
-	raise_to(gate, fs_generation_known(last_transaction) ? last_transaction : ~0ULL);
+	raise_to(gate, last_transaction);
 	count(SHARE_GATE_RAISE);
 }
 EXPORT_SYMBOL_FSCOMMIT(share_gate_raise);
@@ -114,18 +142,23 @@ EXPORT_SYMBOL_FSCOMMIT(share_gate_raise);
  * @gate: the object's gate
  * @marks: from share_gate_marks() before the logging began
  *
- * Later marks stay.
+ * Later marks and raises stay. Nothing happens if a later number was cleared before.
  *
  * Context: any.
  */
 void share_gate_clear(struct share_gate *gate, u64 marks)
 {
-	s64 cleared = atomic64_read(&gate->cleared);
+	s64 state = atomic64_read(&gate->state);
+	u64 distance, all, unknown;
 
 	do {
-		if ((s64)(marks - cleared) <= 0)
+		distance = (marks - __share_gate_cleared(state)) & SHARE_GATE_NUMBER;
+		all = (state - __share_gate_cleared(state)) & SHARE_GATE_NUMBER;
+		if (!distance || distance > all)
 			return;
-	} while (!atomic64_try_cmpxchg(&gate->cleared, &cleared, marks));
+		/* which mark was the unknown one is not recorded: a late mark keeps it */
+		unknown = distance < all ? state & SHARE_GATE_UNKNOWN : 0;
+	} while (!atomic64_try_cmpxchg(&gate->state, &state, make_state(state, marks, unknown)));
 	count(SHARE_GATE_CLEAR);
 	trace_share_gate_clear(gate, atomic64_read(&gate->last_shared));
 }

@@ -157,6 +157,22 @@ TEST_F(share_gate, commit_opens_the_gate)
 	EXPECT_EQ(2, state(self->fd).skipped);
 }
 
+/* The checksums of an old extent are committed: its source goes on without the lock. */
+TEST_F(share_gate, old_extent_marks_the_destination_alone)
+{
+	ASSERT_EQ(0, write_slot(self->fd, 0, 0));
+	ASSERT_EQ(0, commit(self->fd));
+	ASSERT_EQ(0, share(self->fd, 0, 1, 4, 4));
+	ASSERT_EQ(0, write_slot(self->fd, 0, 2));
+	ASSERT_EQ(0, write_slot(self->fd, 1, 2));
+	ASSERT_EQ(0, on_file(self->fd, GATE_TEST_FSYNC, 0));
+	EXPECT_EQ(0, state(self->fd).locked);
+	EXPECT_EQ(1, state(self->fd).skipped);
+	ASSERT_EQ(0, on_file(self->fd, GATE_TEST_FSYNC, 1));
+	EXPECT_EQ(1, state(self->fd).locked);
+	EXPECT_EQ(0, crash(self->fd).missing);
+}
+
 #define CONTRACT(name, which)						\
 TEST_F(share_gate, name)						\
 {									\
@@ -171,6 +187,7 @@ CONTRACT(clear_loses_no_mark, GATE_TEST_LATE_MARK)
 CONTRACT(reload_is_pessimistic, GATE_TEST_RELOADED)
 CONTRACT(generations_wrap, GATE_TEST_WRAP)
 CONTRACT(exit_undoes_what_was_taken, GATE_TEST_LOCK_FAILS)
+CONTRACT(count_of_marks_wraps, GATE_TEST_COUNT_WRAPS)
 
 TEST_F(share_gate, bad_arguments)
 {

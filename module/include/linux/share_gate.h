@@ -6,6 +6,7 @@
 #define _LINUX_SHARE_GATE_H
 
 #include <linux/atomic.h>
+#include <linux/bits.h>
 #include <linux/fs_generation.h>
 #include <linux/fscommit_context.h>
 #include <linux/percpu.h>
@@ -41,23 +42,27 @@ struct task_struct;
  *
  * Five rules for the caller:
  *
- *  1. share_gate_mark() marks both sides of a share before the shared extent can be found
- *     through either of them.
+ *  1. share_gate_mark_extent() marks both sides of a share, or the destination alone if the
+ *     extent is of an older transaction, before the shared extent can be found through the
+ *     destination. share_gate_mark() always marks both sides.
  *  2. A share of an object, from its mark on, and a section of the same object exclude each
  *     other, by the lock of the inode. share_gate_exit() warns if it sees that they did not.
  *  3. The gate is in memory only. When an object is read in again, share_gate_reloaded() assumes
- *     that it was shared in its last transaction.
+ *     that it was shared in its last transaction. It replaces share_gate_init().
  *  4. share_gate_clear() is called under the same lock, after all of the object was logged.
  *     Overlapping items are then deleted, and blocks written later are new.
  *  5. share_gate_raise() is called when the object must be logged from the start again: what was
- *     logged before is still shared.
+ *     logged before is still shared. A raise counts as a mark: share_gate_clear() with a number
+ *     that was read before it does not clear it.
  *
  * Concurrency and context:
  *
- *  - share_gate_mark(), share_gate_raise(), share_gate_clear(), share_gate_marks() and
- *    share_gate_may_be_shared() take no lock and never sleep. They may run beside each other, in
- *    any context; rules 2 and 4 still need the lock of the inode.
- *  - share_gate_init() and share_gate_reloaded() run before others can use the gate.
+ *  - share_gate_mark(), share_gate_mark_extent(), share_gate_raise(), share_gate_clear(),
+ *    share_gate_marks() and share_gate_may_be_shared() take no lock, never sleep and cannot
+ *    fail. They may run beside each other, in any context; rules 2 and 4 still need the lock of
+ *    the inode.
+ *  - share_gate_init() or share_gate_reloaded() runs before others can use the gate. A gate
+ *    holds no memory and needs no end.
  *  - share_gate_enter() and share_gate_exit() may sleep only if the object may be shared: in the
  *    range lock. Several tasks may be in sections of one object.
  *  - share_range_lock() and share_range_lock_killable() may sleep, share_range_unlock() does not
@@ -65,6 +70,9 @@ struct task_struct;
  *
  * If share_gate_enter() fails, nothing is held: do not log and do not call share_gate_exit().
  * With &share_range_ops it fails with -EINTR after a fatal signal. -EINVAL is a bug of the caller.
+ *
+ * The comment of each function, here or in module/share_gate.c, has its context and errors;
+ * docs/share_gate.rst shows both files.
  *
  * The idea is last_reflink_trans of btrfs (Filipe Manana, 2020): with 128 jobs that fsync,
  * 54.7 MiB/s became 121 MiB/s.
@@ -75,14 +83,28 @@ struct task_struct;
 /**
  * struct share_gate - the generation in which something of an object was last shared
  *
- * All fields are private.
+ * 16 bytes. All fields are private.
  */
 struct share_gate {
 /* private: */
-	atomic64_t	last_shared;	/* the latest generation; 0: none; ~0: not known */
-	atomic64_t	marks;		/* number of marks so far */
-	atomic64_t	cleared;	/* all shares up to this mark are logged */
+	atomic64_t	last_shared;	/* the latest known generation; 0: none */
+	atomic64_t	state;		/* see SHARE_GATE_NUMBER */
 };
+
+/*
+ * The state: the number of marks (bits 0 to 30), SHARE_GATE_UNKNOWN, and the number of the mark
+ * up to which all shares are logged (bits 32 to 62). Both numbers wrap around, and the second
+ * is at most SHARE_GATE_BEHIND less than the first.
+ */
+#define SHARE_GATE_NUMBER		GENMASK_ULL(30, 0)
+#define SHARE_GATE_UNKNOWN		BIT_ULL(31)	/* a mark of no known generation */
+#define SHARE_GATE_CLEARED_SHIFT	32
+#define SHARE_GATE_BEHIND		BIT_ULL(30)
+
+static inline u64 __share_gate_cleared(u64 state)
+{
+	return state >> SHARE_GATE_CLEARED_SHIFT & SHARE_GATE_NUMBER;
+}
 
 enum share_gate_event {
 	SHARE_GATE_MARK,
@@ -109,13 +131,34 @@ DECLARE_PER_CPU(struct share_gate_counts, share_gate_counts);
 static inline void share_gate_init(struct share_gate *gate)
 {
 	atomic64_set(&gate->last_shared, 0);
-	atomic64_set(&gate->marks, 0);
-	atomic64_set(&gate->cleared, 0);
+	atomic64_set(&gate->state, 0);
 }
 
 void share_gate_reloaded(struct share_gate *gate, u64 last_transaction);
 void share_gate_mark(struct share_gate *a, struct share_gate *b, u64 generation);
 void share_gate_raise(struct share_gate *gate, u64 last_transaction);
+
+/**
+ * share_gate_mark_extent() - mark the sides of a share that its extent concerns
+ * @source: the gate of the source
+ * @destination: the gate of the destination; may be @source
+ * @generation: the running generation, as for share_gate_mark()
+ * @new_extent: whether the extent was written in @generation, or may have been
+ *
+ * The checksums of an extent of an older transaction are committed: no fsync logs them, so the
+ * source need not lock for them. Nor does it for a hole. The destination is always marked,
+ * because its log must have what it received, of whatever generation that is.
+ *
+ * Otherwise as share_gate_mark().
+ *
+ * Context: any.
+ */
+static inline void share_gate_mark_extent(struct share_gate *source,
+					  struct share_gate *destination, u64 generation,
+					  bool new_extent)
+{
+	share_gate_mark(new_extent ? source : destination, destination, generation);
+}
 
 /**
  * share_gate_may_be_shared() - may the log have items that overlap those of an object?
@@ -131,14 +174,13 @@ void share_gate_raise(struct share_gate *gate, u64 last_transaction);
  */
 static inline bool share_gate_may_be_shared(const struct share_gate *gate, u64 generation)
 {
-	/* A: pairs with raise_to(): for each mark counted here we see its generation */
-	u64 marks = atomic64_read_acquire(&gate->marks), last;
+	/* A: pairs with add_mark(): for each mark counted here we see its generation */
+	u64 state = atomic64_read_acquire(&gate->state);
 
-	if (marks == atomic64_read(&gate->cleared))
+	if ((state & SHARE_GATE_NUMBER) == __share_gate_cleared(state))
 		return false;
-	last = atomic64_read(&gate->last_shared);
-	return !fs_generation_known(last) || !fs_generation_known(generation) ||
-	       !fs_generation_after(generation, last);
+	return state & SHARE_GATE_UNKNOWN || !fs_generation_known(generation) ||
+	       !fs_generation_after(generation, atomic64_read(&gate->last_shared));
 }
 
 /* --- sections ------------------------------------------------------------ */
@@ -243,11 +285,11 @@ void share_gate_clear(struct share_gate *gate, u64 marks);
  * For share_gate_clear(): read it before the first section that logs a part of the object.
  *
  * Context: any.
- * Return: a number that each mark changes.
+ * Return: a number that each mark changes. It wraps around: do not compare two of them.
  */
 static inline u64 share_gate_marks(const struct share_gate *gate)
 {
-	return atomic64_read_acquire(&gate->marks);
+	return atomic64_read_acquire(&gate->state) & SHARE_GATE_NUMBER;
 }
 
 /* --- a range lock -------------------------------------------------------- */

@@ -93,7 +93,7 @@ struct gate_test_range_state {
 
 enum gate_test_contract {
 	GATE_TEST_MONOTONIC, GATE_TEST_LATE_MARK, GATE_TEST_RELOADED, GATE_TEST_WRAP,
-	GATE_TEST_LOCK_FAILS,
+	GATE_TEST_LOCK_FAILS, GATE_TEST_COUNT_WRAPS,
 };
 
 enum gate_test_misuse {

@@ -50,6 +50,13 @@ static int late_mark(void)
 	share_gate_mark(&gate, &gate, 7);
 	share_gate_clear(&gate, marks);
 	CHECK(shared(&gate, 7));
+	/* nor a newer raise */
+	share_gate_clear(&gate, share_gate_marks(&gate));
+	share_gate_mark(&gate, &gate, 7);
+	marks = share_gate_marks(&gate);
+	share_gate_raise(&gate, 7);
+	share_gate_clear(&gate, marks);
+	CHECK(shared(&gate, 7));
 	/* raise to a generation older than the last mark */
 	share_gate_clear(&gate, share_gate_marks(&gate));
 	share_gate_raise(&gate, 7);
@@ -61,7 +68,11 @@ static int late_mark(void)
 static int reloaded(void)
 {
 	struct share_gate gate;
+	u64 marks;
 
+	CHECK(sizeof(gate) == 16);
+	/* no share_gate_init() before */
+	memset(&gate, 0x5a, sizeof(gate));
 	share_gate_reloaded(&gate, 7);
 	CHECK(shared(&gate, 7));
 	CHECK(!shared(&gate, 8));
@@ -72,6 +83,59 @@ static int reloaded(void)
 	CHECK(shared(&gate, 9));
 	share_gate_clear(&gate, share_gate_marks(&gate));
 	CHECK(!shared(&gate, 9));
+	/* then generations count again */
+	share_gate_mark(&gate, &gate, 9);
+	CHECK(shared(&gate, 9));
+	CHECK(!shared(&gate, 10));
+	/* a mark that comes while all is logged keeps the unknown one, until the next clear */
+	share_gate_raise(&gate, 0);
+	marks = share_gate_marks(&gate);
+	share_gate_mark(&gate, &gate, 9);
+	share_gate_clear(&gate, marks);
+	CHECK(shared(&gate, 10));
+	share_gate_clear(&gate, share_gate_marks(&gate));
+	share_gate_mark(&gate, &gate, 10);
+	CHECK(!shared(&gate, 11));
+	return 0;
+}
+
+/* The state of a gate after many marks: the test cannot make 2^31 of them. */
+static void set_state(struct share_gate *gate, u64 marks, u64 cleared)
+{
+	atomic64_set(&gate->state, (cleared & SHARE_GATE_NUMBER) << SHARE_GATE_CLEARED_SHIFT |
+				   (marks & SHARE_GATE_NUMBER));
+}
+
+static int count_wraps(void)
+{
+	struct share_gate gate;
+	u64 marks, i;
+
+	share_gate_init(&gate);
+	share_gate_mark(&gate, &gate, 7);
+	/* across the last number, with a clear of the one before, and an old one */
+	set_state(&gate, SHARE_GATE_NUMBER, SHARE_GATE_NUMBER);
+	CHECK(!shared(&gate, 7));
+	share_gate_mark(&gate, &gate, 7);
+	marks = share_gate_marks(&gate);
+	CHECK(!marks && shared(&gate, 7));
+	share_gate_mark(&gate, &gate, 7);
+	share_gate_clear(&gate, marks);
+	CHECK(shared(&gate, 7));
+	share_gate_clear(&gate, share_gate_marks(&gate));
+	CHECK(!shared(&gate, 7));
+	/* marks that nobody clears: their number never is the cleared one */
+	set_state(&gate, 5 + SHARE_GATE_BEHIND - 2, 5);
+	for (i = 0; i < 4; i++) {
+		share_gate_mark(&gate, &gate, 7);
+		CHECK(shared(&gate, 7));
+	}
+	marks = share_gate_marks(&gate);
+	CHECK(__share_gate_cleared(atomic64_read(&gate.state)) == marks - SHARE_GATE_BEHIND);
+	share_gate_clear(&gate, 5);
+	CHECK(shared(&gate, 7));
+	share_gate_clear(&gate, marks);
+	CHECK(!shared(&gate, 7));
 	return 0;
 }
 
@@ -143,6 +207,7 @@ int gate_test_contract(u32 which)
 		[GATE_TEST_RELOADED] = reloaded,
 		[GATE_TEST_WRAP] = wrap,
 		[GATE_TEST_LOCK_FAILS] = lock_fails,
+		[GATE_TEST_COUNT_WRAPS] = count_wraps,
 	};
 
 	return which < ARRAY_SIZE(scenario) ? scenario[which]() : -EINVAL;

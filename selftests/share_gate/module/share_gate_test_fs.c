@@ -160,9 +160,10 @@ int gate_test_clone(struct gate_test *s, const struct gate_test_clone *c)
 	cow_begin(s->fs);
 	slot = from->slot[c->from.slot];
 	if (c->offset + c->nr <= slot.nr) {
-		share_gate_mark(breaks(s, GATE_TEST_BREAK_SOURCE) ? &to->gate : &from->gate,
-				breaks(s, GATE_TEST_BREAK_DESTINATION) ? &from->gate : &to->gate,
-				cow_running(s->fs));
+		share_gate_mark_extent(breaks(s, GATE_TEST_BREAK_SOURCE) ? &to->gate : &from->gate,
+				       breaks(s, GATE_TEST_BREAK_DESTINATION) ? &from->gate :
+				       &to->gate, cow_running(s->fs),
+				       slot.generation == cow_running(s->fs));
 		slot.place += c->offset;
 		slot.nr = c->nr;
 		slot.logged = false;
