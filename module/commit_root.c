@@ -471,7 +471,8 @@ static int search_committed(struct commit_search *s)
 			if (!ret && !forced && READ_ONCE(commit_root_oracle))
 				run_oracle(s);
 		}
-		if (ret == -ENOENT) {
+		/* a commit that does not have the tree was not searched */
+		if (ret == -ENOENT && s->committed) {
 			s->missed = true;
 			count(s->set, COMMIT_ROOT_MISS);
 			trace_commit_root_miss(s->set->name, s->gen.max, s->generation);
@@ -492,7 +493,8 @@ static int search_committed(struct commit_search *s)
  * Context: as &commit_search_ops.search.
  * Return: 0 if all was found; -ENOENT if something is missing; any other error of
  * &commit_search_ops.search; -EINVAL, with a warning, for a tree of another set. With
- * COMMIT_SEARCH_FORCED also the errors of commit_root_pin().
+ * COMMIT_SEARCH_FORCED also the errors of commit_root_pin(), and -ENOENT without
+ * &commit_search.committed if the commit does not have the tree.
  */
 int commit_root_search(struct commit_search *s)
 {

@@ -363,7 +363,7 @@ TEST_F(commit_root, space_is_wanted_from_old_pins)
 
 TEST_F(commit_root, oldest_pin_has_a_name)
 {
-	__u32 again = ROOT_TEST_PIN_AGAIN;
+	__u32 again = ROOT_TEST_PIN_AGAIN, irqs_off = ROOT_TEST_IRQS_OFF;
 	struct root_test_state s;
 	__u64 generation;
 	char line[64];
@@ -372,8 +372,9 @@ TEST_F(commit_root, oldest_pin_has_a_name)
 	EXPECT_FALSE(state(self->fd).has_pin);
 	ASSERT_TRUE(put(PARAMETERS "track_pins", "1"));
 	fd = open_fs(ROOT_TEST_COMMIT_ROOT, 0);
-	/* pin_again on a set of its own */
+	/* each on a set of its own */
 	EXPECT_EQ(0, run_ioctl(self->fd, ROOT_TEST_CONTRACT, &again));
+	EXPECT_EQ(0, run_ioctl(self->fd, ROOT_TEST_CONTRACT, &irqs_off));
 	put(PARAMETERS "track_pins", "0");
 	ASSERT_GE(fd, 0);
 	EXPECT_FALSE(state(fd).has_pin);
@@ -440,6 +441,9 @@ CONTRACT(cancelled_commit_changes_nothing, ROOT_TEST_CANCEL)
 CONTRACT(tree_is_named_once, ROOT_TEST_NAMED_TWICE)
 CONTRACT(replaced_roots_are_young, ROOT_TEST_AGE)
 CONTRACT(room_for_many_trees, ROOT_TEST_MANY_TREES)
+CONTRACT(absent_tree_is_no_miss, ROOT_TEST_NO_TREE)
+CONTRACT(sets_do_not_wait_for_each_other, ROOT_TEST_TWO_SETS)
+CONTRACT(pins_do_not_sleep, ROOT_TEST_IRQS_OFF)
 
 /* --- searches, and the traps --------------------------------------------- */
 

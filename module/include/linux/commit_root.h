@@ -74,10 +74,17 @@
  *    cancel may sleep.
  *  - commit_root_reusable(), commit_root_want_space() and commit_root_oldest_pin() may run
  *    beside all of these.
- *  - commit_tree_init() and commit_tree_destroy() may sleep. They may run beside commits and
- *    readers of other trees.
+ *  - commit_tree_init() may sleep, commit_tree_destroy() does not. They may run beside commits,
+ *    beside all calls for other trees, and beside a search from a root of the same tree. The
+ *    caller stops commit_root_of() and commit_root_search() of the tree before it is destroyed.
+ *    A reader that has a root of it by then keeps that root until its unpin.
  *  - commit_root_set_init() and commit_root_set_destroy() sleep. The caller stops readers and
  *    commits before destroy.
+ *  - &commit_root_ops.release runs in a workqueue of the set, one call at a time: beside readers
+ *    and commits, and beside the releases of other sets.
+ *
+ * The comment of each function, here or in module/commit_root.c, has its context and errors;
+ * docs/commit_root.rst shows both files.
  *
  * What to do on an error:
  *
@@ -538,9 +545,11 @@ struct commit_search_ops {
  * @ops: how to search
  * @arg: for @ops
  * @root: set for @ops: the committed root, or NULL for the live tree
- * @generation: set for @ops: generation of the pinned commit
- * @committed: set on return: the committed tree was searched
- * @missed: set on return: the committed tree lacked something
+ * @generation: set for @ops: generation of the commit that was pinned, which an earlier one may
+ *	have given @root; 0 if none was pinned. It stays set during the live search
+ * @committed: set on return: the committed tree was searched; not set if the commit does not
+ *	have the tree
+ * @missed: set on return: the committed tree was searched and lacked something
  * @live: set on return: the live tree was searched
  */
 struct commit_search {

@@ -420,6 +420,102 @@ static int many_trees(struct commit_root_set *set, struct test_roots *t)
 	return ret;
 }
 
+static int find_nothing(struct commit_search *s)
+{
+	unsigned int *nr_searches = s->arg;
+
+	(*nr_searches)++;
+	return -ENOENT;
+}
+
+static const struct commit_search_ops find_nothing_ops = { find_nothing };
+
+/* A commit that does not have the tree is not searched. A forced search says so. */
+static int absent_tree(struct commit_root_set *set, struct test_roots *t)
+{
+	struct commit_tree tree, late;
+	unsigned int nr_searches = 0;
+	struct commit_search s = {
+		.set = set, .tree = &late, .mode = COMMIT_SEARCH_FORCED, .arg = &nr_searches,
+		.ops = &find_nothing_ops, .gen = { .max = 1 },
+	};
+
+	CHECK(!commit_tree_init(&tree, set));
+	CHECK(commit_root_search(&s) == -ENODATA && !s.generation);
+	CHECK(!commit_tree(set, 3, &tree, &t->root[0]));
+	CHECK(!commit_tree_init(&late, set));
+	CHECK(commit_root_search(&s) == -ENOENT);
+	CHECK(!s.committed && !s.missed && !s.live && !nr_searches && s.generation == 3);
+	s.mode = COMMIT_SEARCH_OPTIONAL;
+	CHECK(commit_root_search(&s) == -ENOENT);
+	CHECK(!s.committed && !s.missed && s.live && nr_searches == 1);
+	s.mode = COMMIT_SEARCH_FORCED;
+	s.tree = &tree;
+	CHECK(commit_root_search(&s) == -ENOENT);
+	CHECK(s.committed && s.missed && !s.live && nr_searches == 2);
+	return 0;
+}
+
+/* While a release of one set waits, those of another set go on. */
+static int two_sets(struct commit_root_set *set, struct test_roots *t)
+{
+	static DECLARE_COMPLETION(gate);
+	static struct commit_root_set other;
+	static struct test_roots notes;
+	struct commit_tree tree, tree_of_other;
+	bool released;
+
+	memset(&notes, 0, sizeof(notes));
+	CHECK(!commit_root_set_init(&other, "contract 2", &note_ops, &notes));
+	CHECK(!commit_tree_init(&tree_of_other, &other));
+	CHECK(!commit_tree_init(&tree, set));
+	reinit_completion(&gate);
+	t->gate = &gate;
+	CHECK(!commit_tree(set, 1, &tree, &t->root[0]));
+	CHECK(!commit_tree(set, 2, &tree, &t->root[1]));
+	CHECK(REACHED(READ_ONCE(t->at_gate)));
+	CHECK(!commit_tree(&other, 1, &tree_of_other, &notes.root[0]));
+	CHECK(!commit_tree(&other, 2, &tree_of_other, &notes.root[1]));
+	released = REACHED(released_at(&notes, 0, 0, 1));
+	complete_all(&gate);
+	CHECK(REACHED(commit_root_reusable(set) == 2));
+	t->gate = NULL;
+	CHECK(released);
+	CHECK(!commit_root_set_destroy(&other));
+	CHECK(notes.nr_released == 2);
+	return 0;
+}
+
+/* A kernel with PREEMPT_RT and CONFIG_DEBUG_ATOMIC_SLEEP reports a lock that may sleep. */
+static int pins_with_interrupts_off(struct commit_root_set *set, struct test_roots *t)
+{
+	struct commit_pin pin, again;
+	struct commit_tree tree;
+	unsigned long irqflags;
+	void *root;
+	int ret;
+
+	CHECK(!commit_tree_init(&tree, set));
+	CHECK(!commit_tree(set, 1, &tree, &t->root[0]));
+	CHECK(!commit_root_pin(set, &again));
+	CHECK(!commit_tree(set, 2, &tree, &t->root[1]));
+	local_irq_save(irqflags);
+	ret = commit_root_pin(set, &pin);
+	root = ret ? NULL : commit_root_of(&pin, &tree, NULL);
+	if (!ret)
+		commit_root_unpin(&pin);
+	commit_root_pin_again(&pin, &again);
+	commit_root_want_space(set);
+	if (!commit_root_wanted(&pin))
+		ret = -EPROTO;
+	commit_root_unpin(&pin);
+	commit_root_unpin(&again);
+	local_irq_restore(irqflags);
+	CHECK(!ret && root == &t->root[1]);
+	CHECK(REACHED(commit_root_reusable(set) == 2));
+	return 0;
+}
+
 int root_test_contract(u32 which)
 {
 	static int (*const scenario[])(struct commit_root_set *, struct test_roots *) = {
@@ -434,10 +530,13 @@ int root_test_contract(u32 which)
 		[ROOT_TEST_LATE_TREES] = late_trees,
 		[ROOT_TEST_EACH_COMMIT] = pins_of_each_commit,
 		[ROOT_TEST_SWITCH_COST] = switch_of_many_trees,
+		[ROOT_TEST_NO_TREE] = absent_tree,
+		[ROOT_TEST_TWO_SETS] = two_sets,
+		[ROOT_TEST_IRQS_OFF] = pins_with_interrupts_off,
 	};
 	/* number of roots that each scenario has passed to a switch */
 	static const unsigned int roots[] = {
-		1, 3, 5, 2, 1, 32, 2, 3, 201, 10, 100030,
+		1, 3, 5, 2, 1, 32, 2, 3, 201, 10, 100030, 1, 2, 2,
 	};
 	/* static: a scenario that fails leaves its set behind */
 	static struct commit_root_set sets[ARRAY_SIZE(scenario)];
