@@ -76,7 +76,7 @@ static const struct {
 	[COW_DIFF_BAD_GENERATION] = { "generation differs from its pointer", "found", "expected" },
 	[COW_DIFF_NEWER_CHILD] = { "newer than its parent", "generation", "parent" },
 	[COW_DIFF_BAD_KEY] = { "keys are out of order", "key", "limit" },
-	[COW_DIFF_NO_CHILD] = { "null child pointer", "child", "children" },
+	[COW_DIFF_NO_CHILD] = { "empty, or a null child pointer", "child", "children" },
 	[COW_DIFF_MANY_CHILDREN] = { "too many children", "found", "most" },
 	[COW_DIFF_LOOP] = { "its own ancestor", "level", "above" },
 	[COW_DIFF_NOT_SHARED] = { "not newer than the bound, and not in the old tree",
@@ -169,7 +169,8 @@ static int check_node(struct cow_diff *d, struct cow_diff_side *s,
 	if (node->generation != p->generation)
 		return bad_tree(d, s, COW_DIFF_BAD_GENERATION, level, p->block, node->generation,
 				p->generation);
-	if (level && !node->nr)
+	/* an empty leaf has no key, so nothing shows that this is its place */
+	if (!node->nr && s->root.level)
 		return bad_tree(d, s, COW_DIFF_NO_CHILD, level, p->block, 0, 0);
 	if (level && node->nr > d->ops->max_children)
 		return bad_tree(d, s, COW_DIFF_MANY_CHILDREN, level, p->block, node->nr,
@@ -533,12 +534,15 @@ static int check_root(struct cow_diff *d, struct cow_diff_side *s)
 	return 0;
 }
 
-/* Without a bound either tree may be the older one. */
+/*
+ * Without a bound either tree may be the older one. An empty tree has no generation. A tree that
+ * lost levels may have an older block for its root: the walk decides.
+ */
 static int check_not_swapped(struct cow_diff *d)
 {
 	const struct cow_diff_root *old = &d->old.root, *new = &d->new.root;
 
-	if (!d->newer_than || !new->ptr.block ||
+	if (!d->newer_than || !old->ptr.block || !new->ptr.block || new->level < old->level ||
 	    !fs_generation_after(old->ptr.generation, d->newer_than) ||
 	    !fs_generation_after(old->ptr.generation, new->ptr.generation))
 		return 0;
@@ -552,9 +556,9 @@ static int check_not_swapped(struct cow_diff *d)
  * @params: not used after the call, but &cow_diff_params.ops is
  *
  * Context: any; does not sleep.
- * Return: 0; -EINVAL if the old tree is newer than the bound and the new tree, or -EUCLEAN if a
- * tree is too deep, for both see cow_diff_describe(); -EINVAL, with a warning, for parameters out
- * of range. After an error nothing has begun, and cow_diff_end() has no effect.
+ * Return: 0; -EINVAL if the old tree is newer than the bound and the new tree, and not higher, or
+ * -EUCLEAN if a tree is too deep, for both see cow_diff_describe(); -EINVAL, with a warning, for
+ * parameters out of range. After an error nothing has begun, and cow_diff_end() has no effect.
  */
 int cow_diff_begin(struct cow_diff *diff, const struct cow_diff_params *params)
 {

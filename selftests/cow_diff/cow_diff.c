@@ -231,13 +231,28 @@ TEST_F(cow_diff, all_of_a_tree_without_an_old_one)
 	EXPECT_GT(d.pairs, 20);
 }
 
+static int by_hand(int fd, __u32 which)
+{
+	return ioctl(fd, DIFF_TEST_BY_HAND, &which);
+}
+
 /* A block still in the other tree, or one that ends before the key, is no counterpart. */
 TEST_F(cow_diff, counterparts_are_gone_and_reach_there)
 {
-	static const __u32 which[] = { DIFF_TEST_APPENDED, DIFF_TEST_MOVED };
+	EXPECT_EQ(0, by_hand(self->fd, DIFF_TEST_APPENDED));
+	EXPECT_EQ(0, by_hand(self->fd, DIFF_TEST_MOVED));
+}
 
-	EXPECT_EQ(0, ioctl(self->fd, DIFF_TEST_BY_HAND, &which[0]));
-	EXPECT_EQ(0, ioctl(self->fd, DIFF_TEST_BY_HAND, &which[1]));
+/* The root of a tree that lost a level may be older than the whole old tree. */
+TEST_F(cow_diff, a_lower_bound_finds_a_collapsed_tree)
+{
+	EXPECT_EQ(0, by_hand(self->fd, DIFF_TEST_COLLAPSED));
+}
+
+/* An empty old tree has no generation, wherever the generations are. */
+TEST_F(cow_diff, an_empty_old_tree_is_not_swapped)
+{
+	EXPECT_EQ(0, by_hand(self->fd, DIFF_TEST_EMPTY_OLD));
 }
 
 TEST_F(cow_diff, pairs_are_in_the_order_of_keys)
@@ -484,6 +499,12 @@ REFUSES(too_many_children_are_refused, MANY_CHILDREN, OLD_TREE | NEW_TREE)
 REFUSES(a_loop_is_refused, LOOP, OLD_TREE | NEW_TREE)
 REFUSES(what_is_not_in_the_old_tree_is_refused, NOT_SHARED, NEW_TREE)
 REFUSES(a_reused_block_is_refused, REUSED, NEW_TREE)
+
+/* Its place cannot be checked: it could be in two places of a tree. */
+TEST_F(cow_diff, an_empty_leaf_below_a_root_is_refused)
+{
+	EXPECT_EQ(0, by_hand(self->fd, DIFF_TEST_EMPTY_LEAF));
+}
 
 TEST_F_TIMEOUT(cow_diff, corrupted_trees_are_no_crash, 120)
 {

@@ -54,6 +54,7 @@
  *  3. A shared block has the same level and key in both trees. So the key of a pointer changes
  *     only with its block: it is the first key of the block, or the lowest key for which a
  *     search would enter the block.
+ *  4. No block is empty but a leaf that is a root.
  *
  * The walk checks these as far as it comes. A tree that breaks them is an error, which
  * cow_diff_describe() explains. The walk always ends, since each step down lowers the level.
@@ -62,8 +63,12 @@
  * trees. A lower bound finds the same pairs. The bound 0 allows any two trees, also two that both
  * changed since they were one.
  *
- * The diff reads no shared block, and no block twice. cow_diff_begin_after() reads at most one
- * block of each level and tree, on the way to its position.
+ * The diff reads no shared block, and no block twice, unless the read of its counterpart failed:
+ * then the retry reads both. cow_diff_begin_after() reads at most one block of each level and
+ * tree, on the way to its position.
+ *
+ * The range of a block ends where that of the next child of its parent begins. The last block of
+ * a level has no end: all higher keys are in its range.
  *
  * Concurrency and context:
  *
@@ -72,7 +77,11 @@
  *  - The caller keeps the blocks of both trees unchanged from begin to end, for example by a
  *    reference or a pin.
  *  - cow_diff_next(), cow_diff_begin_after() and cow_diff_end() sleep where &cow_diff_ops.read or
- *    &cow_diff_ops.release does; end only releases. The other calls do not sleep.
+ *    &cow_diff_ops.release does; end only releases. The other calls do not sleep and may be made
+ *    in any context.
+ *
+ * The comment of each function, here or in module/cow_diff.c, has its context and errors;
+ * docs/cow_diff.rst shows both files.
  *
  * What to do on an error:
  *
@@ -122,7 +131,8 @@ static inline int cow_diff_compare_keys(const struct cow_diff_key *a,
  * struct cow_diff_ptr - a parent's pointer to its child
  * @block: address of the block, in the caller's terms; 0: no block
  * @generation: the generation that wrote the block
- * @key: see requirement 3 above; for a root as if it had a parent
+ * @key: see requirement 3 above; for a root as if it had a parent. The roots of two whole trees,
+ *	also empty ones, have the same key: the lowest possible one
  */
 struct cow_diff_ptr {
 	u64			block;
@@ -133,7 +143,8 @@ struct cow_diff_ptr {
 /**
  * struct cow_diff_node - a block that was read
  * @level: 0 is a leaf
- * @nr: number of children; of a leaf, 0 if it is empty
+ * @nr: number of children, at most &cow_diff_ops.max_children; of a leaf any number above 0, or 0
+ *	if it is empty, which only a root may be
  * @generation: the generation in the block itself
  * @key: the first key; ignored if @nr is 0
  * @data: for &cow_diff_ops.child and &cow_diff_ops.release
@@ -148,7 +159,7 @@ struct cow_diff_node {
 
 /**
  * struct cow_diff_ops - how to read the trees
- * @max_children: the most children that a block can have, 1 to 65536
+ * @max_children: the most children that a block above the leaves can have, 1 to 65536
  * @read: fill in @node from the block of @ptr. May sleep, and may fail with a negative error,
  *	which cow_diff_next() returns. Report what is on disk unchanged: the diff compares it
  *	with @ptr. @node stays until @release
@@ -229,13 +240,13 @@ struct cow_diff_position {
 /**
  * enum cow_diff_problem - what is wrong with a tree
  * @COW_DIFF_FINE: nothing
- * @COW_DIFF_SWAPPED: the old tree is newer than the bound and the new tree
+ * @COW_DIFF_SWAPPED: the old tree is newer than the bound and the new tree, and not higher
  * @COW_DIFF_TOO_DEEP: the level of a root is too high
  * @COW_DIFF_BAD_LEVEL: a block has another level than its place
  * @COW_DIFF_BAD_GENERATION: a block has another generation than its pointer
  * @COW_DIFF_NEWER_CHILD: a child is newer than its parent
  * @COW_DIFF_BAD_KEY: keys are out of order, or outside the parent's range
- * @COW_DIFF_NO_CHILD: a node without children, or a null child pointer
+ * @COW_DIFF_NO_CHILD: an empty block that is not a root and leaf, or a null child pointer
  * @COW_DIFF_MANY_CHILDREN: a node has more than &cow_diff_ops.max_children
  * @COW_DIFF_LOOP: a block is its own ancestor
  * @COW_DIFF_NOT_SHARED: a block is not newer than the bound, and not in the old tree

@@ -118,7 +118,8 @@ struct diff_test_balance {
 #define DIFF_TEST_BY_HAND	_IOW('D', 10, __u32)
 
 enum diff_test_by_hand {
-	DIFF_TEST_APPENDED, DIFF_TEST_MOVED,
+	DIFF_TEST_APPENDED, DIFF_TEST_MOVED, DIFF_TEST_COLLAPSED, DIFF_TEST_EMPTY_OLD,
+	DIFF_TEST_EMPTY_LEAF,
 };
 
 enum diff_test_misuse {

@@ -17,6 +17,7 @@ struct hand_block {
 	struct cow_diff_key	key;
 	unsigned int		level;
 	struct cow_diff_ptr	child[CHILDREN];	/* ends at block 0 */
+	bool			empty;			/* a leaf without items */
 };
 
 static int read_hand(void *private, const struct cow_diff_ptr *ptr, struct cow_diff_node *node)
@@ -33,7 +34,7 @@ static int read_hand(void *private, const struct cow_diff_ptr *ptr, struct cow_d
 		while (node->nr < CHILDREN && b->child[node->nr].block)
 			node->nr++;
 		if (!b->level)
-			node->nr = 1;
+			node->nr = !b->empty;
 		return 0;
 	}
 	return -ENXIO;
@@ -107,6 +108,44 @@ static const struct cow_diff_pair pairs_of_moved[] = {
 	{ .old = { .block = 12 } },
 };
 
+/*
+ * Generation 9: root 1 with leaves 11, of generation 2, and 12. In generation 10 leaf 12 was
+ * deleted, and leaf 11 became the root.
+ */
+static const struct hand_block collapsed[] = {
+	{ 1, 9, K(10), 1, { { 11, 2, K(10) }, { 12, 9, K(20) } } },
+	{ 11, 2, K(10), 0 },
+	{ 12, 9, K(20), 0 },
+	{ }
+};
+
+static const struct cow_diff_pair pairs_of_collapsed[] = {
+	{ .old = { .block = 1 }, .level = 1 },
+	{ .old = { .block = 12 } },
+};
+
+/* The first leaf of a tree whose generations have come this far. */
+#define FAR	(1ULL << 63)
+
+static const struct hand_block first_leaf[] = {
+	{ 1, FAR + 6, K(10), 0 },
+	{ }
+};
+
+static const struct cow_diff_pair pairs_of_first_leaf[] = {
+	{ .new = { .block = 1 } },
+};
+
+/* Corrupt: the new root 2 has the empty leaf 21 twice. */
+static const struct hand_block empty_leaf[] = {
+	{ 1, 1, K(10), 1, { { 11, 1, K(10) }, { 12, 1, K(20) } } },
+	{ 11, 1, K(10), 0 },
+	{ 12, 1, K(20), 0 },
+	{ 2, 2, K(10), 1, { { 21, 2, K(10) }, { 21, 2, K(20) } } },
+	{ 21, 2, K(10), 0, .empty = true },
+	{ }
+};
+
 static bool is_as_expected(const struct cow_diff_pair *p, const struct cow_diff_pair *e)
 {
 	return p->old.block == e->old.block && p->new.block == e->new.block &&
@@ -114,18 +153,24 @@ static bool is_as_expected(const struct cow_diff_pair *p, const struct cow_diff_
 	       p->new_again == e->new_again;
 }
 
-static int walk(struct cow_diff *diff, const struct hand_block *blocks,
-		const struct hand_block *new, const struct cow_diff_pair *expected,
-		unsigned int nr)
+#define ROOT(b)	{ { (b)->block, (b)->generation, (b)->key }, (b)->level }
+
+/* @blocks: begins with the root of the old tree */
+static struct cow_diff_params params_of(const struct hand_block *blocks,
+					const struct hand_block *new, u64 newer_than)
 {
-	const struct cow_diff_params p = {
-		.ops = &hand_ops, .private = (void *)blocks, .newer_than = 1,
-		.old = { { blocks->block, blocks->generation, blocks->key }, blocks->level },
-		.new = { { new->block, new->generation, new->key }, new->level },
+	return (struct cow_diff_params) {
+		.ops = &hand_ops, .private = (void *)blocks, .newer_than = newer_than,
+		.old = ROOT(blocks), .new = ROOT(new),
 	};
+}
+
+static int walk(struct cow_diff *diff, const struct cow_diff_params *p,
+		const struct cow_diff_pair *expected, unsigned int nr)
+{
 	struct cow_diff_pair pair;
 	unsigned int i = 0;
-	int ret = cow_diff_begin(diff, &p);
+	int ret = cow_diff_begin(diff, p);
 
 	if (ret)
 		return ret;
@@ -143,13 +188,36 @@ static int walk(struct cow_diff *diff, const struct hand_block *blocks,
 
 int diff_test_by_hand(struct diff_test *c, u32 which)
 {
+	struct cow_diff_params p;
+	int ret = 0;
+	u64 bound;
+
 	switch (which) {
 	case DIFF_TEST_APPENDED:
-		return walk(&c->diff, appended, &appended[5], pairs_of_appended,
-			    ARRAY_SIZE(pairs_of_appended));
+		p = params_of(appended, &appended[5], 1);
+		return walk(&c->diff, &p, pairs_of_appended, ARRAY_SIZE(pairs_of_appended));
 	case DIFF_TEST_MOVED:
-		return walk(&c->diff, moved, &moved[4], pairs_of_moved,
-			    ARRAY_SIZE(pairs_of_moved));
+		p = params_of(moved, &moved[4], 1);
+		return walk(&c->diff, &p, pairs_of_moved, ARRAY_SIZE(pairs_of_moved));
+	case DIFF_TEST_COLLAPSED:
+		for (bound = 9; !ret && bound; bound--) {
+			p = params_of(collapsed, &collapsed[1], bound);
+			ret = walk(&c->diff, &p, pairs_of_collapsed,
+				   ARRAY_SIZE(pairs_of_collapsed));
+		}
+		return ret;
+	case DIFF_TEST_EMPTY_OLD:
+		p = params_of(first_leaf, first_leaf, FAR + 5);
+		p.old = (struct cow_diff_root){ };
+		return walk(&c->diff, &p, pairs_of_first_leaf, ARRAY_SIZE(pairs_of_first_leaf));
+	case DIFF_TEST_EMPTY_LEAF:
+		p = params_of(empty_leaf, &empty_leaf[3], 1);
+		/* the pair of the roots, and no other */
+		ret = walk(&c->diff, &p, (struct cow_diff_pair[]) {
+			{ .old = { .block = 1 }, .new = { .block = 2 }, .level = 1 },
+		}, 1);
+		return ret == -EUCLEAN && c->diff.trouble.problem == COW_DIFF_NO_CHILD ? 0 :
+		       -EPROTO;
 	}
 	return -EINVAL;
 }
