@@ -486,12 +486,16 @@ static int two_sets(struct commit_root_set *set, struct test_roots *t)
 	return 0;
 }
 
-/* A kernel with PREEMPT_RT and CONFIG_DEBUG_ATOMIC_SLEEP reports a lock that may sleep. */
+/*
+ * Pins leave interrupts as they are. A kernel with PREEMPT_RT and CONFIG_DEBUG_ATOMIC_SLEEP also
+ * reports a lock that may sleep.
+ */
 static int pins_with_interrupts_off(struct commit_root_set *set, struct test_roots *t)
 {
 	struct commit_pin pin, again;
 	struct commit_tree tree;
 	unsigned long irqflags;
+	bool still_off;
 	void *root;
 	int ret;
 
@@ -510,7 +514,9 @@ static int pins_with_interrupts_off(struct commit_root_set *set, struct test_roo
 		ret = -EPROTO;
 	commit_root_unpin(&pin);
 	commit_root_unpin(&again);
+	still_off = irqs_disabled();
 	local_irq_restore(irqflags);
+	CHECK(still_off);
 	CHECK(!ret && root == &t->root[1]);
 	CHECK(REACHED(commit_root_reusable(set) == 2));
 	return 0;
