@@ -49,6 +49,9 @@ def section_balance(run, out, png):
               par["snapshots"], count_text(par["keys"]), par["files"], par["groups"],
               less(before["dirty"]["median"], after["dirty"]["median"]),
               less(before["time"]["median"], after["time"]["median"]))
+    if "delayed" in run["locks"]:
+        say += " Delayed: only the %d %% of the swapped subtrees that change before the commit " \
+               "are traced." % par["percent"]
     if "published" in run and par["groups"] > 1:
         dirty, seconds = run["published"]["dirty"], run["published"]["seconds"]
         rows += [(None, ["btrfs, published: before", "", "", count_text(dirty[0]),

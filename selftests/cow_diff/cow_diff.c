@@ -536,10 +536,10 @@ TEST_F_TIMEOUT(cow_diff, corrupted_trees_are_no_crash, 120)
 
 /* --- what it is for ------------------------------------------------------ */
 
-static struct diff_test_balance balance(struct __test_metadata *_metadata, bool whole,
-					unsigned int snapshots, __u32 keys)
+static struct diff_test_balance balance(struct __test_metadata *_metadata,
+					struct diff_test_balance b, unsigned int snapshots,
+					__u32 keys)
 {
-	struct diff_test_balance b = { .whole = whole, .groups = 4 };
 	int fd = open_tree((struct diff_test_setup){ .keys = keys, .leaf_items = 16,
 					       .node_items = 32 });
 	unsigned int i;
@@ -552,20 +552,33 @@ static struct diff_test_balance balance(struct __test_metadata *_metadata, bool 
 		ASSERT_EQ(0, mark(fd, true));
 		ASSERT_EQ(0, ioctl(fd, DIFF_TEST_CHANGE, &c));
 	}
+	b.groups = 4;
 	ASSERT_EQ(0, ioctl(fd, DIFF_TEST_BALANCE, &b));
 	EXPECT_EQ(0, ioctl(fd, DIFF_TEST_CHECK));
 	close(fd);
 	return b;
 }
 
+#define BALANCE(snapshots, keys, ...)						\
+	balance(_metadata, (struct diff_test_balance){ __VA_ARGS__ }, snapshots, keys)
+
 TEST_F_TIMEOUT(cow_diff, quota_adds_up_after_a_balance, 120)
 {
 	unsigned int snapshots;
 
 	for (snapshots = 0; snapshots <= 6; snapshots += 3) {
-		struct diff_test_balance whole = balance(_metadata, true, snapshots, 2000);
-		struct diff_test_balance diff = balance(_metadata, false, snapshots, 2000);
+		struct diff_test_balance whole = BALANCE(snapshots, 2000, .whole = 1);
+		struct diff_test_balance diff = BALANCE(snapshots, 2000, 0);
+		/* some of the subtrees change before the commit, or all */
+		struct diff_test_balance some = BALANCE(snapshots, 2000, .delayed = 1,
+							.percent = 25);
+		struct diff_test_balance all = BALANCE(snapshots, 2000, .delayed = 1,
+						       .percent = 100);
 
+		EXPECT_EQ(0, some.quota_wrong);
+		EXPECT_EQ(0, all.quota_wrong);
+		EXPECT_LT(some.dirty, all.dirty);
+		EXPECT_LE(all.dirty, diff.dirty);
 		EXPECT_EQ(0, whole.quota_wrong);
 		EXPECT_EQ(0, diff.quota_wrong);
 		EXPECT_EQ(snapshots + 1, diff.trees);
@@ -576,8 +589,8 @@ TEST_F_TIMEOUT(cow_diff, quota_adds_up_after_a_balance, 120)
 
 TEST_F_TIMEOUT(cow_diff, half_as_many_dirty_blocks_with_64_snapshots, 600)
 {
-	struct diff_test_balance whole = balance(_metadata, true, 64, 3000);
-	struct diff_test_balance diff = balance(_metadata, false, 64, 3000);
+	struct diff_test_balance whole = BALANCE(64, 3000, .whole = 1);
+	struct diff_test_balance diff = BALANCE(64, 3000, 0);
 
 	EXPECT_EQ(0, diff.quota_wrong);
 	EXPECT_LE(2 * diff.dirty, whole.dirty);

@@ -3,7 +3,9 @@
  * diffbench - what a diff of two copy-on-write trees costs and saves
  *
  *	diffbench balance	balance with quota and snapshots: dirty blocks and time if
- *				whole subtrees are marked, and if the diff is used
+ *				whole subtrees are marked, if the diff is used at the
+ *				swap, and if only subtrees that change afterwards are
+ *				traced by it
  *	diffbench growth	blocks read against blocks changed, in trees of many sizes
  */
 #define _GNU_SOURCE
@@ -26,28 +28,31 @@
 #define KEY_STEP	10
 
 static struct {
-	int snapshots, keys, groups, files, leaf_items, node_items, rounds;
+	int snapshots, keys, groups, files, leaf_items, node_items, rounds, percent;
 	const char *json, *title;
 	bool in_order;
 } opt = {
 	.snapshots = 64, .keys = 100000, .groups = 4, .files = 3, .leaf_items = 32,
-	.node_items = 121, .rounds = 3,
+	.node_items = 121, .rounds = 3, .percent = 10,
 };
 
 static const struct variant {
 	const char *option, *shown;
-	bool whole;
+	bool whole, delayed;
 } variants[] = {
-	{ "subtree", "whole subtrees", true },
-	{ "diff", "COW diff", false },
+	{ "subtree", "whole subtrees", true, false },
+	{ "diff", "COW diff", false, false },
+	{ "delayed", "COW diff, delayed", false, true },
 };
 
 #define SUBTREE	0
 #define DIFF	1
+#define DELAYED	2
+#define NR	3
 
 static struct result {
 	uint64_t ns[MAX_ROUNDS], dirty, relocated, swapped, visited;
-} results[2];
+} results[NR];
 
 /* From the btrfs change: dirty extents and seconds. */
 static const struct {
@@ -104,7 +109,10 @@ static void change(int fd, unsigned int tree, uint32_t keys, uint64_t nr)
 
 static void balance(unsigned int v, int round)
 {
-	struct diff_test_balance b = { .whole = variants[v].whole, .groups = opt.groups };
+	struct diff_test_balance b = {
+		.whole = variants[v].whole, .groups = opt.groups,
+		.delayed = variants[v].delayed, .percent = opt.percent,
+	};
 	struct result *r = &results[v];
 	int fd = open_tree(opt.keys, round + 1), i;
 
@@ -143,12 +151,12 @@ static double fewer(double before, double after)
 
 static void print_balance(void)
 {
-	uint64_t *t[2] = { results[0].ns, results[1].ns };
+	uint64_t *t[NR] = { results[0].ns, results[1].ns, results[2].ns };
 	unsigned int v, i;
 
 	printf("\n%-18s %10s %10s %12s %10s %10s\n", "dirty is", "relocated", "swapped", "dirty",
 	       "time (s)", "visited");
-	for (v = 0; v < 2; v++) {
+	for (v = 0; v < NR; v++) {
 		qsort(t[v], opt.rounds, sizeof(uint64_t), compare_u64);
 		printf("%-18s %10llu %10llu %12llu %10.3f %10llu\n", variants[v].shown,
 		       (unsigned long long)results[v].relocated,
@@ -159,6 +167,10 @@ static void print_balance(void)
 	printf("dirty blocks %.1f %% fewer, time %.1f %% less\n",
 	       fewer(results[SUBTREE].dirty, results[DIFF].dirty),
 	       fewer(t[SUBTREE][opt.rounds / 2], t[DIFF][opt.rounds / 2]));
+	printf("delayed: %d %% of the swapped subtrees change before the commit: ", opt.percent);
+	printf("%.1f %% fewer, %.1f %% less\n",
+	       fewer(results[SUBTREE].dirty, results[DELAYED].dirty),
+	       fewer(t[SUBTREE][opt.rounds / 2], t[DELAYED][opt.rounds / 2]));
 	printf("%d snapshots, %d changes in each, %d keys, ", opt.snapshots, opt.files, opt.keys);
 	printf("%d groups of blocks, median of %d rounds\n", opt.groups, opt.rounds);
 	for (i = 0; i < sizeof(published) / sizeof(published[0]); i++) {
@@ -179,8 +191,8 @@ static void run_balance(void)
 	for (round = 0; round < opt.rounds; round++) {
 		unsigned int turn;
 
-		for (turn = 0; turn < 2; turn++) {
-			unsigned int v = (turn + round) % 2;
+		for (turn = 0; turn < NR; turn++) {
+			unsigned int v = (turn + round) % NR;
 
 			balance(v, round);
 			printf("round %d of %d: %-16s %9.3f s\n", round + 1, opt.rounds,
@@ -240,7 +252,8 @@ static void print_balance_json(FILE *f)
 
 	fprintf(f, "  \"parameters\": { \"snapshots\": %d, \"keys\": %d, \"groups\": %d, ",
 		opt.snapshots, opt.keys, opt.groups);
-	fprintf(f, "\"files\": %d, \"rounds\": %d },\n", opt.files, opt.rounds);
+	fprintf(f, "\"files\": %d, \"rounds\": %d, \"percent\": %d },\n", opt.files, opt.rounds,
+		opt.percent);
 	for (i = 0; i < sizeof(published) / sizeof(published[0]); i++)
 		if (published[i].snapshots == opt.snapshots) {
 			fprintf(f, "  \"published\": { \"dirty\": [%u, %u], ",
@@ -249,7 +262,7 @@ static void print_balance_json(FILE *f)
 				published[i].before_s, published[i].after_s);
 		}
 	fprintf(f, "  \"locks\": {");
-	for (v = 0; v < 2; v++) {
+	for (v = 0; v < NR; v++) {
 		struct result *r = &results[v];
 
 		fprintf(f, "%s\n    \"%s\": { ", v ? "," : "", variants[v].option);
@@ -308,6 +321,7 @@ static void usage(FILE *f)
 "  -g NUM   --groups=NUM     groups of blocks to relocate, 1 to 64    [4]\n"
 "  -f NUM   --files=NUM      keys changed in each snapshot, 0 to 1000 [3]\n"
 "  -r NUM   --rounds=NUM     rounds in rotated order, 1 to 16         [3]\n"
+"           --percent=NUM    delayed: subtrees that change, 0 to 100  [10]\n"
 "           --leaf-items=NUM   4 to 169, 0: as many as fit            [32]\n"
 "           --node-items=NUM   likewise                               [121]\n"
 "           --in-order       insert keys in order instead of at random\n"
@@ -315,7 +329,7 @@ static void usage(FILE *f)
 "           --help\n");
 }
 
-enum { OPT_LEAF = 256, OPT_NODE, OPT_IN_ORDER, OPT_JSON, OPT_HELP };
+enum { OPT_LEAF = 256, OPT_NODE, OPT_IN_ORDER, OPT_PERCENT, OPT_JSON, OPT_HELP };
 
 static void parse(int argc, char **argv)
 {
@@ -323,8 +337,8 @@ static void parse(int argc, char **argv)
 		{ "snapshots", 1, NULL, 's' }, { "keys", 1, NULL, 'k' }, { "groups", 1, NULL, 'g' },
 		{ "files", 1, NULL, 'f' }, { "rounds", 1, NULL, 'r' },
 		{ "leaf-items", 1, NULL, OPT_LEAF }, { "node-items", 1, NULL, OPT_NODE },
-		{ "in-order", 0, NULL, OPT_IN_ORDER }, { "json", 1, NULL, OPT_JSON },
-		{ "help", 0, NULL, OPT_HELP }, { }
+		{ "in-order", 0, NULL, OPT_IN_ORDER }, { "percent", 1, NULL, OPT_PERCENT },
+		{ "json", 1, NULL, OPT_JSON }, { "help", 0, NULL, OPT_HELP }, { }
 	};
 	int c;
 
@@ -353,6 +367,9 @@ static void parse(int argc, char **argv)
 			break;
 		case OPT_IN_ORDER:
 			opt.in_order = true;
+			break;
+		case OPT_PERCENT:
+			opt.percent = number("--percent", optarg, 0, 100);
 			break;
 		case OPT_JSON:
 			opt.json = optarg;

@@ -8,6 +8,10 @@
  * owners before and after the swap: it looks up key and level from the root of every tree.
  * Dirty blocks are either all blocks of the swapped subtrees or those that the diff reports.
  * The cost per dirty block is the same.
+ *
+ * Or the swap only records the subtrees. When one is next copied on write, it is traced by the
+ * diff. Owners are then those before and after all swaps, and a block is dirty once for all
+ * trees. The changes that copy the subtrees are not made: they cost the same in each case.
  */
 #include "cow_balance.h"
 #include "cow_blocks.h"
@@ -26,6 +30,11 @@ struct dirty {
 	struct owners	before;
 };
 
+struct swap {
+	u64		key;
+	u32		old, new;
+};
+
 struct run {
 	struct cow_balance *b;
 	u32		*copy;		/* of each old block; 0: not visited */
@@ -33,6 +42,11 @@ struct run {
 	u64		generation;	/* the committed one: relocated blocks are newer */
 	struct dirty	*dirty;
 	unsigned long	nr_dirty, max_dirty;
+	/* if delayed: */
+	bool		*marked;		/* of each block: it is dirty already */
+	u32		root[COW_BALANCE_TREES];		/* before all swaps */
+	struct swap	swap[COW_BLOCK_SIZE / sizeof(struct cow_ptr)];	/* of one tree */
+	unsigned int	nr_swaps;
 	struct cow_diff	diff;
 };
 
@@ -101,9 +115,9 @@ static void put_copies(struct run *run)
 
 /* --- quota --------------------------------------------------------------- */
 
-static bool owns(struct cow_fs *fs, const struct cow_tree *tree, const struct dirty *d)
+static bool owns(struct cow_fs *fs, u32 root, const struct dirty *d)
 {
-	u32 block = tree->root;
+	u32 block = root;
 	const struct cow_block *b = data_of(fs, block);
 
 	while (b->level > d->level) {
@@ -113,13 +127,14 @@ static bool owns(struct cow_fs *fs, const struct cow_tree *tree, const struct di
 	return block == d->block;
 }
 
-static struct owners owners_of(struct run *run, const struct dirty *d)
+/* @root: of each tree; NULL: its present one */
+static struct owners owners_of(struct run *run, const struct dirty *d, const u32 *root)
 {
 	struct owners o = { };
 	unsigned int i;
 
 	for (i = 0; i < run->b->nr_trees; i++)
-		if (owns(run->b->fs, run->b->tree[i], d))
+		if (owns(run->b->fs, root ? root[i] : run->b->tree[i]->root, d))
 			o.bits[i / 64] |= 1ULL << i % 64;
 	return o;
 }
@@ -128,11 +143,15 @@ static int mark_dirty(struct run *run, u32 block, unsigned int level, u64 key)
 {
 	struct dirty *d;
 
+	if (run->marked && run->marked[block])
+		return 0;
 	if (run->nr_dirty == run->max_dirty)
 		return -EOVERFLOW;
+	if (run->marked)
+		run->marked[block] = true;
 	d = &run->dirty[run->nr_dirty++];
 	*d = (struct dirty){ .key = key, .block = block, .level = level };
-	d->before = owners_of(run, d);
+	d->before = owners_of(run, d, run->marked ? run->root : NULL);
 	return 0;
 }
 
@@ -157,7 +176,7 @@ static void account_dirty(struct run *run)
 	unsigned long i;
 
 	for (i = 0; i < run->nr_dirty; i++) {
-		struct owners after = owners_of(run, &run->dirty[i]);
+		struct owners after = owners_of(run, &run->dirty[i], NULL);
 
 		account(run, &run->dirty[i].before, -1);
 		account(run, &after, 1);
@@ -215,6 +234,10 @@ static int mark_swapped(struct run *run, u32 old, u32 new, u64 key)
 	if (old == new)
 		return 0;
 	run->b->swapped++;
+	if (run->marked) {
+		run->swap[run->nr_swaps++] = (struct swap){ key, old, new };
+		return 0;
+	}
 	if (!run->b->whole)
 		return mark_changed(run, old, new, key);
 	ret = mark_whole(run, old, key);
@@ -222,6 +245,20 @@ static int mark_swapped(struct run *run, u32 old, u32 new, u64 key)
 }
 
 /* --- the swap ------------------------------------------------------------ */
+
+/* Some of the recorded subtrees, spread over all of them, are copied on write. */
+static int trace_swapped(struct run *run)
+{
+	int ret = 0;
+
+	for (; !ret && run->nr_swaps; run->nr_swaps--) {
+		const struct swap *s = &run->swap[run->nr_swaps - 1];
+
+		if ((run->b->swapped - run->nr_swaps) * 37 % 100 < run->b->percent)
+			ret = mark_changed(run, s->old, s->new, s->key);
+	}
+	return ret;
+}
 
 /* Account for the swapped subtrees below the root, then replace the root. */
 static int swap_tree(struct run *run, struct cow_tree *tree)
@@ -244,9 +281,22 @@ static int swap_tree(struct run *run, struct cow_tree *tree)
 		return ret;
 	cow_get_block(fs, new->self);
 	WRITE_ONCE(tree->root, new->self);
+	/* the accounting of all trees needs the old blocks */
+	if (run->marked)
+		return trace_swapped(run);
 	account_dirty(run);
 	cow_put_block(fs, old->self);
 	return 0;
+}
+
+static void account_all(struct run *run)
+{
+	unsigned int i;
+
+	account_dirty(run);
+	for (i = 0; i < run->b->nr_trees; i++)
+		if (run->b->tree[i]->root != run->root[i])
+			cow_put_block(run->b->fs, run->root[i]);
 }
 
 static int relocate_and_swap(struct run *run)
@@ -256,8 +306,12 @@ static int relocate_and_swap(struct run *run)
 
 	for (i = 0; !ret && i < run->b->nr_trees; i++)
 		ret = relocate(run, run->b->tree[i]->root);
+	for (i = 0; i < run->b->nr_trees; i++)
+		run->root[i] = run->b->tree[i]->root;
 	for (i = 0; !ret && i < run->b->nr_trees; i++)
 		ret = swap_tree(run, run->b->tree[i]);
+	if (run->marked)
+		account_all(run);
 	put_copies(run);
 	return ret;
 }
@@ -276,8 +330,12 @@ int cow_balance(struct cow_balance *b)
 	/* all blocks of a tree and of its copy */
 	run->max_dirty = 2ULL * run->nr_blocks + 2;
 	run->dirty = cow_alloc(run->max_dirty * sizeof(*run->dirty));
-	if (run->copy && run->dirty)
+	/* a block has at most one copy */
+	if (b->delayed)
+		run->marked = cow_alloc(run->max_dirty * sizeof(*run->marked));
+	if (run->copy && run->dirty && (run->marked || !b->delayed))
 		ret = relocate_and_swap(run);
+	cow_free(run->marked);
 	cow_free(run->dirty);
 	cow_free(run->copy);
 	cow_free(run);

@@ -20,6 +20,8 @@ struct cow_balance {
 	unsigned int		nr_trees;	/* 1 to COW_BALANCE_TREES */
 	u32			first, last;	/* blocks to relocate */
 	bool			whole;		/* mark whole subtrees dirty, without a diff */
+	bool			delayed;	/* mark subtrees that change before the commit: */
+	unsigned int		percent;	/* so many of the swapped ones */
 	struct cow_quota	*quota;		/* of each tree, kept up to date */
 	/* out, added to: */
 	unsigned long		relocated;	/* blocks that were copied */

@@ -99,6 +99,8 @@ struct diff_test_fuzz {
 struct diff_test_balance {
 	__u32 whole;		/* mark whole subtrees */
 	__u32 groups;		/* of blocks, relocated one by one: 1 to 64 */
+	__u32 delayed;		/* mark subtrees that change before the commit, */
+	__u32 percent;		/* so many of the swapped ones: 0 to 100 */
 	/* out: */
 	__u32 quota_wrong;	/* trees whose quota differs from a recount */
 	__u32 trees;

@@ -188,6 +188,7 @@ int diff_test_balance(struct diff_test *c, struct diff_test_balance *args)
 	struct cow_quota *quota = cow_alloc(2 * nr * sizeof(*quota));
 	struct cow_balance b = {
 		.fs = c->fs, .tree = tree, .nr_trees = nr, .whole = args->whole, .quota = quota,
+		.delayed = args->delayed, .percent = args->percent,
 	};
 	u64 start;
 	int ret = -ENOMEM;
@@ -195,7 +196,8 @@ int diff_test_balance(struct diff_test *c, struct diff_test_balance *args)
 	if (!tree || !quota)
 		goto out;
 	ret = -EINVAL;
-	if (!args->groups || args->groups > 64)
+	if (!args->groups || args->groups > 64 || args->percent > 100 ||
+	    (args->whole && args->delayed))
 		goto out;
 	for (i = 0; i < nr; i++)
 		tree[i] = i ? &c->snapshot[i - 1] : &c->tree;
