@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0
 # `make demo`: low-priority readers, busy tasks and one checkpoint writer, on each lock type in
-# one boot of a stock kernel. KERNEL=NAME selects another kernel than 6.12.
+# one boot of a stock kernel, with preempt=full and then as the kernel boots. Print tables, and the
+# path of a picture of them. KERNEL=NAME selects another kernel than 6.12.
 
 . "$(dirname "$0")/lib.sh"
 
@@ -10,63 +11,59 @@ out=$TOP/out/demo
 matrix_field "$kernel" kind >/dev/null
 
 say "fscommit demo: Linux $kernel in a virtual machine with two CPUs"
-need_packages gcc make libc6-dev
+need_packages gcc make libc6-dev python3
 tree=$("$HARNESS/stage.sh" "$kernel")
 mkdir -p "$CACHE/build"
 gcc -O2 -static -o "$CACHE/build/ckptlat" "$TOP/tools/ckptlat.c"
 
 mkdir -p "$out"
-common='-r 2 -D 1.4s --busy=4 --threads=8 --histogram=1000'
-throttled='--reader-cpu-max=10 --reader-nice=0'
-holders='--reader-policy=idle --reader-section=2000 --reader-interval=5000'
-cat >"$CACHE/build/demo.plan" <<EOF
+common='-r 2 -D 1.2s --busy=4 --threads=8 --histogram=1000'
+idle='--reader-policy=idle --reader-section=500'
+throttled='--reader-nice=0 --reader-cpu-max=10'
+# Debian's 6.12 boots with voluntary preemption; 7.3 and PREEMPT_RT have no such mode
+cat >"$CACHE/build/demo.plan" <<END
 load fscommit
 load fscommit_test
-test nice19 100 mkdir -p /tmp/out; ckptlat $common --json=/tmp/out/nice19.json
+test idle 100 mkdir -p /tmp/out; ckptlat $common $idle --json=/tmp/out/idle.json
 test throttled 100 ckptlat $common $throttled --json=/tmp/out/throttled.json
-test holders 100 ckptlat $common $holders --json=/tmp/out/holders.json
+test default 100 echo voluntary >/sys/kernel/debug/sched/preempt && ckptlat $common $idle --json=/tmp/out/default.json
 unload fscommit_test
 unload fscommit
-EOF
+END
 rm -f "$LOGS/demo.log"
-step "running the readers against the checkpoint writer" "45 s" "$LOGS/demo.log" \
-	"$HARNESS/boot.sh" --out "$out" --timeout 240 "$kernel" "$CACHE/build/demo.plan" \
-	"$tree/module/fscommit.ko" "$tree/selftests/fscommit_test.ko" \
+step "running the readers against the checkpoint writer" "40 s" "$LOGS/demo.log" \
+	"$HARNESS/boot.sh" --out "$out" --timeout 240 --append preempt=full "$kernel" \
+	"$CACHE/build/demo.plan" "$tree/module/fscommit.ko" "$tree/selftests/fscommit_test.ko" \
 	"$CACHE/build/ckptlat" || die "the demo failed; see $out"
 
-# table NAME: print the table of a run; save all of its output in NAME.txt
+# table NAME TITLE: print the table of a run; save all of its output in NAME.txt
+picture=()
 table()
 {
 	awk -v t="$1" '/^TEST / { on = $2 == t } on && sub(/^TAP /, "")' \
 		"$out/result.txt" >"$out/$1.txt"
+	[ -e "$out/$1.json" ] || return 0
+	printf '\n%s:\n' "$2"
 	sed -n "/^writer's wait/,/^unfair_rwsem/p" "$out/$1.txt"
+	picture+=("$out/$1.json" "$2")
 }
 
+release=$(sed -n 's/^KERNEL \([^ ]*\) .*/\1/p' "$out/result.txt")
 echo
-echo "Linux $(sed -n 's/^KERNEL \([^ ]*\) .*/\1/p' "$out/result.txt"), 2 CPUs, 4 busy tasks" \
-	"at nice 0, one checkpoint writer at nice -20"
+echo "Linux $release, 2 CPUs, 4 busy tasks at nice 0, one checkpoint writer at nice -20"
+table idle "8 SCHED_IDLE readers that hold the lock for 0.5 ms, preempt=full"
+table throttled "8 readers in a cgroup that gets 10 % of a CPU, preempt=full"
+table default "8 SCHED_IDLE readers that hold the lock for 0.5 ms, the kernel as it boots"
 echo
-echo "8 readers at nice 19:"
-table nice19
-echo
-echo "8 readers in a cgroup that gets 10 % of a CPU (cpu.max):"
-table throttled
-echo
-echo "8 SCHED_IDLE readers that hold the lock for 2 ms, and are preempted with it:"
-table holders
-echo
-# the worst figure of the peers against the worst figure of unfair_rwsem
 awk '
-	FNR == 1 { run++ }
-	run < 3 && /^rw_semaphore|^percpu_rw/ { if ($4 + 0 > peer) peer = $4 + 0 }
-	run < 3 && /^unfair_rwsem/ { if ($2 + 0 > p99) p99 = $2 + 0 }
-	run == 3 && /^rw_sem|^percpu|^f2fs/ { m = $(NF - 5) + 0; if (m > held) held = m }
-	run == 3 && /^unfair_rwsem/ { max = $4 + 0 }
+	/^(rw_sem|percpu|f2fs)/ { m = $(NF - 5) + 0; if (!least || m < least) least = m; if (m > most) most = m }
+	/^unfair_rwsem/ { ours = $4 }
 	END {
-		printf "Under rw_semaphore and percpu_rw_semaphore a reader that had only been woken stalled the\n"
-		printf "checkpoint for up to %.0f ms; under unfair_rwsem 99 of 100 checkpoints waited for at most %.3f ms.\n", peer, p99
-		printf "SCHED_IDLE readers that held the lock for 2 ms stalled it for up to %.0f ms under the others;\n", held
-		printf "unfair_rwsem lent them the writer'"'"'s priority, and the slowest checkpoint waited for %.1f ms.\n", max
-	}' <(table nice19) <(table throttled) <(table holders)
+		printf "Readers that are preempted while they hold the lock stalled the checkpoint for up to %.0f ms\n", least
+		printf "to %.0f ms under the other locks, and for up to %.1f ms under unfair_rwsem.\n", most, ours
+	}' < <(sed -n "/^writer's wait/,/^unfair_rwsem/p" "$out/idle.txt")
+/usr/bin/python3 "$HARNESS/demo_plot.py" "$out/demo.svg" "Linux $release: how long a checkpoint waits" \
+	"${picture[@]}"
 echo
-echo "Histograms: $out/{nice19,throttled,holders}.txt; JSON: the same with .json"
+echo "Picture: $out/demo.svg"
+echo "Histograms: $out/{idle,throttled,default}.txt; JSON: the same with .json"
