@@ -143,16 +143,15 @@ static inline struct rcu_reuse_head *reuse_take(struct rcu_reuse_list *l)
 	return reuse_pop(&l->ready);
 }
 
-static inline unsigned long reuse_cookie(const struct rcu_reuse_queue *q)
+static inline unsigned long reuse_cookie(struct srcu_struct *srcu)
 {
-	return q->params.srcu ? get_state_synchronize_srcu(q->params.srcu) :
-				get_state_synchronize_rcu();
+	return srcu ? get_state_synchronize_srcu(srcu) : get_state_synchronize_rcu();
 }
 
-static inline bool reuse_passed(const struct rcu_reuse_queue *q, unsigned long cookie)
+static inline bool reuse_passed(struct srcu_struct *srcu, unsigned long cookie)
 {
-	return q->params.srcu ? poll_state_synchronize_srcu(q->params.srcu, cookie) :
-				poll_state_synchronize_rcu(cookie);
+	return srcu ? poll_state_synchronize_srcu(srcu, cookie) :
+		      poll_state_synchronize_rcu(cookie);
 }
 
 /*
@@ -181,11 +180,11 @@ do {										\
 /* --- grace periods ------------------------------------------------------- */
 
 /* A cookie alone starts no grace period. A later request covers earlier cookies. */
-static void start_grace_period(const struct rcu_reuse_queue *q)
+static void start_grace_period(struct srcu_struct *srcu, bool expedited)
 {
-	if (q->params.srcu)
-		start_poll_synchronize_srcu(q->params.srcu);
-	else if (q->params.expedited)
+	if (srcu)
+		start_poll_synchronize_srcu(srcu);
+	else if (expedited)
 		start_poll_synchronize_rcu_expedited();
 	else
 		start_poll_synchronize_rcu();
@@ -193,26 +192,34 @@ static void start_grace_period(const struct rcu_reuse_queue *q)
 
 static void reuse_ask_work(struct work_struct *work)
 {
-	start_grace_period(container_of(work, struct rcu_reuse_queue, start));
+	struct rcu_reuse_queue *q = container_of(work, struct rcu_reuse_queue, start);
+
+	start_grace_period(q->params.srcu, q->params.expedited);
 }
 
 /*
- * Outside the list's lock. Before 6.13 RCU requires enabled interrupts, and SRCU takes locks
- * that sleep on PREEMPT_RT: a work item makes these requests.
+ * Before 6.13 RCU requires enabled interrupts, and SRCU takes locks that sleep on PREEMPT_RT: a
+ * work item makes these requests.
  */
+static void reuse_request(struct srcu_struct *srcu, bool expedited, struct work_struct *work)
+{
+	if (srcu || irqs_disabled())
+		queue_work(reuse_wq, work);
+	else
+		start_grace_period(NULL, expedited);
+}
+
+/* Outside the list's lock. */
 static void reuse_ask(struct rcu_reuse_queue *q)
 {
-	if (q->params.srcu || irqs_disabled())
-		queue_work(reuse_wq, &q->start);
-	else
-		start_grace_period(q);
+	reuse_request(q->params.srcu, q->params.expedited, &q->start);
 }
 
 /* Move the segments whose grace period has passed to ready. */
 static void reuse_poll(const struct rcu_reuse_queue *q, struct rcu_reuse_list *l)
 {
 	/* B: pairs with A. Accesses of readers come before the end of the grace period */
-	while (l->nr_waiting && reuse_passed(q, l->waiting[0].cookie)) {
+	while (l->nr_waiting && reuse_passed(q->params.srcu, l->waiting[0].cookie)) {
 		trace_rcu_reuse_ready(q->name, l->cpu, l->waiting[0].cookie,
 				      l->waiting[0].nr);
 		reuse_splice(&l->waiting[0], &l->ready);
@@ -232,7 +239,7 @@ static bool reuse_close(const struct rcu_reuse_queue *q, struct rcu_reuse_list *
 	if (!l->open.nr)
 		return false;
 	/* A: full barrier after the last of these objects was unlinked. Pairs with B */
-	cookie = reuse_cookie(q);
+	cookie = reuse_cookie(q->params.srcu);
 	if (l->nr_waiting) {
 		to = &l->waiting[l->nr_waiting - 1];
 		ask = to->cookie != cookie;
@@ -247,6 +254,118 @@ static bool reuse_close(const struct rcu_reuse_queue *q, struct rcu_reuse_list *
 	reuse_splice(&l->open, to);
 	return ask;
 }
+
+/* --- stamps -------------------------------------------------------------- */
+
+/* Request again if a requested grace period has not passed by then: see scan_list(). */
+#define REQUEST_AGAIN	max(HZ / 10, 1)
+
+/*
+ * Publish the cookie after the request: a CPU that reads it need not request it. Two CPUs may
+ * both request it, and RCU starts one grace period.
+ */
+static void clock_request(struct rcu_reuse_clock *clock, unsigned long cookie)
+{
+	reuse_request(clock->srcu, false, &clock->work);
+	WRITE_ONCE(clock->requested_at, jiffies);
+	WRITE_ONCE(clock->requested, cookie);
+	/* may miss one of two at once */
+	data_race(clock->requests++);
+}
+
+static void clock_work(struct work_struct *work)
+{
+	start_grace_period(container_of(work, struct rcu_reuse_clock, work)->srcu, false);
+}
+
+/**
+ * rcu_reuse_clock_init() - initialise a clock
+ * @clock: the clock, which requests grace periods for the stamps of many objects
+ * @srcu: the domain of the readers, which must outlive the clock; NULL: they use RCU
+ *
+ * Context: any. Cannot fail.
+ */
+void rcu_reuse_clock_init(struct rcu_reuse_clock *clock, struct srcu_struct *srcu)
+{
+	*clock = (struct rcu_reuse_clock) { .srcu = srcu, .requested = RCU_REUSE_NO_COOKIE };
+	INIT_WORK(&clock->work, clock_work);
+}
+EXPORT_SYMBOL_FSCOMMIT(rcu_reuse_clock_init);
+
+/**
+ * rcu_reuse_clock_destroy() - end the use of a clock
+ * @clock: the clock
+ *
+ * All calls of rcu_reuse_stamp() and rcu_reuse_passed() with @clock must have returned. Stamps need
+ * no cleanup. With SRCU, the caller may free the domain afterwards.
+ *
+ * Context: process context; sleeps, with SRCU for a grace period.
+ */
+void rcu_reuse_clock_destroy(struct rcu_reuse_clock *clock)
+{
+	cancel_work_sync(&clock->work);
+	/* requested grace periods have ended */
+	if (clock->srcu)
+		synchronize_srcu(clock->srcu);
+}
+EXPORT_SYMBOL_FSCOMMIT(rcu_reuse_clock_destroy);
+
+/**
+ * rcu_reuse_stamp() - note that an object was freed
+ * @clock: the clock of this kind of object
+ * @stamp: the stamp of the object
+ *
+ * Call this after the last change that new readers must see to ignore the object, for example
+ * after a flag was set or a name was removed. The caller orders this call before
+ * rcu_reuse_passed() of the same object, usually by the object's own lock. A later stamp replaces
+ * an earlier one.
+ *
+ * The grace period that the object must wait for is requested, too: once for all objects that wait
+ * for it. That request takes a raw spinlock of RCU and may wake its kthread; all other calls take
+ * no lock. With SRCU, or with interrupts off, a worker makes the request. Grace periods chosen
+ * for inodes that XFS may reuse were proposed in 2021 and 2022 (Dave Chinner, Brian Foster).
+ *
+ * Context: any but NMI, also with preemption or interrupts off or a raw spinlock held, on
+ * PREEMPT_RT, too; not under locks of the scheduler. Does not sleep. Cannot fail.
+ */
+void rcu_reuse_stamp(struct rcu_reuse_clock *clock, struct rcu_reuse_cookie *stamp)
+{
+	/* A: full barrier after the object was freed. Pairs with B */
+	unsigned long cookie = reuse_cookie(clock->srcu);
+
+	WRITE_ONCE(stamp->cookie, cookie);
+	if (unlikely(READ_ONCE(clock->requested) != cookie))
+		clock_request(clock, cookie);
+}
+EXPORT_SYMBOL_FSCOMMIT(rcu_reuse_stamp);
+
+/**
+ * rcu_reuse_passed() - whether an object may be reused
+ * @clock: the clock that was used for the stamp
+ * @stamp: the stamp of the object
+ *
+ * If this returns true, all accesses of readers that found the object before its stamp, within
+ * their read sections, happen before what the caller does next. It remains true until the next
+ * rcu_reuse_stamp(). On 32-bit machines, SRCU of 6.1 and 6.12 answers false for a stamp that is
+ * 2^29 grace periods old, until the object is stamped again.
+ *
+ * Context: as rcu_reuse_stamp(). Does not sleep, and waits for no grace period. Takes no lock,
+ * unless the grace period is still missing 100 ms after its request: then it is requested again.
+ * Return: true if the whole grace period has passed, or if the object was never stamped.
+ */
+bool rcu_reuse_passed(struct rcu_reuse_clock *clock, const struct rcu_reuse_cookie *stamp)
+{
+	unsigned long cookie = READ_ONCE(stamp->cookie);
+
+	/* B: pairs with A. Accesses of readers come before the end of the grace period */
+	if (cookie == RCU_REUSE_NO_COOKIE || reuse_passed(clock->srcu, cookie))
+		return true;
+	/* unsigned: a request of any age is old */
+	if (unlikely(jiffies - READ_ONCE(clock->requested_at) >= REQUEST_AGAIN))
+		clock_request(clock, cookie);
+	return false;
+}
+EXPORT_SYMBOL_FSCOMMIT(rcu_reuse_passed);
 
 /* --- quota ---------------------------------------------------------------- */
 
@@ -619,7 +738,7 @@ static void tick_work(struct work_struct *work)
 /* One grace period may not be enough: see scan_list(). */
 static void wait_for_cookie(const struct rcu_reuse_queue *q, unsigned long cookie)
 {
-	while (!reuse_passed(q, cookie)) {
+	while (!reuse_passed(q->params.srcu, cookie)) {
 		if (q->params.srcu)
 			synchronize_srcu(q->params.srcu);
 		else if (q->params.expedited)
@@ -655,7 +774,7 @@ void rcu_reuse_drain(struct rcu_reuse_queue *q)
 	}
 	/* no cookie of these segments is later than this one */
 	if (waiting)
-		wait_for_cookie(q, reuse_cookie(q));
+		wait_for_cookie(q, reuse_cookie(q->params.srcu));
 	for_each_possible_cpu(cpu) {
 		struct rcu_reuse_list *l = per_cpu_ptr(q->lists, cpu);
 

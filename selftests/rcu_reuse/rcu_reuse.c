@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * RCU reuse queue: no object is reused too early, no caller waits, no object is lost.
+ * RCU reuse queue and stamps: no object is reused too early, no caller waits, no object is lost.
  *
  * Each object takes a cookie of its own when it is unlinked. REUSE_TEST_STATE counts as "early"
  * the objects that left the queue before the cookie's grace period had ended.
@@ -66,6 +66,11 @@ static struct reuse_test_io io(int fd, unsigned long cmd, struct reuse_test_io i
 	if (ioctl(fd, cmd, &io))
 		io.error = errno;
 	return io;
+}
+
+static struct reuse_test_io stamps(int fd, unsigned long cmd, unsigned int nr)
+{
+	return io(fd, cmd, (struct reuse_test_io){ .nr = nr });
 }
 
 /* Return the number of objects enqueued. */
@@ -241,11 +246,42 @@ static pid_t start_expedited(void)
 
 /*
  * Polling may miss a normal grace period that begins during an expedited one. On an idle machine
- * no other task asks for the next grace period.
+ * no other task asks for the next grace period. Free @nr objects by @cmd in such a grace period.
  */
-TEST(grace_period_that_polling_missed)
+static pid_t free_in_missed_period(int fd, unsigned long cmd, unsigned int nr)
+{
+	struct reuse_test_io d = { .nr = nr };
+	pid_t pid;
+
+	ioctl(fd, REUSE_TEST_READER_OUT);
+	usleep(500000);
+	if (run_ioctl(fd, REUSE_TEST_READER_IN, NULL))
+		return -1;
+	pid = start_expedited();
+	usleep(100000);
+	d = io(fd, cmd, d);
+	if (d.done != nr) {
+		stop(pid);
+		return -1;
+	}
+	usleep(100000);
+	ioctl(fd, REUSE_TEST_READER_RESTS);
+	return pid;
+}
+
+static int open_for_missed_period(void)
 {
 	struct reuse_test_setup setup = setup_for(REUSE_TEST_RCU);
+
+	if (!pin_to_cpu(0))
+		return -1;
+	/* the worker checks at a quarter of this age */
+	setup.max_age_ms = 400;
+	return open_queue(&setup);
+}
+
+TEST(grace_period_that_polling_missed)
+{
 	pid_t pid;
 	int fd;
 
@@ -253,22 +289,20 @@ TEST(grace_period_that_polling_missed)
 		SKIP(return, "no /dev/rcu_reuse_test: load rcu_reuse_test.ko");
 	if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
 		SKIP(return, "one CPU");
-	ASSERT_TRUE(pin_to_cpu(0));
-	/* the worker checks at a quarter of this age */
-	setup.max_age_ms = 400;
-	fd = open_queue(&setup);
+	fd = open_for_missed_period();
 	ASSERT_GE(fd, 0);
-	usleep(500000);
-	ASSERT_EQ(0, run_ioctl(fd, REUSE_TEST_READER_IN, NULL));
-	pid = start_expedited();
-	usleep(100000);
-	EXPECT_EQ(32, enqueue(fd, 32));
-	usleep(100000);
-	EXPECT_EQ(0, run_ioctl(fd, REUSE_TEST_READER_RESTS, NULL));
+	pid = free_in_missed_period(fd, REUSE_TEST_ENQUEUE, 32);
+	ASSERT_GT(pid, 0);
 	EXPECT_EQ(32, dequeue_all(fd, 32, 5000));
 	put("/sys/kernel/rcu_expedited", "0");
 	stop(pid);
-	check_end(_metadata, fd, setup.objects);
+	/* the same with stamps */
+	pid = free_in_missed_period(fd, REUSE_TEST_STAMP, 32);
+	ASSERT_GT(pid, 0);
+	EXPECT_TRUE(REACHED(stamps(fd, REUSE_TEST_PASSED, 32).done == 32));
+	put("/sys/kernel/rcu_expedited", "0");
+	stop(pid);
+	check_end(_metadata, fd, defaults.objects);
 }
 
 /*
@@ -330,6 +364,89 @@ TEST_F(rcu_reuse, oldest_first)
 	}
 	EXPECT_EQ(660, sum);
 	EXPECT_EQ(0, disorder);
+}
+
+/* --- stamps -------------------------------------------------------------- */
+
+/* The number of the first @nr objects that may be reused. */
+static unsigned int passed(int fd, unsigned int nr)
+{
+	return stamps(fd, REUSE_TEST_PASSED, nr).done;
+}
+
+/* The same, by each object's own cookie: requests no grace period. */
+static unsigned int own_cookie_passed(int fd, unsigned int nr)
+{
+	return io(fd, REUSE_TEST_PASSED, (struct reuse_test_io){ .nr = nr, .until_none = 1 }).done;
+}
+
+TEST_F(rcu_reuse, stamp_keeps_the_object_until_the_reader_left)
+{
+	int i;
+
+	/* never stamped */
+	EXPECT_EQ(100, passed(self->fd, 100));
+	ASSERT_EQ(0, run_ioctl(self->fd, REUSE_TEST_READER_IN, NULL));
+	EXPECT_EQ(50, stamps(self->fd, REUSE_TEST_STAMP, 50).done);
+	for (i = 0; i < 30; i++) {
+		EXPECT_EQ(50, passed(self->fd, 100));
+		usleep(10000);
+	}
+	EXPECT_EQ(0, run_ioctl(self->fd, REUSE_TEST_READER_OUT, NULL));
+	EXPECT_TRUE(REACHED(passed(self->fd, 100) == 100));
+}
+
+/* The grace period that has passed since the last stamp says nothing about this one. */
+TEST_F(rcu_reuse, stamp_replaces_the_last_one)
+{
+	EXPECT_EQ(50, stamps(self->fd, REUSE_TEST_STAMP, 50).done);
+	EXPECT_TRUE(REACHED(passed(self->fd, 50) == 50));
+	ASSERT_EQ(0, run_ioctl(self->fd, REUSE_TEST_READER_IN, NULL));
+	EXPECT_EQ(20, stamps(self->fd, REUSE_TEST_STAMP, 20).done);
+	usleep(100000);
+	EXPECT_EQ(30, passed(self->fd, 50));
+}
+
+/* With SRCU, no other user requests it. The first question finds it passed. */
+TEST_F(rcu_reuse, stamp_requests_its_grace_period)
+{
+	struct reuse_test_io d = stamps(self->fd, REUSE_TEST_STAMP, 1);
+
+	EXPECT_EQ(1, d.done);
+	EXPECT_EQ(1, d.requests);
+	EXPECT_TRUE(REACHED(own_cookie_passed(self->fd, 1) == 1));
+	d = stamps(self->fd, REUSE_TEST_PASSED, 1);
+	EXPECT_EQ(1, d.done);
+	EXPECT_EQ(1, d.requests);
+}
+
+/* However many objects wait for it, and are asked for. */
+TEST_F(rcu_reuse, stamps_share_a_request)
+{
+	struct reuse_test_io d;
+
+	/* No grace period can end. One may have begun before, and another be for other users. */
+	ASSERT_EQ(0, run_ioctl(self->fd, REUSE_TEST_READER_IN, NULL));
+	d = stamps(self->fd, REUSE_TEST_STAMP, 10000);
+	EXPECT_EQ(10000, d.done);
+	EXPECT_GE(d.requests, 1);
+	EXPECT_LE(d.requests, 4);
+	/* 10,000 questions, which may repeat the request after each 100 ms */
+	d = stamps(self->fd, REUSE_TEST_PASSED, 10000);
+	EXPECT_EQ(0, d.done);
+	EXPECT_LE(d.requests, 1000);
+}
+
+TEST_F(rcu_reuse, stamp_in_any_context)
+{
+	unsigned int context;
+
+	for (context = 0; context < REUSE_TEST_NR_CONTEXTS; context++) {
+		struct reuse_test_io e = { .nr = 200, .context = context, .cpu = 0 };
+
+		EXPECT_EQ(200, io(self->fd, REUSE_TEST_STAMP, e).done);
+		EXPECT_TRUE(REACHED(io(self->fd, REUSE_TEST_PASSED, e).done == 200));
+	}
 }
 
 /* --- where it is called -------------------------------------------------- */
@@ -609,13 +726,14 @@ static pid_t start_onoff(void)
  * Repeat a run of @ms up to ten times, until a reader has seen its object unlinked, or reused
  * and early if @must is set: on a busy machine both are a matter of luck.
  */
-static struct reuse_test_torture torture(int fd, unsigned int ms, bool must)
+static struct reuse_test_torture torture(int fd, unsigned int ms, bool stamps, bool must)
 {
 	struct reuse_test_torture sum = { };
 	int i;
 
 	for (i = 0; i < 10; i++) {
-		struct reuse_test_torture t = { .ms = ms, .readers = 4, .writers = 3 };
+		struct reuse_test_torture t = { .ms = ms, .readers = 4, .writers = 3,
+						.stamps = stamps };
 
 		if (ioctl(fd, REUSE_TEST_TORTURE, &t))
 			break;
@@ -632,10 +750,10 @@ static struct reuse_test_torture torture(int fd, unsigned int ms, bool must)
 	return sum;
 }
 
-TEST_F_TIMEOUT(rcu_reuse, torture_finds_no_early_reuse, 90)
+static void find_no_early_reuse(struct __test_metadata *_metadata, int fd, bool stamps)
 {
 	pid_t pid = access(ONLINE, W_OK) ? 0 : start_onoff();
-	struct reuse_test_torture t = torture(self->fd, scaled(4000), false);
+	struct reuse_test_torture t = torture(fd, scaled(stamps ? 2000 : 4000), stamps, false);
 
 	if (pid) {
 		stop(pid);
@@ -652,7 +770,17 @@ TEST_F_TIMEOUT(rcu_reuse, torture_finds_no_early_reuse, 90)
 	EXPECT_EQ(0, t.early);
 }
 
-/* Torture must find damage in a queue that does not wait for grace periods. */
+TEST_F_TIMEOUT(rcu_reuse, torture_finds_no_early_reuse, 90)
+{
+	find_no_early_reuse(_metadata, self->fd, false);
+}
+
+TEST_F_TIMEOUT(rcu_reuse, torture_of_stamps_finds_no_early_reuse, 90)
+{
+	find_no_early_reuse(_metadata, self->fd, true);
+}
+
+/* Torture must find damage in a queue, and in stamps, that do not wait for grace periods. */
 TEST(torture_finds_a_busted_queue)
 {
 	struct reuse_test_setup setup = setup_for(REUSE_TEST_BUSTED);
@@ -663,7 +791,13 @@ TEST(torture_finds_a_busted_queue)
 		SKIP(return, "no /dev/rcu_reuse_test: load rcu_reuse_test.ko");
 	fd = open_queue(&setup);
 	ASSERT_GE(fd, 0);
-	t = torture(fd, 500, true);
+	t = torture(fd, 500, false, true);
+	EXPECT_GT(t.pipe[2], 0);
+	EXPECT_GT(t.early, 0);
+	close(fd);
+	fd = open_queue(&setup);
+	ASSERT_GE(fd, 0);
+	t = torture(fd, 500, true, true);
 	EXPECT_GT(t.pipe[2], 0);
 	EXPECT_GT(t.early, 0);
 	close(fd);

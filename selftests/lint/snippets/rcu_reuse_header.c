@@ -27,3 +27,25 @@ static void __used free_one(struct fs *fs, struct node *node)
 
 //: 1 lines 11-15
 }
+
+#define ITEM_FREE	1
+
+//: 2 lines 1-4, ... is unsigned int flags;
+
+struct items {
+	struct rcu_reuse_clock clock;
+};
+
+static void __used free_item(struct items *fs, struct item *item)
+{
+//: 2 lines 6-7
+}
+
+static bool __used reuse_item(struct items *fs, struct item *item)
+{
+//: 2 lines 9-11
+	return true;
+
+choose_another:
+	return false;
+}

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 WITH Linux-syscall-note */
 /*
- * /dev/rcu_reuse_test: RCU reuse queues, readers that block them, and a workload. Tests only.
- * Needs CAP_SYS_ADMIN.
+ * /dev/rcu_reuse_test: RCU reuse queues and stamps, readers that block them, and a workload. Tests
+ * only. Needs CAP_SYS_ADMIN.
  *
  * Each open file is one queue; REUSE_TEST_SETUP creates it with a fixed number of objects, each
  * queued or free. An object takes a cookie of its own when it is unlinked. When it leaves the
- * queue, the grace period of this cookie must have ended.
+ * queue, or is reused by its stamp, the grace period of this cookie must have ended.
  */
 #ifndef RCU_REUSE_TEST_H
 #define RCU_REUSE_TEST_H
@@ -45,12 +45,16 @@ struct reuse_test_io {
 	__u32 nr;		/* objects to enqueue, or dequeue calls */
 	__u32 context;
 	__u32 cpu;		/* for REUSE_TEST_IPI */
-	__u32 until_none;	/* dequeue: stop at the first call that finds nothing */
+	/*
+	 * dequeue: stop at the first call that finds nothing. REUSE_TEST_PASSED: poll the object's
+	 * own cookie instead of its stamp, which requests nothing.
+	 */
+	__u32 until_none;
 	/* out: */
 	__u32 done;		/* objects enqueued or dequeued */
 	__u32 error;		/* of a failed enqueue, which ends the call */
 	__u32 disorder;		/* objects dequeued before an older one */
-	__u32 unused;
+	__u32 requests;		/* of grace periods for stamps, since the setup */
 };
 
 struct reuse_test_state {
@@ -60,12 +64,13 @@ struct reuse_test_state {
 };
 
 struct reuse_test_torture {
-	__u32 ms, readers, writers, unused;	/* 1 to 64 of each */
+	__u32 ms, readers, writers;	/* 1 to 64 of each */
+	__u32 stamps;			/* objects stay in a table and are stamped */
 	/* out: */
 	__u64 reads, reused, fresh, early;
 	/*
-	 * State of a reader's object at the end of its section: linked; unlinked; reused, which
-	 * must not happen.
+	 * State of a reader's object at the end of its section: linked; unlinked or free; reused,
+	 * which must not happen.
 	 */
 	__u64 pipe[3];
 };
@@ -81,6 +86,8 @@ struct reuse_test_torture {
 #define REUSE_TEST_DESTROY	_IO('Q', 8)
 #define REUSE_TEST_TORTURE	_IOWR('Q', 9, struct reuse_test_torture)
 #define REUSE_TEST_MISUSE	_IOW('Q', 10, __u32)	/* enum reuse_test_misuse */
+#define REUSE_TEST_STAMP	_IOWR('Q', 13, struct reuse_test_io)	/* the first nr objects */
+#define REUSE_TEST_PASSED	_IOWR('Q', 14, struct reuse_test_io)	/* how many may be reused */
 
 enum reuse_test_misuse {
 	REUSE_TEST_ENQUEUE_TWICE, REUSE_TEST_ENQUEUE_AFTER_END,

@@ -15,12 +15,19 @@
 
 struct object {
 	struct rcu_reuse_head	reuse;
+	struct rcu_reuse_cookie	stamp;
 	struct object		*next;		/* free, or in the busted queue */
 	unsigned long		cookie;		/* taken when it was unlinked */
 	u64			number;		/* in order of enqueue */
 	u64			life;		/* number of uses */
 	int			pipe;		/* see struct reuse_test_torture */
 	bool			queued;
+	/* of stamps */
+	unsigned long		stamp_cookie;	/* taken before the stamp */
+	bool			stamped;
+	/* and of their torture */
+	bool			free;
+	unsigned long		busy;		/* bit 0: a writer uses it */
 };
 
 struct reuse_test {
@@ -28,6 +35,7 @@ struct reuse_test {
 	struct rw_semaphore	life;		/* of the queue; nests in @lock; destroy writes */
 	struct reuse_test_setup	setup;
 	struct rcu_reuse_queue	queue;
+	struct rcu_reuse_clock	clock;
 	bool			has_queue;
 	struct srcu_struct	srcu;
 	struct object		*object;	/* NULL until set up */
@@ -68,6 +76,8 @@ struct object *reuse_test_fresh(struct reuse_test *r);
 void reuse_test_free(struct reuse_test *r, struct object *o);
 int reuse_test_enqueue(struct reuse_test *r, struct object *o);
 struct object *reuse_test_dequeue(struct reuse_test *r);
+void reuse_test_stamp(struct reuse_test *r, struct object *o);
+bool reuse_test_passed(struct reuse_test *r, struct object *o);
 
 /* rcu_reuse_test_torture.c, rcu_reuse_test_bench.c */
 int reuse_test_torture(struct reuse_test *r, struct reuse_test_torture *t);

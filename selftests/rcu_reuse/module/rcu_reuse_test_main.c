@@ -45,14 +45,17 @@ static unsigned long unlink_cookie(struct reuse_test *r)
 					      get_state_synchronize_rcu();
 }
 
+static bool cookie_passed(struct reuse_test *r, unsigned long cookie)
+{
+	return r->setup.flavour == REUSE_TEST_SRCU ?
+		poll_state_synchronize_srcu(&r->srcu, cookie) :
+		poll_state_synchronize_rcu(cookie);
+}
+
 /* A dequeued object must have been queued, and its grace period must have ended. */
 static void check_out(struct reuse_test *r, struct object *o)
 {
-	bool passed = r->setup.flavour == REUSE_TEST_SRCU ?
-		poll_state_synchronize_srcu(&r->srcu, o->cookie) :
-		poll_state_synchronize_rcu(o->cookie);
-
-	if (!passed)
+	if (!cookie_passed(r, o->cookie))
 		atomic64_inc(&r->early);
 	if (!o->queued)
 		atomic64_inc(&r->foreign);
@@ -120,6 +123,24 @@ struct object *reuse_test_dequeue(struct reuse_test *r)
 	return o;
 }
 
+void reuse_test_stamp(struct reuse_test *r, struct object *o)
+{
+	o->stamp_cookie = unlink_cookie(r);
+	o->stamped = true;
+	if (r->setup.flavour != REUSE_TEST_BUSTED)
+		rcu_reuse_stamp(&r->clock, &o->stamp);
+}
+
+bool reuse_test_passed(struct reuse_test *r, struct object *o)
+{
+	bool passed = r->setup.flavour == REUSE_TEST_BUSTED ||
+		      rcu_reuse_passed(&r->clock, &o->stamp);
+
+	if (passed && o->stamped && !cookie_passed(r, o->stamp_cookie))
+		atomic64_inc(&r->early);
+	return passed;
+}
+
 static void release(void *private, struct rcu_reuse_head *head)
 {
 	struct object *o = container_of(head, struct object, reuse);
@@ -138,17 +159,36 @@ static const struct rcu_reuse_ops ops = { .release = release }, no_ops = { };
 struct call {
 	struct reuse_test	*r;
 	struct reuse_test_io	*io;
+	unsigned int		cmd;
 	u64			last;
 	unsigned int		chunk;
-	bool			enqueue, end;
+	unsigned int		next;		/* object to stamp, or to ask for */
+	bool			end;
 };
+
+static void stamp_one(struct call *c)
+{
+	struct object *o = &c->r->object[c->next++];
+
+	if (c->cmd == REUSE_TEST_STAMP) {
+		reuse_test_stamp(c->r, o);
+		c->io->done++;
+	} else {
+		c->io->done += c->io->until_none ? cookie_passed(c->r, o->stamp_cookie) :
+						   reuse_test_passed(c->r, o);
+	}
+}
 
 static void do_one(struct call *c)
 {
 	struct object *o;
 	int ret;
 
-	if (c->enqueue) {
+	if (c->cmd == REUSE_TEST_STAMP || c->cmd == REUSE_TEST_PASSED) {
+		stamp_one(c);
+		return;
+	}
+	if (c->cmd == REUSE_TEST_ENQUEUE) {
 		o = reuse_test_fresh(c->r);
 		ret = o ? reuse_test_enqueue(c->r, o) : -ENOMEM;
 		c->io->done += !ret;
@@ -211,13 +251,15 @@ static int do_in_context(struct call *c)
 	return ret;
 }
 
-static int many(struct reuse_test *r, struct reuse_test_io *io, bool enqueue)
+static int many(struct reuse_test *r, struct reuse_test_io *io, unsigned int cmd)
 {
-	struct call c = { .r = r, .io = io, .enqueue = enqueue };
+	struct call c = { .r = r, .io = io, .cmd = cmd };
 	unsigned int left = io->nr;
 	int ret = 0;
 
 	if (io->context >= REUSE_TEST_NR_CONTEXTS || io->cpu >= nr_cpu_ids)
+		return -EINVAL;
+	if ((cmd == REUSE_TEST_STAMP || cmd == REUSE_TEST_PASSED) && io->nr > r->setup.objects)
 		return -EINVAL;
 	io->done = 0;
 	io->error = 0;
@@ -230,6 +272,7 @@ static int many(struct reuse_test *r, struct reuse_test_io *io, bool enqueue)
 			return -EINTR;
 		cond_resched();
 	}
+	io->requests = READ_ONCE(r->clock.requests);
 	return ret;
 }
 
@@ -335,8 +378,10 @@ static int set_up(struct reuse_test *r, const struct reuse_test_setup *s)
 	}
 	for (i = 0; i < s->objects; i++) {
 		rcu_reuse_head_init(&object[i].reuse);
+		rcu_reuse_stamp_init(&object[i].stamp);
 		reuse_test_free(r, &object[i]);
 	}
+	rcu_reuse_clock_init(&r->clock, s->flavour == REUSE_TEST_SRCU ? &r->srcu : NULL);
 	r->has_queue = true;
 	/* pairs with reuse_test_run(): publish after setup */
 	smp_store_release(&r->object, object);
@@ -347,8 +392,10 @@ static int set_up(struct reuse_test *r, const struct reuse_test_setup *s)
 static void destroy(struct reuse_test *r)
 {
 	down_write(&r->life);
-	if (r->has_queue)
+	if (r->has_queue) {
 		rcu_reuse_destroy(&r->queue);
+		rcu_reuse_clock_destroy(&r->clock);
+	}
 	r->has_queue = false;
 	up_write(&r->life);
 }
@@ -434,7 +481,7 @@ static int on_queue(struct reuse_test *r, unsigned int cmd, union reuse_test_arg
 	else if (cmd == REUSE_TEST_DRAIN)
 		rcu_reuse_drain(&r->queue);
 	else
-		ret = many(r, &a->io, cmd == REUSE_TEST_ENQUEUE);
+		ret = many(r, &a->io, cmd);
 	up_read(&r->life);
 	return ret;
 }
@@ -446,6 +493,8 @@ static int reuse_test_do(struct reuse_test *r, unsigned int cmd, union reuse_tes
 	switch (cmd) {
 	case REUSE_TEST_ENQUEUE:
 	case REUSE_TEST_DEQUEUE:
+	case REUSE_TEST_STAMP:
+	case REUSE_TEST_PASSED:
 	case REUSE_TEST_DRAIN:
 		return on_queue(r, cmd, a);
 	/* allowed while destroy waits for the reader */

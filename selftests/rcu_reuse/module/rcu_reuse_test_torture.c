@@ -6,7 +6,12 @@
  * one. A reader takes the object of a slot, delays, and checks its state, like the pipe count of
  * rcutorture: the object may be unlinked by then, but not in use again. The number of uses, its
  * life, reveals reuse even after the object has been linked again.
+ *
+ * With stamps, an object stays in its slot. A writer frees it in place and stamps it, and a writer
+ * that chooses the same slot later asks whether its next life may begin. Readers ignore an object
+ * that is free.
  */
+#include <linux/bit_spinlock.h>
 #include <linux/delay.h>
 #include <linux/kthread.h>
 #include <linux/prandom.h>
@@ -21,6 +26,7 @@
 
 struct torture {
 	struct reuse_test	*r;
+	bool			stamps;
 	struct object __rcu	*slot[SLOTS];
 	atomic64_t		reads, reused, fresh, pipe[3];
 };
@@ -49,6 +55,13 @@ static void read_once(struct torture *t, struct rnd_state *rnd_state)
 	u64 life;
 
 	o = rcu_dereference_check(t->slot[rnd(rnd_state, SLOTS)], true);
+	/* pairs with use_in_place(): the life of an object that is in use */
+	if (smp_load_acquire(&o->free)) {
+		reuse_test_read_unlock(r, idx);
+		/* User-Mode Linux is not preempted by interrupts */
+		reuse_test_preempt_point();
+		return;
+	}
 	life = READ_ONCE(o->life);
 	stay(r, rnd_state);
 	pipe = READ_ONCE(o->pipe);
@@ -120,6 +133,33 @@ static void replace_one(struct torture *t, struct rnd_state *rnd_state)
 	}
 }
 
+/* The slot is chosen before its object is known to be reusable. */
+static void use_in_place(struct torture *t, struct rnd_state *rnd_state)
+{
+	struct object *o = rcu_dereference_protected(t->slot[rnd(rnd_state, SLOTS)], true);
+
+	bit_spin_lock(0, &o->busy);
+	if (!o->free && rnd(rnd_state, 64)) {
+		/* used for a while, so that readers find it */
+	} else if (!o->free) {
+		WRITE_ONCE(o->pipe, 1);
+		WRITE_ONCE(o->free, true);
+		reuse_test_stamp(t->r, o);
+	} else if (reuse_test_passed(t->r, o)) {
+		WRITE_ONCE(o->pipe, 2);
+		WRITE_ONCE(o->life, o->life + 1);
+		/* write life before pipe: pairs with read_once() */
+		smp_wmb();
+		WRITE_ONCE(o->pipe, 0);
+		/* pairs with read_once() */
+		smp_store_release(&o->free, false);
+		atomic64_inc(&t->reused);
+	} else {
+		atomic64_inc(&t->fresh);
+	}
+	bit_spin_unlock(0, &o->busy);
+}
+
 static int writer(void *arg)
 {
 	struct torture *t = arg;
@@ -127,7 +167,10 @@ static int writer(void *arg)
 
 	prandom_seed_state(&rnd_state, get_random_u64());
 	while (!kthread_should_stop()) {
-		replace_one(t, &rnd_state);
+		if (t->stamps)
+			use_in_place(t, &rnd_state);
+		else
+			replace_one(t, &rnd_state);
 		if (!rnd(&rnd_state, 64))
 			usleep_range(10, 500);
 		cond_resched();
@@ -175,12 +218,14 @@ int reuse_test_torture(struct reuse_test *r, struct reuse_test_torture *args)
 	if (!t)
 		return -ENOMEM;
 	t->r = r;
+	t->stamps = args->stamps;
 	for (i = 0; i < SLOTS; i++) {
 		struct object *o = reuse_test_fresh(r);
 
 		if (!o)
 			goto out;
 		o->pipe = 0;
+		o->free = false;
 		RCU_INIT_POINTER(t->slot[i], o);
 	}
 	ret = run(t, args);
