@@ -20,7 +20,7 @@
  *
  *  worker	While there are objects, four times in max_age_ms: poll, close, release the
  *		objects that were ready last time and still are. More often while objects are
- *		in excess of the quota.
+ *		in excess of the quota. Visits only the lists of CPUs in q->active.
  *
  * The lock of a list is raw and taken with interrupts off, so that callers may have preemption or
  * interrupts off, on PREEMPT_RT, too; a local_lock would not allow that. A dequeue on another CPU
@@ -32,6 +32,7 @@
  * in excess: it is accepted up to params.max, and the worker releases it, or another object of this
  * CPU in its place, as soon as one is ready.
  */
+#include <linux/cpumask.h>
 #include <linux/debugfs.h>
 #include <linux/interrupt.h>
 #include <linux/jiffies.h>
@@ -40,6 +41,7 @@
 #include <linux/rcupdate.h>
 #include <linux/sched.h>
 #include <linux/seq_file.h>
+#include <linux/slab.h>
 #include <linux/spinlock.h>
 #include <linux/srcu.h>
 
@@ -52,6 +54,7 @@
 #define HAND_OVER_CPUS	4	/* for each dequeue */
 #define EXCESS_MS	4	/* period of the worker with objects in excess */
 #define RELEASE_CHUNK	64	/* objects removed under the lock at once */
+#define SHRINK_LISTS	8	/* lists that a call of the shrinker visits */
 
 static struct workqueue_struct *reuse_wq;
 
@@ -63,6 +66,7 @@ enum rcu_reuse_event {
 	REUSE_BATCH,		/* batches closed */
 	REUSE_START,		/* grace periods requested */
 	REUSE_HAND_OVER,	/* objects taken from another CPU */
+	REUSE_SCAN,		/* visits of the worker */
 	/* objects released, in the order of enum rcu_reuse_why */
 	REUSE_EXCESS,
 	REUSE_AGE,
@@ -455,6 +459,19 @@ static int new_rate(const struct rcu_reuse_queue *q, const struct rcu_reuse_list
 	return rate > READ_ONCE(q->rate) ? rate : RATE_STOPPED;
 }
 
+/*
+ * Under the lock of a list that has grown, before new_rate(). The worker clears the bit under the
+ * lock of an empty list, so the shared mask is written once for many objects.
+ */
+static void reuse_set_active(struct rcu_reuse_queue *q, struct rcu_reuse_list *l)
+{
+	if (likely(cpumask_test_cpu(l->cpu, q->active)))
+		return;
+	l->next_age = jiffies + reuse_jiffies(q, RATE_SLOW);
+	/* E: full barrier. The worker sees the bit, or new_rate() sees RATE_STOPPED */
+	cpumask_test_and_set_cpu(l->cpu, q->active);
+}
+
 /* --- enqueue and dequeue ------------------------------------------------- */
 
 /**
@@ -489,6 +506,7 @@ int rcu_reuse_enqueue(struct rcu_reuse_queue *q, struct rcu_reuse_head *head)
 	if (likely(take_quota(q, l))) {
 		reuse_append(&l->open, head);
 		l->nr++;
+		reuse_set_active(q, l);
 		l->counts[REUSE_ENQUEUE]++;
 		if (l->open.nr >= q->params.batch)
 			ask = reuse_close(q, l);
@@ -552,6 +570,7 @@ static bool hand_over(struct rcu_reuse_queue *q, struct rcu_reuse_list *to)
 		reuse_poll(q, from);
 		if (from->ready.nr) {
 			move_ready(from, to);
+			reuse_set_active(q, to);
 			trace_rcu_reuse_hand_over(q->name, from->cpu, to->cpu, to->ready.nr);
 		} else if (!from->nr_waiting) {
 			ask |= reuse_close(q, from);
@@ -652,11 +671,15 @@ static unsigned int nr_to_release(const struct rcu_reuse_list *l, enum rcu_reuse
 	return min3((unsigned long)nr, limit, (unsigned long)RELEASE_CHUNK);
 }
 
-/* Release up to @limit ready objects, the oldest first. Returns their number. */
+/*
+ * Release up to @limit ready objects, the oldest first. Returns their number. With memory short,
+ * close the open batch, so that more are ready next time.
+ */
 static unsigned long release_ready(struct rcu_reuse_queue *q, struct rcu_reuse_list *l,
 				   enum rcu_reuse_why why, unsigned long limit)
 {
 	unsigned long sum = 0;
+	bool ask = false;
 	unsigned int nr;
 
 	do {
@@ -665,6 +688,8 @@ static unsigned long release_ready(struct rcu_reuse_queue *q, struct rcu_reuse_l
 
 		raw_spin_lock_irq(&l->lock);
 		reuse_poll(q, l);
+		if (why == WHY_SHRINK)
+			ask |= reuse_close(q, l);
 		nr = nr_to_release(l, why, limit - sum);
 		for (i = 0; i < nr; i++)
 			reuse_append(&out, reuse_take(l));
@@ -678,18 +703,38 @@ static unsigned long release_ready(struct rcu_reuse_queue *q, struct rcu_reuse_l
 			q->ops->release(q->private, reuse_pop(&out));
 		cond_resched();
 	} while (nr == RELEASE_CHUNK);
+	if (ask)
+		reuse_ask(q);
 	return sum;
 }
 
 /* --- the worker ---------------------------------------------------------- */
 
-/* Returns the rate of the worker that this list needs. */
+/*
+ * C: under the lock, after q->rate was set to RATE_STOPPED. Pairs with new_rate(). Returns the rate
+ * of the worker that this list needs.
+ */
+static int scan_end(struct rcu_reuse_queue *q, struct rcu_reuse_list *l, bool due)
+{
+	if (due) {
+		l->aged = l->ready.nr;
+		l->next_age = jiffies + reuse_jiffies(q, RATE_SLOW);
+	}
+	if (!l->nr) {
+		reuse_trim_quota(q, l, 0);
+		cpumask_clear_cpu(l->cpu, q->active);
+	}
+	return reuse_rate(l);
+}
+
+/* One lock for a list with nothing to release. */
 static int scan_list(struct rcu_reuse_queue *q, struct rcu_reuse_list *l)
 {
-	bool ask, due;
-	int rate;
+	bool ask, due, release;
+	int rate = RATE_STOPPED;
 
 	raw_spin_lock_irq(&l->lock);
+	l->counts[REUSE_SCAN]++;
 	reuse_poll(q, l);
 	ask = reuse_close(q, l);
 	due = time_after_eq(jiffies, l->next_age);
@@ -701,23 +746,20 @@ static int scan_list(struct rcu_reuse_queue *q, struct rcu_reuse_list *l)
 		ask = true;
 		l->counts[REUSE_START]++;
 	}
+	release = l->ready.nr && (l->excess || (due && l->aged));
+	if (!release)
+		rate = scan_end(q, l, due);
 	raw_spin_unlock_irq(&l->lock);
 	if (ask)
 		reuse_ask(q);
+	if (!release)
+		return rate;
 
 	release_ready(q, l, WHY_EXCESS, ULONG_MAX);
 	if (due)
 		release_ready(q, l, WHY_AGE, ULONG_MAX);
-
-	/* C: under the lock, after q->rate was set to RATE_STOPPED. Pairs with new_rate() */
 	raw_spin_lock_irq(&l->lock);
-	if (due) {
-		l->aged = l->ready.nr;
-		l->next_age = jiffies + reuse_jiffies(q, RATE_SLOW);
-	}
-	if (!l->nr)
-		reuse_trim_quota(q, l, 0);
-	rate = reuse_rate(l);
+	rate = scan_end(q, l, due);
 	raw_spin_unlock_irq(&l->lock);
 	return rate;
 }
@@ -727,8 +769,10 @@ static void tick_work(struct work_struct *work)
 	struct rcu_reuse_queue *q = container_of(work, struct rcu_reuse_queue, tick.work);
 	int cpu, rate = RATE_STOPPED;
 
-	WRITE_ONCE(q->rate, RATE_STOPPED);
-	for_each_possible_cpu(cpu)
+	/* E: full barrier before the mask is read. Pairs with reuse_set_active() */
+	xchg(&q->rate, RATE_STOPPED);
+	WRITE_ONCE(q->ticks, q->ticks + 1);
+	for_each_cpu(cpu, q->active)
 		rate = max(rate, scan_list(q, per_cpu_ptr(q->lists, cpu)));
 	reuse_set_rate(q, rate);
 }
@@ -785,40 +829,37 @@ EXPORT_SYMBOL_FSCOMMIT(rcu_reuse_drain);
 
 /* --- shrinker ------------------------------------------------------------ */
 
-/* Count ready objects. Close open batches, so that more are ready next time. */
+/*
+ * Reclaim calls this on all CPUs at once: no lock, no poll, no grace period. Counts waiting objects,
+ * too: scan_objects() finds out which are ready.
+ */
 static unsigned long count_objects(struct shrinker *shrinker, struct shrink_control *sc)
 {
 	struct rcu_reuse_queue *q = compat_shrinker_private(shrinker);
 	unsigned long sum = 0;
-	bool ask = false;
 	int cpu;
 
-	for_each_possible_cpu(cpu) {
+	for_each_cpu(cpu, q->active)
+		sum += reuse_nr(per_cpu_ptr(q->lists, cpu));
+	return sum;
+}
+
+/* Continue where the last call stopped, so that calls on many CPUs visit different lists. */
+static unsigned long scan_objects(struct shrinker *shrinker, struct shrink_control *sc)
+{
+	struct rcu_reuse_queue *q = compat_shrinker_private(shrinker);
+	int cpu, visits = 0, start = READ_ONCE(q->shrunk) + 1;
+	unsigned long sum = 0;
+
+	for_each_cpu_wrap(cpu, q->active, start < nr_cpu_ids ? start : 0) {
 		struct rcu_reuse_list *l = per_cpu_ptr(q->lists, cpu);
 
 		if (!reuse_nr(l))
 			continue;
-		raw_spin_lock_irq(&l->lock);
-		ask |= reuse_close(q, l);
-		reuse_poll(q, l);
-		sum += l->ready.nr;
-		raw_spin_unlock_irq(&l->lock);
-	}
-	if (ask)
-		reuse_ask(q);
-	return sum;
-}
-
-static unsigned long scan_objects(struct shrinker *shrinker, struct shrink_control *sc)
-{
-	struct rcu_reuse_queue *q = compat_shrinker_private(shrinker);
-	unsigned long sum = 0;
-	int cpu;
-
-	for_each_possible_cpu(cpu) {
-		if (sum < sc->nr_to_scan)
-			sum += release_ready(q, per_cpu_ptr(q->lists, cpu), WHY_SHRINK,
-					     sc->nr_to_scan - sum);
+		WRITE_ONCE(q->shrunk, cpu);
+		sum += release_ready(q, l, WHY_SHRINK, sc->nr_to_scan - sum);
+		if (sum >= sc->nr_to_scan || ++visits == SHRINK_LISTS)
+			break;
 	}
 	return sum ?: SHRINK_STOP;
 }
@@ -833,6 +874,7 @@ static const char * const event_names[NR_REUSE_EVENTS] = {
 	[REUSE_BATCH] = "batches",
 	[REUSE_START] = "grace_periods",
 	[REUSE_HAND_OVER] = "handed_over",
+	[REUSE_SCAN] = "scanned",
 	[REUSE_EXCESS] = "released_excess",
 	[REUSE_AGE] = "released_age",
 	[REUSE_SHRINK] = "released_shrink",
@@ -878,6 +920,8 @@ static void show_queue(struct seq_file *m, struct rcu_reuse_queue *q)
 		   q->params.srcu ? " srcu" : q->params.expedited ? " expedited" : "");
 	for (i = 0; i < NR_REUSE_EVENTS; i++)
 		seq_printf(m, "  %s %lu\n", event_names[i], counts[i]);
+	/* after the lists: the worker counts a run before its visits */
+	seq_printf(m, "  ticks %lu\n", READ_ONCE(q->ticks));
 	seq_printf(m, "  misuses %d\n", atomic_read(&q->misuses));
 }
 
@@ -949,29 +993,35 @@ int rcu_reuse_init(struct rcu_reuse_queue *q, const char *name,
 		/* a CPU reserves up to two chunks: half of keep for all CPUs */
 		.chunk = clamp(params->keep / (4 * num_possible_cpus()), 1U, params->batch),
 	};
+	q->active = kzalloc(cpumask_size(), GFP_KERNEL);
+	if (!q->active)
+		return -ENOMEM;
 	q->lists = alloc_percpu(struct rcu_reuse_list);
 	if (!q->lists)
-		return -ENOMEM;
+		goto out_mask;
 	for_each_possible_cpu(cpu) {
 		struct rcu_reuse_list *l = per_cpu_ptr(q->lists, cpu);
 
 		raw_spin_lock_init(&l->lock);
 		l->cpu = cpu;
 		l->last_asked = cpu;
-		l->next_age = jiffies;
 	}
 	atomic_set(&q->quota, params->keep);
 	atomic_set(&q->excess, 0);
 	INIT_DELAYED_WORK(&q->tick, tick_work);
 	INIT_WORK(&q->start, reuse_ask_work);
 	q->shrinker = compat_shrinker_new(name, count_objects, scan_objects, q);
-	if (!q->shrinker) {
-		free_percpu(q->lists);
-		q->lists = NULL;
-		return -ENOMEM;
-	}
+	if (!q->shrinker)
+		goto out_lists;
 	list_queue(q);
 	return 0;
+
+out_lists:
+	free_percpu(q->lists);
+	q->lists = NULL;
+out_mask:
+	kfree(q->active);
+	return -ENOMEM;
 }
 EXPORT_SYMBOL_FSCOMMIT(rcu_reuse_init);
 
@@ -1002,6 +1052,7 @@ void rcu_reuse_destroy(struct rcu_reuse_queue *q)
 		  q->name, rcu_reuse_count(q));
 	free_percpu(q->lists);
 	q->lists = NULL;
+	kfree(q->active);
 }
 EXPORT_SYMBOL_FSCOMMIT(rcu_reuse_destroy);
 

@@ -588,6 +588,54 @@ TEST_F(rcu_reuse, memory_pressure_gets_them)
 	EXPECT_EQ(3000, state(self->fd).queued);
 }
 
+/* On many CPUs in reclaim, all count at once. The count includes objects that wait. */
+TEST_F(rcu_reuse, shrinker_count_takes_no_lock)
+{
+	long batches = counter("batches"), periods = counter("grace_periods");
+	struct reuse_test_io d;
+
+	ASSERT_EQ(0, run_ioctl(self->fd, REUSE_TEST_READER_IN, NULL));
+	EXPECT_EQ(10, enqueue(self->fd, 10));
+	d = stamps(self->fd, REUSE_TEST_COUNT, 0);
+	EXPECT_EQ(0, d.error);
+	EXPECT_EQ(10, d.done);
+	EXPECT_EQ(batches, counter("batches"));
+	EXPECT_EQ(periods, counter("grace_periods"));
+}
+
+TEST(worker_visits_lists_with_objects)
+{
+	struct reuse_test_setup setup = setup_for(REUSE_TEST_RCU);
+	long scanned, ticks;
+	int fd;
+
+	if (access("/dev/rcu_reuse_test", F_OK))
+		SKIP(return, "no /dev/rcu_reuse_test: load rcu_reuse_test.ko");
+	if (counter("ticks") < 0 && access("/sys/kernel/debug/fscommit", F_OK))
+		SKIP(return, "no debugfs");
+	ASSERT_TRUE(pin_to_cpu(0));
+	/* the worker runs four times in this time */
+	setup.max_age_ms = 40;
+	fd = open_queue(&setup);
+	ASSERT_GE(fd, 0);
+	/* CPU 1 had objects, once */
+	if (sysconf(_SC_NPROCESSORS_ONLN) > 1) {
+		struct reuse_test_io e = { .nr = 10, .context = REUSE_TEST_IPI, .cpu = 1 };
+
+		EXPECT_EQ(10, io(fd, REUSE_TEST_ENQUEUE, e).done);
+		EXPECT_TRUE(REACHED(state(fd).released == 10));
+		/* the visit that finds the list empty */
+		EXPECT_EQ(1, enqueue(fd, 1));
+		EXPECT_TRUE(REACHED(state(fd).released == 11));
+	}
+	/* From here on, only CPU 0 has objects. A run may fall between the two counters. */
+	scanned = counter("scanned") - counter("ticks") + 2;
+	ticks = counter("ticks");
+	EXPECT_TRUE(REACHED(enqueue(fd, 1) && counter("ticks") > ticks + 20));
+	EXPECT_LE(counter("scanned") - counter("ticks"), scanned);
+	check_end(_metadata, fd, defaults.objects);
+}
+
 /* --- the end ------------------------------------------------------------- */
 
 /* Run @cmd in a child; it must wait for the reader. Return the number released meanwhile. */

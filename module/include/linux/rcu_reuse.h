@@ -198,7 +198,8 @@ struct rcu_reuse_ops {
  *	as soon as their grace period has passed, as call_rcu() would. CPUs reserve a part of
  *	it: values below 4 for each CPU are coarse
  * @max: most objects in the queue, ready or not, @keep to RCU_REUSE_MAX_OBJECTS; never exceeded:
- *	rcu_reuse_enqueue() refuses further objects. Or 0: no limit
+ *	rcu_reuse_enqueue() refuses further objects. What other CPUs reserve of @keep, half of it
+ *	at most, counts as used. Or 0: no limit
  * @max_age_ms: the longest time in milliseconds that an object stays in the queue, plus a grace
  *	period if that takes longer than a quarter of it; RCU_REUSE_MIN_AGE_MS to
  *	RCU_REUSE_MAX_AGE_MS
@@ -214,6 +215,7 @@ struct rcu_reuse_params {
 	bool			expedited;
 };
 
+struct cpumask;
 struct rcu_reuse_list;	/* of one CPU */
 struct shrinker;
 
@@ -232,10 +234,14 @@ struct rcu_reuse_queue {
 	const struct rcu_reuse_ops	*ops;
 	void				*private;
 	const char			*name;
+/* private: CPUs whose list has objects, or had some at the worker's last run */
+	struct cpumask			*active;
 /* private: written when a CPU has no quota left, or too much of it */
 	atomic_t			quota ____cacheline_aligned_in_smp;
 	atomic_t			excess;
 	atomic_t			misuses;
+	unsigned long			ticks;	/* runs of the worker */
+	int				shrunk;	/* CPU of the last list that was shrunk */
 	struct delayed_work		tick;
 	struct work_struct		start;
 	struct shrinker			*shrinker;

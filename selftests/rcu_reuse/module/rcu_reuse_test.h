@@ -88,6 +88,8 @@ struct reuse_test_torture {
 #define REUSE_TEST_MISUSE	_IOW('Q', 10, __u32)	/* enum reuse_test_misuse */
 #define REUSE_TEST_STAMP	_IOWR('Q', 13, struct reuse_test_io)	/* the first nr objects */
 #define REUSE_TEST_PASSED	_IOWR('Q', 14, struct reuse_test_io)	/* how many may be reused */
+/* done: the shrinker's count. error: EPROTO if it enabled interrupts, as dropping a lock does */
+#define REUSE_TEST_COUNT	_IOWR('Q', 15, struct reuse_test_io)
 
 enum reuse_test_misuse {
 	REUSE_TEST_ENQUEUE_TWICE, REUSE_TEST_ENQUEUE_AFTER_END,

@@ -6,6 +6,7 @@
 #include <linux/kthread.h>
 #include <linux/mm.h>
 #include <linux/rcupdate.h>
+#include <linux/shrinker.h>
 #include <linux/smp.h>
 
 #include "rcu_reuse_test_internal.h"
@@ -429,7 +430,14 @@ static int misuse(struct reuse_test *r, u32 which)
 		ret = reuse_test_enqueue(r, o);
 		if (ret)
 			break;
-		return rcu_reuse_enqueue(&r->queue, &o->reuse) == -EBUSY ? 0 : -EPROTO;
+		ret = rcu_reuse_enqueue(&r->queue, &o->reuse) == -EBUSY ? 0 : -EPROTO;
+		/* the object is still queued, once */
+		if (rcu_reuse_count(&r->queue) != 1)
+			ret = -EPROTO;
+		rcu_reuse_drain(&r->queue);
+		if (atomic64_read(&r->released) != 1 || atomic64_read(&r->foreign))
+			ret = -EPROTO;
+		return ret;
 	case REUSE_TEST_ENQUEUE_AFTER_END:
 		destroy(r);
 		ret = -EPROTO;
@@ -470,6 +478,17 @@ static int with_lock(struct reuse_test *r, unsigned int cmd, union reuse_test_ar
 	return -ENOTTY;
 }
 
+static void shrinker_count(struct reuse_test *r, struct reuse_test_io *io)
+{
+	struct shrink_control sc = { .gfp_mask = GFP_KERNEL };
+	struct shrinker *shrinker = r->queue.shrinker;
+
+	local_irq_disable();
+	io->done = shrinker->count_objects(shrinker, &sc);
+	io->error = irqs_disabled() ? 0 : EPROTO;
+	local_irq_enable();
+}
+
 static int on_queue(struct reuse_test *r, unsigned int cmd, union reuse_test_args *a)
 {
 	int ret = 0;
@@ -480,6 +499,8 @@ static int on_queue(struct reuse_test *r, unsigned int cmd, union reuse_test_arg
 		ret = -ENXIO;
 	else if (cmd == REUSE_TEST_DRAIN)
 		rcu_reuse_drain(&r->queue);
+	else if (cmd == REUSE_TEST_COUNT)
+		shrinker_count(r, &a->io);
 	else
 		ret = many(r, &a->io, cmd);
 	up_read(&r->life);
@@ -495,6 +516,7 @@ static int reuse_test_do(struct reuse_test *r, unsigned int cmd, union reuse_tes
 	case REUSE_TEST_DEQUEUE:
 	case REUSE_TEST_STAMP:
 	case REUSE_TEST_PASSED:
+	case REUSE_TEST_COUNT:
 	case REUSE_TEST_DRAIN:
 		return on_queue(r, cmd, a);
 	/* allowed while destroy waits for the reader */
