@@ -154,15 +154,18 @@ product()
 
 # --- the driver ---------------------------------------------------------------
 
+# sources FOLDER COMMAND...: run a command with the sources of the folder and below
+sources() { find "$1" -name '*.[ch]' -print0 | sort -z | xargs -0 "${@:2}"; }
+
 # apply FOLDER: fails if a patch changes nothing
 apply()
 {
 	local p before after
 	for p in "${patches[@]}"; do
 		echo "applying $p"
-		before=$(cat "$1"/*.[ch] | cksum)
+		before=$(sources "$1" cat | cksum)
 		case $p in
-		*.sed)	sed -i -E -f "$FSDIR/$fs/$p" "$1"/*.[ch] || return 1 ;;
+		*.sed)	sources "$1" sed -i -E -f "$FSDIR/$fs/$p" || return 1 ;;
 		*)	# spatch patches a driver's headers as files of their own.  With this
 			# isomorphism, E->f would match a[i].f as a->f, and lose the index.
 			# shellcheck disable=SC2086 # the first word is the file
@@ -171,7 +174,7 @@ apply()
 				--disable-iso ptr_to_array --sp-file "$FSDIR/$fs/$2" "${@:3}" \
 				--dir "$1" || return 1 ;;
 		esac
-		after=$(cat "$1"/*.[ch] | cksum)
+		after=$(sources "$1" cat | cksum)
 		[ "$before" != "$after" ] || { echo "$p changed nothing"; return 1; }
 	done
 }

@@ -5,7 +5,8 @@
 #   run.sh quick           for `make test-all`: f2fs, and btrfs with LOCKS=eb COMMIT_ROOT=1, on
 #                          uml and uml-debug, and the site check
 #   run.sh smoke FS KERNEL [OPTION=VALUE...]
-#                          one variant on one kernel, see port.sh
+#                          one variant on one kernel, see port.sh. SMOKE_SECONDS= sets the time
+#                          of each load
 #   run.sh faults KERNEL   btrfs with COMMIT_ROOT=1, while allocations of fscommit fail
 #   run.sh sites           the site check must find sites that spatch misses
 #
@@ -51,7 +52,8 @@ smoke()
 		[ ! -e "$dir/fscommit.ko" ] || echo "load fscommit"
 		echo "load $module"
 		# A load on the debug kernel fails in its first second, if at all.
-		echo "test $name 1500 smoke $([ "$kernel" = uml-debug ] && echo 1 || echo 2) $name"
+		echo "test $name 1500 smoke ${SMOKE_SECONDS:-$(
+			[ "$kernel" = uml-debug ] && echo 1 || echo 2)} $name"
 		echo "unload $module"
 		[ ! -e "$dir/fscommit.ko" ] || echo "unload fscommit"
 	} >"$out.plan"

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * An evicted inode is not reused before its grace period has passed. Linked into the ported XFS.
+ */
+#ifndef __XFS_REUSE_H__
+#define __XFS_REUSE_H__
+
+#include <linux/rcu_reuse.h>
+
+struct xfs_agi;
+struct xfs_btree_cur;
+struct xfs_inobt_rec_incore;
+struct xfs_inode;
+struct xfs_perag;
+
+struct xfs_reuse {
+	struct rcu_reuse_cookie	stamp;		/* of the last eviction */
+	unsigned long		cookie;		/* the same for the counters; 0: none */
+};
+
+void xfs_reuse_init(void);
+void xfs_reuse_exit(void);
+void xfs_reuse_new(struct xfs_inode *ip);
+void xfs_reuse_evicted(struct xfs_inode *ip);
+bool xfs_reuse_may_recycle(struct xfs_inode *ip);
+int xfs_reuse_choose(struct xfs_perag *pag, struct xfs_agi *agi, struct xfs_btree_cur *cur,
+		     struct xfs_inobt_rec_incore *rec, bool any);
+int xfs_reuse_offset(struct xfs_perag *pag, struct xfs_inobt_rec_incore *rec);
+
+#endif /* __XFS_REUSE_H__ */

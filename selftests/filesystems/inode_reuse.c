@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * inode_reuse - create and unlink files while other tasks look up their paths
+ *
+ *	inode_reuse DIR SECONDS BATCH READERS
+ *
+ * Creates BATCH files in DIR, unlinks them, and starts again. READERS tasks stat() these paths, by
+ * path walks under RCU. Prints the number of files created in a minute, and of lookups that found
+ * one. A file that a lookup finds must be a regular file of one link or none.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+static struct shared {
+	_Atomic unsigned long found, wrong;
+} *shared;
+
+static double now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec + t.tv_nsec / 1e9;
+}
+
+static void path_of(char *path, size_t size, const char *dir, int i)
+{
+	snprintf(path, size, "%s/reuse.%d", dir, i);
+}
+
+static void read_paths(const char *dir, int batch)
+{
+	char path[256];
+	struct stat st;
+	int i;
+
+	for (i = 0;; i = (i + 1) % batch) {
+		path_of(path, sizeof(path), dir, i);
+		if (stat(path, &st)) {
+			if (errno != ENOENT)
+				atomic_fetch_add(&shared->wrong, 1);
+			continue;
+		}
+		atomic_fetch_add(&shared->found, 1);
+		if (!S_ISREG(st.st_mode) || st.st_nlink > 1)
+			atomic_fetch_add(&shared->wrong, 1);
+	}
+}
+
+static int create_all(const char *dir, int batch)
+{
+	char path[256];
+	int i, fd;
+
+	for (i = 0; i < batch; i++) {
+		path_of(path, sizeof(path), dir, i);
+		fd = open(path, O_CREAT | O_EXCL | O_WRONLY, 0600);
+		if (fd < 0) {
+			perror(path);
+			return 1;
+		}
+		close(fd);
+	}
+	for (i = 0; i < batch; i++) {
+		path_of(path, sizeof(path), dir, i);
+		if (unlink(path)) {
+			perror(path);
+			return 1;
+		}
+	}
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	unsigned long created = 0;
+	int batch, readers, i, bad = 0;
+	double start, end;
+	pid_t *pid;
+
+	if (argc != 5) {
+		fprintf(stderr, "usage: inode_reuse DIR SECONDS BATCH READERS\n");
+		return 2;
+	}
+	batch = atoi(argv[3]);
+	readers = atoi(argv[4]);
+	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+		      -1, 0);
+	pid = calloc(readers + 1, sizeof(*pid));
+	if (shared == MAP_FAILED || !pid || batch < 1 || readers < 0)
+		return 2;
+	for (i = 0; i < readers; i++) {
+		pid[i] = fork();
+		if (!pid[i]) {
+			read_paths(argv[1], batch);
+			_exit(1);
+		}
+	}
+	start = now();
+	end = start + atof(argv[2]);
+	while (!bad && now() < end) {
+		bad = create_all(argv[1], batch);
+		created += batch;
+	}
+	end = now();
+	for (i = 0; i < readers; i++) {
+		kill(pid[i], SIGKILL);
+		waitpid(pid[i], NULL, 0);
+	}
+	printf("created_per_minute %.0f found %lu wrong %lu\n", created * 60 / (end - start),
+	       (unsigned long)shared->found, (unsigned long)shared->wrong);
+	return bad || shared->wrong;
+}
