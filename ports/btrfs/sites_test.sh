@@ -4,6 +4,7 @@
 # source, as if spatch had not seen it. TAP.
 #
 #   sites_test.sh ORIGINAL PATCHED      folders with fs/btrfs, LOCKS=eb COMMIT_ROOT=1
+#                                       SHARE_GATE=1
 
 . "$(dirname "$0")/../../selftests/harness/lib.sh"
 . "$TOP/ports/sites.sh"
@@ -15,7 +16,10 @@ work=$(mktemp -d "${TMPDIR:-/tmp}/fscommit-btrfs-sites.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 
 # check FOLDER: the checks of port.sh
-check() { check_eb "$original" "$1" && check_roots "$original" "$1"; }
+check()
+{
+	check_eb "$original" "$1" && check_roots "$original" "$1" && check_gate "$original" "$1"
+}
 
 # fires CHECK FILE OLD=>NEW REGEX: with the first OLD of FILE replaced, CHECK prints REGEX
 fires()
@@ -57,5 +61,12 @@ fires check_roots transaction.c 'btrfs_unpin_extents\(trans\)=>btrfs_finish_exte
 fires check_roots disk-io.c 'btrfs_root_has_first\(root\);=>;' 'get a committed root'
 fires check_eb locking.c 'unfair_up_read\(&eb->lock\)=>up_read(\&eb->lock)' \
 	'locking.c:[0-9]+: still'
+fires check_gate reflink.c 'share_gate_mark\(&src->gate.*;=>;' 'marks'
+fires check_gate tree-log.c '!share_gate_may_be_shared\(.*transid\)\)=>true)' 'questions'
+fires check_gate tree-log.c 'share_gate_clear\(&inode->gate, marks\)=>pass(marks)' 'of 6 sites'
+fires check_gate tree-log.c 'ret == SHARE_GATE_LOCKED=>!ret' 'of 3 sites'
+fires check_gate inode.c 'share_gate_reloaded\(=>pass(' 'of 6 sites'
+fires check_gate btrfs_inode.h 'share_gate_raise\(.*;=>inode->last_reflink_trans = 1;' \
+	'btrfs_inode.h:[0-9]+: last_reflink_trans is'
 echo "1..$n"
 exit $failed

@@ -4,6 +4,7 @@
  *
  *	fsops run DIR SECONDS TASKS	work below DIR
  *	fsops verify DIR		check each file that a run has left there
+ *	fsops clone FROM TO		write to FROM, share a part with TO, fsync TO, then FROM
  *
  * For the smoke tests of ported drivers. Each block names its file and index, so that a
  * misplaced block is found. A file whose name begins with "kept" was synced and not changed
@@ -14,9 +15,11 @@
 #define PROGRAM "fsops"
 #include <dirent.h>
 #include <fcntl.h>
+#include <linux/fs.h>
 #include <sched.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
@@ -306,13 +309,30 @@ static void verify(const char *dir)
 	printf("# %lu files with %lu blocks, %lu of them kept\n", files, blocks, kept);
 }
 
+static void clone_part(const char *from, const char *to)
+{
+	struct file_clone_range range = { .src_offset = BLOCK, .src_length = 4 * BLOCK };
+	int a = open(from, O_RDWR | O_CREAT, 0644), b = open(to, O_RDWR | O_CREAT, 0644);
+
+	if (a < 0 || b < 0)
+		fatal("open %s and %s: %s", from, to, strerror(errno));
+	write_blocks(a, from, 1, 0, MAX_BLOCKS);
+	range.src_fd = a;
+	if (ioctl(b, FICLONERANGE, &range) || fsync(b) || fsync(a))
+		fatal("clone %s to %s: %s", from, to, strerror(errno));
+	close(a);
+	close(b);
+}
+
 int main(int argc, char **argv)
 {
 	if (argc == 5 && !strcmp(argv[1], "run"))
 		run(argv[2], duration(argv[3], 3600), number("TASKS", argv[4], 1, MAX_TASKS));
 	else if (argc == 3 && !strcmp(argv[1], "verify"))
 		verify(argv[2]);
+	else if (argc == 4 && !strcmp(argv[1], "clone"))
+		clone_part(argv[2], argv[3]);
 	else
-		fatal("usage: fsops run DIR SECONDS TASKS | fsops verify DIR");
+		fatal("usage: fsops run DIR SECONDS TASKS | fsops verify DIR | fsops clone FROM TO");
 	return 0;
 }
