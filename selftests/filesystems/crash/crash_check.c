@@ -38,8 +38,22 @@
 /* A block that was truncated or is not written yet. */
 #define NO_VERSION	UINT32_MAX
 
+/* What a block holds: what was written to a block of a file, here or where it is shared from. */
+struct content {
+	uint32_t file, index, version;
+};
+
+/* One operation OP_SHARE. */
+struct share {
+	struct share *older;
+	uint32_t op, block, nr;
+	struct content content[];
+};
+
 /* One file of a worker. */
 struct file {
+	struct content content[MAX_BLOCKS];
+	struct share *shares;		/* newest first */
 	uint32_t blocks, version[MAX_BLOCKS];
 	int name;			/* -1: removed */
 	bool promised, named;		/* its contents, its name */
@@ -59,6 +73,7 @@ struct allowed {
 };
 
 struct model {
+	bool first_page_names;		/* other pages may be shared with other files */
 	uint32_t worker, synced;	/* operations done before the last promised sync */
 	const struct worker *log;
 	const uint32_t *promised;	/* by operation: log entry of its mark, or 0 */
@@ -150,6 +165,57 @@ static void bind_name(struct model *m, int name, uint32_t serial)
 	file_of(m, serial)->names |= 1u << name;
 }
 
+/* Operation @n gives each of its blocks of @f a new version. */
+static void write_versions(struct file *f, uint32_t n, const struct op *op)
+{
+	uint32_t i;
+
+	for (i = op->block; i < op->block + op->nr; i++) {
+		f->version[i] = n;
+		f->content[i] = (struct content){ op->file, i, n };
+		f->written[i / PAGE_BLOCKS] = true;
+	}
+	if (f->blocks < op->block + op->nr)
+		f->blocks = op->block + op->nr;
+}
+
+static void share_blocks(struct model *m, struct file *f, uint32_t n, const struct op *op)
+{
+	struct share *s = malloc(sizeof(*s) + op->nr * sizeof(s->content[0]));
+
+	if (!s)
+		fatal("no memory");
+	*s = (struct share){ f->shares, n, op->block, op->nr };
+	memcpy(s->content, &file_of(m, op->from_file)->content[op->from_block],
+	       op->nr * sizeof(s->content[0]));
+	write_versions(f, n, op);
+	memcpy(&f->content[op->block], s->content, op->nr * sizeof(s->content[0]));
+	f->shares = s;
+}
+
+/* Find the last operation that put the contents of @b into block @i; false if there is none. */
+static bool find_version(const struct model *m, uint32_t serial, uint32_t i,
+			 const struct block *b, uint32_t *version)
+{
+	const struct share *s;
+
+	if (!block_valid(b) || b->worker != m->worker)
+		return false;
+	for (s = m->file[serial]->shares; s; s = s->older) {
+		const struct content *c;
+
+		if (i < s->block || i >= s->block + s->nr)
+			continue;
+		c = &s->content[i - s->block];
+		if (b->file == c->file && b->index == c->index && b->version == c->version) {
+			*version = s->op;
+			return true;
+		}
+	}
+	*version = b->version;
+	return b->file == serial && b->index == i;
+}
+
 static void apply(struct model *m, uint32_t n, const struct op *op)
 {
 	struct file *f = op->file ? file_of(m, op->file) : NULL;
@@ -160,12 +226,10 @@ static void apply(struct model *m, uint32_t n, const struct op *op)
 		bind_name(m, op->name, op->file);
 		break;
 	case OP_WRITE:
-		for (i = op->block; i < op->block + op->nr; i++) {
-			f->version[i] = n;
-			f->written[i / PAGE_BLOCKS] = true;
-		}
-		if (f->blocks < op->block + op->nr)
-			f->blocks = op->block + op->nr;
+		write_versions(f, n, op);
+		break;
+	case OP_SHARE:
+		share_blocks(m, f, n, op);
 		break;
 	case OP_TRUNCATE:
 		for (i = op->nr; i < f->blocks; i++)
@@ -257,6 +321,8 @@ static uint32_t owner(const struct model *m, const struct block *b, ssize_t nr)
 {
 	ssize_t i;
 
+	if (m->first_page_names && nr > PAGE_BLOCKS)
+		nr = PAGE_BLOCKS;
 	for (i = 0; i < nr; i++)
 		if (block_valid(&b[i]) && b[i].worker == m->worker && b[i].index == i)
 			return b[i].file;
@@ -267,7 +333,7 @@ static uint32_t owner(const struct model *m, const struct block *b, ssize_t nr)
 static void explain(const struct model *m, uint32_t serial)
 {
 	static const char * const kinds[] = { "", "create", "write", "truncate", "fsync", "rename",
-		"unlink", "fsync of directory", "sync" };
+		"unlink", "fsync of directory", "sync", "share" };
 	static int explained;
 	bool created = false;
 	uint32_t n, nr = atomic_load(&m->log->begun);
@@ -302,15 +368,14 @@ static void check_contents(struct model *m, const char *name, uint32_t serial,
 		wrong(m, "%s (file %u) has %zd blocks, not the promised %u", name, serial, nr,
 		      f->promised_blocks);
 	for (i = 0; i < f->promised_blocks && i < nr && i < f->cut_to; i++) {
-		uint32_t version = f->promised_version[i];
-		bool ours = block_valid(&b[i]) && b[i].worker == m->worker &&
-			    b[i].file == serial && b[i].index == i;
+		uint32_t version = f->promised_version[i], found = 0;
+		bool ours = find_version(m, serial, i, &b[i], &found);
 
 		if (version == NO_VERSION)
 			continue;
 		checked_blocks++;
-		if (ours && b[i].version >= version &&
-		    (b[i].version == version || f->written[i / PAGE_BLOCKS]))
+		if (ours && found >= version &&
+		    (found == version || f->written[i / PAGE_BLOCKS]))
 			continue;
 		/* A block may be torn, but never an older version. */
 		if (f->written[i / PAGE_BLOCKS] && !ours) {
@@ -320,7 +385,7 @@ static void check_contents(struct model *m, const char *name, uint32_t serial,
 		}
 		wrong(m, "%s (file %u) block %u: %s %u, promised version %u", name, serial, i,
 		      ours ? "version" : b[i].magic ? "garbage" : "zeroes",
-		      ours ? b[i].version : 0, version);
+		      ours ? found : 0, version);
 	}
 	if (failures > before)
 		explain(m, serial);
@@ -499,7 +564,7 @@ int main(int argc, char **argv)
 	for (w = 0; w < h->workers; w++) {
 		struct model m = {
 			.worker = w, .synced = synced[w], .log = &h->worker[w],
-			.promised = promised[w],
+			.promised = promised[w], .first_page_names = h->shares,
 		};
 		uint32_t i;
 

@@ -3,7 +3,8 @@
  * crash_load - workload on dm-log-writes, with a mark in its log for each promise
  *
  * Workers of different priority create, write, overwrite, truncate, rename and unlink files,
- * each in its own directory, and fsync files and directory. One task calls syncfs. Busy tasks
+ * each in its own directory, and fsync files and directory. With --share they also clone ranges of
+ * files, copy and dedupe them, and evict their inodes. One task calls syncfs. Busy tasks
  * compete for the CPUs. After each fsync or syncfs, the caller writes a mark
  * "w<worker>.<operation>" to the log. Any disk with the log up to this mark must hold all that
  * the call promises.
@@ -15,6 +16,7 @@
 #define _GNU_SOURCE
 #include <getopt.h>
 #include <linux/dm-ioctl.h>
+#include <linux/fs.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -30,7 +32,7 @@ static struct {
 	const char *dir, *dm, *history;
 	long workers, busy, full, seed, min;
 	double duration;
-	bool mark_early, no_fsync;
+	bool mark_early, no_fsync, share;
 } opt = {
 	.workers = 10, .busy = 3, .seed = 1, .duration = 8, .full = 85, .min = 100,
 };
@@ -267,6 +269,97 @@ static void change(struct task *t, struct file *f)
 	}
 }
 
+static void make_file_durable(struct task *t, struct file *f)
+{
+	make_durable(t, (struct op){ .kind = OP_FSYNC, .file = f->serial }, f->fd, pick(t, 2));
+}
+
+/* Copy the range, then let the kernel share what is the same. */
+static void copy_and_dedupe(struct task *t, struct file *to, const struct file *from,
+			    const struct file_clone_range *range)
+{
+	static char data[MAX_BLOCKS * BLOCK];
+	struct {
+		struct file_dedupe_range head;
+		struct file_dedupe_range_info info;
+	} dedupe = {
+		.head = { range->src_offset, range->src_length, .dest_count = 1 },
+		.info = { .dest_fd = to->fd, .dest_offset = range->dest_offset },
+	};
+	ssize_t size = range->src_length;
+
+	if (pread(from->fd, data, size, range->src_offset) != size ||
+	    pwrite(to->fd, data, size, range->dest_offset) != size)
+		failed("copy");
+	if (pick(t, 2))
+		make_file_durable(t, to);
+	if (ioctl(from->fd, FIDEDUPERANGE, &dedupe) || dedupe.info.status)
+		failed("dedupe");
+}
+
+/*
+ * Share whole pages of a file with another one, by a clone or by a dedupe. The first page stays,
+ * since it names the file. The log then has checksums of a part of an extent, and often of the
+ * whole.
+ */
+static void share(struct task *t, struct file *to, struct file *from)
+{
+	uint32_t pages = from->blocks / PAGE_BLOCKS, room = to->blocks / PAGE_BLOCKS, at, first, nr;
+	struct file_clone_range range = { .src_fd = from->fd };
+
+	if (to == from || !pages || !room)
+		return;
+	at = 1 + pick(t, room);
+	first = pick(t, pages);
+	nr = 1 + pick(t, pages - first);
+	if (at + nr > MAX_BLOCKS / PAGE_BLOCKS)
+		return;
+	/* Often the extent is of this transaction. */
+	if (pick(t, 4))
+		write_blocks(t, from, 0, from->blocks);
+	range.src_offset = (uint64_t)first * PAGE_BLOCKS * BLOCK;
+	range.src_length = (uint64_t)nr * PAGE_BLOCKS * BLOCK;
+	range.dest_offset = (uint64_t)at * PAGE_BLOCKS * BLOCK;
+	begin(t, (struct op){ .kind = OP_SHARE, .file = to->serial, .block = at * PAGE_BLOCKS,
+			      .nr = nr * PAGE_BLOCKS, .from_file = from->serial,
+			      .from_block = first * PAGE_BLOCKS });
+	if (to->blocks < (at + nr) * PAGE_BLOCKS)
+		to->blocks = (at + nr) * PAGE_BLOCKS;
+	if (pick(t, 3) == 0)
+		copy_and_dedupe(t, to, from, &range);
+	else if (ioctl(to->fd, FICLONERANGE, &range))
+		failed("clone");
+	done(t);
+	if (pick(t, 4))
+		make_file_durable(t, to);
+	if (pick(t, 4))
+		make_file_durable(t, from);
+}
+
+/*
+ * The kernel evicts clean inodes that no task uses, and must read them in again. It keeps names and
+ * inodes that were used since the last time, hence the repetition.
+ */
+static void evict(struct task *t)
+{
+	int caches = open("/proc/sys/vm/drop_caches", O_WRONLY), i;
+
+	for (i = 0; i < NR_NAMES; i++)
+		if (t->files[i].serial)
+			close(t->files[i].fd);
+	for (i = 0; i < 4; i++)
+		if (caches < 0 || pwrite(caches, "3", 1, 0) != 1)
+			failed("drop_caches");
+	close(caches);
+	for (i = 0; i < NR_NAMES; i++) {
+		if (!t->files[i].serial)
+			continue;
+		t->files[i].fd = openat(t->dir, name_of(i), O_RDWR);
+		if (t->files[i].fd < 0)
+			failed("open");
+	}
+}
+
 static void step(struct task *t)
 {
 	int name = pick(t, NR_NAMES);
@@ -278,6 +371,15 @@ static void step(struct task *t)
 		if (pick(t, 2))
 			make_durable(t, (struct op){ .kind = OP_FSYNC, .file = f->serial },
 				     f->fd, false);
+		return;
+	}
+	if (opt.share && pick(t, 4) == 0) {
+		struct file *from = &t->files[pick(t, NR_NAMES)];
+
+		if (from->serial)
+			share(t, f, from);
+		if (pick(t, 16) == 0)
+			evict(t);
 		return;
 	}
 	switch (pick(t, 16)) {
@@ -382,6 +484,7 @@ static void usage(FILE *f)
 "  --workers=NUM        [10]    --busy=NUM          [3]\n"
 "  --full=PERCENT       stop when this much of the log is used          [85]\n"
 "  --min=NUM            fail with fewer promises                        [100]\n"
+"  --share              clone, dedupe, evict inodes: for filesystems that share blocks\n"
 "  --mark-early, --no-fsync   break promises, to test the verifier\n");
 }
 
@@ -401,6 +504,7 @@ static void parse(int argc, char **argv, const char **log)
 		{ "seed", 1, NULL, 's' }, { "workers", 1, NULL, 'w' }, { "busy", 1, NULL, 'b' },
 		{ "full", 1, NULL, 'f' }, { "min", 1, NULL, 'n' },
 		{ "mark-early", 0, NULL, 'e' }, { "no-fsync", 0, NULL, 'x' },
+		{ "share", 0, NULL, 'S' },
 		{ "help", 0, NULL, '?' }, { NULL },
 	};
 	int c;
@@ -429,6 +533,9 @@ static void parse(int argc, char **argv, const char **log)
 			break;
 		case 'x':
 			opt.no_fsync = true;
+			break;
+		case 'S':
+			opt.share = true;
 			break;
 		default:
 			usage(optopt ? stderr : stdout);
@@ -504,6 +611,7 @@ int main(int argc, char **argv)
 	history = history_map(opt.history, true);
 	history->workers = opt.workers;
 	history->sync_task = MAX_WORKERS;
+	history->shares = opt.share;
 	stop = mmap(NULL, sizeof(*stop), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	n = opt.workers + 1 + opt.busy;
 	fs = make_dirs();

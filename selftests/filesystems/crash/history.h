@@ -43,11 +43,12 @@ enum op_kind {
 	OP_UNLINK,	/* file, name */
 	OP_FSYNC_DIR,
 	OP_SYNC,	/* syncs[block]; by the sync task, which has no directory */
+	OP_SHARE,	/* file; as OP_WRITE, with the contents of from_file from from_block on */
 };
 
 struct op {
 	uint16_t kind, name, name2, nr;
-	uint32_t file, block;
+	uint32_t file, block, from_file, from_block;
 	double returned;	/* in s, CLOCK_MONOTONIC; set only for fsync and sync */
 };
 
@@ -62,7 +63,7 @@ struct worker {
 };
 
 struct history {
-	uint32_t workers, sync_task;
+	uint32_t workers, sync_task, shares;	/* @shares: there are operations OP_SHARE */
 	_Atomic uint32_t promises;
 	struct sync syncs[MAX_SYNCS];
 	struct worker worker[MAX_WORKERS + 1];
