@@ -1,5 +1,3 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* For spatch: macros of XFS that it does not know. */
+/* For spatch: a macro that it does not know, of 7.3. */
 #define __releases_shared(lock)
-#define __releases(lock)
-#define STATIC static
