@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash disable=SC2154 # $checked is lib.sh's
-# Tests fscommit-top and fscommit-check: on recorded events, and in a guest with Python. Sourced by
-# run.sh.
+# Tests the programs in tools/: on recorded events, and in a guest with Python. Sourced by run.sh.
 
 # python_folder DIR: what Debian's python3-minimal has, and json, for guests
 python_folder()
@@ -46,8 +45,8 @@ tools_in_guest()
 	step "tools on $kernel" "30-90 s" "$out.log" "$HARNESS/boot.sh" --out "$out" \
 		--timeout 900 --append rcupdate.rcu_cpu_stall_timeout=300 "$@" \
 		--with /usr/bin/python3 "$kernel" "$out.plan" "$tree/module/fscommit.ko" \
-		"$tree/selftests/fscommit_test.ko" "$work/python" "$TOP"/tools/fscommit-{top,check} \
-		"$PACKAGING/tools_guest.py" || true
+		"$tree/selftests/fscommit_test.ko" "$work/python" "$PACKAGING/tools_guest.py" \
+		"$TOP"/tools/fscommit-{top,check,bug-report} || true
 	collect "$kernel" "$out" $((SECONDS - start))
 }
 
@@ -63,7 +62,7 @@ tools()
 	done
 	tree=$("$HARNESS/stage.sh" "$kernel") || exit 1
 	locked python python_folder "$work/python"
-	stages=(no-module idle load-fscommit load-fscommit_test blocked starved)
+	stages=(no-module idle load-fscommit load-fscommit_test blocked starved report)
 	# User-Mode Linux has no lockdown
 	[ "$(cat "$CACHE/kernels/$kernel/arch")" = um ] || stages+=(integrity confidentiality)
 	tools_in_guest tools "${stages[@]}" unload-fscommit_test unload-fscommit --

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""Tests of tools/fscommit-top and fscommit-check in a guest. Prints TAP.
+"""Tests of tools/fscommit-top, fscommit-check and fscommit-bug-report in a guest. Prints TAP.
 
     tools_guest.py STAGE
 
@@ -8,6 +8,7 @@ no-module   before the module is loaded: what fscommit-top says when it cannot w
 idle        fscommit-check, before the module is loaded
 starved     fscommit-check: the reader that holds a rw_semaphore has no CPU
 blocked     a reader holds a lock and waits for a mutex, whose owner has no CPU
+report      fscommit-bug-report, with the module loaded
 integrity, confidentiality
             the same after the kernel was put into this lockdown mode
 boot-confidentiality
@@ -19,8 +20,8 @@ record, record-starved
 Seen failing, with a line of the program changed: names_the_blocker (chain() returns [];
 lent_of() returns None; "write" for event["mode"]), ends_at_signals (stop() does not remove the
 instance; no handler of SIGTERM), removes_stale_instances (no remove_stale()), metrics (the holders
-counted twice), each error (its raise removed), ends_when_the_module_goes (no check()). Not yet:
-finds_the_reader, finds_nothing.
+counted twice), each error (its raise removed), ends_when_the_module_goes (no check()), has_it_all
+(no call of counters(); the command line in the log). Not yet: finds_the_reader, finds_nothing.
 """
 
 import fcntl
@@ -34,6 +35,7 @@ import time
 
 TOP = [sys.executable, "/fscommit/fscommit-top"]
 CHECK = [sys.executable, "/fscommit/fscommit-check"]
+REPORT = ["sh", "/fscommit/fscommit-bug-report"]
 TRACEFS = "/sys/kernel/tracing"
 INSTANCES = TRACEFS + "/instances"
 RWSEM, UNFAIR, MUTEX = 0, 3, 5
@@ -402,6 +404,29 @@ def record():
     os.rmdir(instance)
 
 
+# --- fscommit-bug-report ----------------------------------------------------------
+
+def has_it_all():
+    module = "/sys/module/fscommit/"
+    status, out, err = top(program=REPORT)
+    lines = out.splitlines()
+    check(status == 0 and not err and lines[-1] == "== end", status, out, err)
+    with open(module + "version", encoding="ascii") as f:
+        check("version: " + f.read().strip() in lines, out)
+    for name in os.listdir(module + "parameters"):
+        with open(module + "parameters/" + name, encoding="ascii") as f:
+            check(f"{name}={f.read().strip()}" in lines, name, out)
+    # the first lines of two files of debugfs
+    check("off" in lines and any(line.startswith("lock class what") for line in lines), out)
+    check("fscommit: loading out-of-tree module" in out, out)
+    check("initrd=" not in out and "console=" not in out, "the command line", out)
+
+
+def refuses_nonsense():
+    cannot(2, "--lines=x: must be a number from 1 on", "--lines=x", program=REPORT)
+    cannot(2, "unknown option --nothing", "--nothing", program=REPORT)
+
+
 STAGES = {
     "no-module": [says_what_is_wrong, needs_tracefs, ends_when_the_module_goes],
     "blocked": [idle_is_quiet, names_the_blocker, prints_a_table, metrics, ends_at_signals,
@@ -411,6 +436,7 @@ STAGES = {
     "boot-confidentiality": [confidentiality_is_named],
     "idle": [says_what_it_needs, finds_nothing],
     "starved": [finds_the_reader],
+    "report": [has_it_all, refuses_nonsense],
     "record": [record],
     "record-starved": [record_starved],
 }
