@@ -85,4 +85,4 @@ module_exit(fscommit_exit);
 
 MODULE_DESCRIPTION("Commit-path primitives for filesystems: reader-unfair rwsem, commit-root search, share gate, COW diff, RCU reuse queue");
 MODULE_LICENSE("GPL");
-MODULE_VERSION("0.1");
+MODULE_VERSION("1.0");

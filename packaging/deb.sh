@@ -15,14 +15,8 @@ umask 022
 mkdir -p "$1"
 out=$(cd "$1" && pwd)
 version=$(sed -n 's/^MODULE_VERSION("\(.*\)");$/\1/p' "$TOP/module/main.c")
-of_dkms=$(sed -n 's/^PACKAGE_VERSION="\(.*\)"$/\1/p' "$TOP/dkms.conf")
-[ "${version:-none}" = "$of_dkms" ] ||
-	die "dkms.conf has version $of_dkms, module/main.c has $version: they must be the same"
-for tool in top check; do
-	of_tool=$(sed -n 's/^VERSION = "\(.*\)"$/\1/p' "$TOP/tools/fscommit-$tool")
-	[ "$version" = "$of_tool" ] || die "fscommit-$tool has version $of_tool," \
-		"module/main.c has $version: they must be the same"
-done
+other=$("$TOP/packaging/versions.sh")
+[ -z "$other" ] || die "all versions must be the same: $other"
 new=${2:-$version}
 
 work=$(mktemp -d "${TMPDIR:-/tmp}/fscommit-deb.XXXXXX")
@@ -33,19 +27,21 @@ sources=(rsync -a --exclude '*.o' --exclude '*.ko' --exclude '*.mod*' --exclude 
 	--exclude modules.order --exclude Module.symvers)
 "${sources[@]}" "$TOP"/{Kbuild,COPYING,README.md,dkms.conf,module,packaging} "$tree/"
 "${sources[@]}" "$TOP/docs/examples" "$tree/docs/"
-cp "$TOP"/tools/fscommit-{top,check}{,.8} "$tree/tools/"
+cp "$TOP"/tools/fscommit-{top,check,bug-report}{,.8} "$tree/tools/"
 mv "$tree/packaging/debian" "$tree/debian"
 sed -i "s/^MODULE_VERSION(.*/MODULE_VERSION(\"$new\");/" "$tree/module/main.c"
 sed -i "s/^PACKAGE_VERSION=.*/PACKAGE_VERSION=\"$new\"/" "$tree/dkms.conf"
-sed -i "s/^VERSION = .*/VERSION = \"$new\"/" "$tree"/tools/fscommit-{top,check}
+sed -Ei "s/^(VERSION ?= ?).*/\1\"$new\"/" "$tree"/tools/fscommit-{top,check,bug-report}
 # all files get the time of the commit, so that builds are reproducible
 SOURCE_DATE_EPOCH=$(git -C "$TOP" log -1 --format=%ct 2>/dev/null ||
 	stat -c %Y "$TOP/module/main.c")
 export SOURCE_DATE_EPOCH
+changes=$(awk -v v="$version" '/^## / { on = $2 == v; next }
+	on && NF { print sub(/^- /, "  * ") ? $0 : "  " $0 }' "$TOP/CHANGELOG.md")
 cat >"$tree/debian/changelog" <<EOF
 fscommit ($new) unstable; urgency=medium
 
-  * Version $new: see docs/ and the log of the source repository.
+$changes
 
  -- fscommit developers <fscommit@localhost>  $(date -uR -d "@$SOURCE_DATE_EPOCH")
 EOF

@@ -236,5 +236,10 @@ lint_house()
 		sed 's/$/: a kernel version outside of compat.h/'
 	tree_files | grep -E '\.([ch]|sh|py|pml)$' | (cd "$TREE" && xargs -r -d '\n' wc -l) |
 		awk '$2 != "total" && $1 > 1300 { print $2 ":1: " $1 " lines, 1300 at most" }'
+	"$TOP/packaging/versions.sh" "$TREE"
+	(cd "$TREE" && grep -noE '\]\([^):]+' ./*.md) | while IFS=: read -r f n link; do
+		link=${link#*\(}
+		[ -e "$TREE/${link%%#*}" ] || echo "${f#./}:$n: no file ${link%%#*}"
+	done
 	python3 "$LINT/parameters.py" "$TREE"
 }

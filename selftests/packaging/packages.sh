@@ -24,7 +24,9 @@ versions_agree()
 	copy_product "$tree"
 	cp -r "$TOP/selftests/harness" "$tree/selftests/"
 	mkdir -p "$tree/tools"
-	cp "$TOP"/tools/fscommit-{top,check} "$tree/tools/"
+	cp "$TOP/CHANGELOG.md" "$tree/"
+	cp "$TOP"/tools/fscommit-{top,check,bug-report} "$tree/tools/"
+	[ -z "$("$tree/packaging/versions.sh")" ]
 	sed -i 's/^VERSION = .*/VERSION = "7.7"/' "$tree/tools/fscommit-check"
 	refused "$tree/packaging/deb.sh" "$tree/out"
 	cp "$TOP"/tools/fscommit-check "$tree/tools/"
@@ -38,7 +40,7 @@ tools_are_packaged()
 	local root=$CACHE/build/deb-tools t
 	rm -rf "$root"
 	dpkg -x "$debs"/fscommit-tools_99.1_all.deb "$root"
-	for t in fscommit-top fscommit-check; do
+	for t in fscommit-top fscommit-check fscommit-bug-report; do
 		[ "$("$root/usr/sbin/$t" --version)" = "$t 99.1" ]
 		zcat "$root/usr/share/man/man8/$t.8.gz" | grep "Nm $t"
 	done

@@ -1,0 +1,24 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0
+# Print a line FILE:1: ... for each file whose version is not that of module/main.c.
+#
+#   versions.sh [TREE]
+
+cd "${1:-$(dirname "$0")/..}" || exit 1
+version=$(sed -n 's/^MODULE_VERSION("\(.*\)");$/\1/p' module/main.c)
+
+# must_have FILE REGEX: the first match of REGEX in FILE must capture the version
+must_have()
+{
+	local found
+	found=$(sed -nE "s/$2/\\1/p" "$1" | head -n 1)
+	[ "${found:-none}" = "$version" ] ||
+		echo "$1:1: version ${found:-none}, module/main.c has ${version:-none}"
+}
+
+must_have dkms.conf '^PACKAGE_VERSION="(.*)"$'
+must_have CHANGELOG.md '^## (.*)$'
+for f in tools/fscommit-*; do
+	case $f in *.8) continue ;; esac
+	must_have "$f" '^VERSION ?= ?"(.*)"$'
+done
