@@ -19,7 +19,7 @@ all: module
 
 help:
 	@echo 'make demo             a stock kernel in a VM: readers against a checkpoint writer    1 min'
-	@echo 'make test             the module on stock 6.12 and 7.3, static checks                5 min'
+	@echo 'make test             the module on stock 6.12 and 7.3, static checks                6 min'
 	@echo 'make test TEST=T      one test, like g4_bounded_bypass or model:lock-2r2w            20 s'
 	@echo 'make                  fscommit.ko for KDIR=$(KDIR)'
 	@echo 'make f2fs KERNEL=K    the f2fs of a kernel on fscommit; also: $(PORTS)'

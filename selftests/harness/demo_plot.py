@@ -75,7 +75,7 @@ def bar(y, lock, wait):
 def legend(y):
     """Yield what the marks mean."""
     yield text(20, y + 4, "The writer's wait: a bar from the median to the maximum;")
-    for x, figure, name in ((400, "p99", "p99"), (452, "p99.9", "p99.9"), (522, "max", "maximum")):
+    for x, figure, name in ((414, "p99", "p99"), (468, "p99.9", "p99.9"), (538, "max", "maximum")):
         yield mark(x, y, figure, "#333")
         yield text(x + 11, y + 4, name)
 
