@@ -830,8 +830,8 @@ EXPORT_SYMBOL_FSCOMMIT(rcu_reuse_drain);
 /* --- shrinker ------------------------------------------------------------ */
 
 /*
- * Reclaim calls this on all CPUs at once: no lock, no poll, no grace period. Counts waiting objects,
- * too: scan_objects() finds out which are ready.
+ * Reclaim calls this on all CPUs at once: no lock, no poll, no grace period. It counts waiting
+ * objects, too: scan_objects() finds out which are ready.
  */
 static unsigned long count_objects(struct shrinker *shrinker, struct shrink_control *sc)
 {
