@@ -33,6 +33,7 @@ LOCKS = {
     # the blocks that a balance marks dirty
     "subtree": ("whole subtrees", "#c44e00", (0, (6, 2)), "s"),
     "diff": ("COW diff (ours)", "#006d4e", "-", "o"),
+    "subtree-delayed": ("whole subtrees, delayed", "#a8527f", (0, (1.2, 1.5)), "D"),
     "delayed": ("COW diff, delayed", "#5a8f00", (0, (3, 1)), "v"),
     # when an fsync locks a range of the log
     "always": ("always locked", "#c44e00", (0, (6, 2)), "s"),

@@ -51,7 +51,7 @@ def section_balance(run, out, png):
               less(before["time"]["median"], after["time"]["median"]))
     if "delayed" in run["locks"]:
         say += " Delayed: only the %d %% of the swapped subtrees that change before the commit " \
-               "are traced." % par["percent"]
+               "are traced, and a block is marked once for all trees." % par["percent"]
     if "published" in run and par["groups"] > 1:
         dirty, seconds = run["published"]["dirty"], run["published"]["seconds"]
         rows += [(None, ["btrfs, published: before", "", "", count_text(dirty[0]),

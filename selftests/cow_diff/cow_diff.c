@@ -574,7 +574,11 @@ TEST_F_TIMEOUT(cow_diff, quota_adds_up_after_a_balance, 120)
 							.percent = 25);
 		struct diff_test_balance all = BALANCE(snapshots, 2000, .delayed = 1,
 						       .percent = 100);
+		struct diff_test_balance late = BALANCE(snapshots, 2000, .delayed = 1,
+							.percent = 100, .whole = 1);
 
+		EXPECT_EQ(0, late.quota_wrong);
+		EXPECT_LT(all.dirty, late.dirty);
 		EXPECT_EQ(0, some.quota_wrong);
 		EXPECT_EQ(0, all.quota_wrong);
 		EXPECT_LT(some.dirty, all.dirty);

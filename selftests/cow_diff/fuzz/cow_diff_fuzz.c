@@ -362,7 +362,7 @@ static void balance(bool whole)
 	unsigned int nr = 1 + random() % TREES, i, round;
 	struct cow_balance b = { .tree = tree, .nr_trees = nr, .whole = whole, .quota = quota };
 
-	b.delayed = !whole && random() % 2;
+	b.delayed = random() % 2;
 	b.percent = random() % 101;
 
 	if (cow_fs_create(&t.fs, &params, &ops, NULL) || cow_tree_create(&trees[0], t.fs))
@@ -384,7 +384,8 @@ static void balance(bool whole)
 		cow_commit(t.fs, 0);
 		cow_count_quota(t.fs, tree, nr, recount);
 		if (memcmp(quota, recount, nr * sizeof(quota[0])))
-			fail("quota, %s", whole ? "whole subtrees" : b.delayed ? "delayed" : "by diff");
+			fail("quota, %s%s", whole ? "whole subtrees" : "by diff",
+			     b.delayed ? ", delayed" : "");
 		for (i = 0; i < nr; i++)
 			if (cow_check_tree(t.fs, tree[i]->root) < 0)
 				fail("tree %u", i);

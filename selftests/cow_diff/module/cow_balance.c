@@ -9,9 +9,10 @@
  * Dirty blocks are either all blocks of the swapped subtrees or those that the diff reports.
  * The cost per dirty block is the same.
  *
- * Or the swap only records the subtrees. When one is next copied on write, it is traced by the
- * diff. Owners are then those before and after all swaps, and a block is dirty once for all
- * trees. The changes that copy the subtrees are not made: they cost the same in each case.
+ * Or the swap only records the subtrees. When one is next copied on write, its blocks are marked
+ * in one of these two ways. Owners are then those before and after all swaps, and a block is
+ * dirty once for all trees. The changes that copy the subtrees are not made: they cost the same
+ * in each case.
  */
 #include "cow_balance.h"
 #include "cow_blocks.h"
@@ -227,10 +228,18 @@ static int mark_changed(struct run *run, u32 old, u32 new, u64 key)
 	return ret;
 }
 
-static int mark_swapped(struct run *run, u32 old, u32 new, u64 key)
+static int mark_subtrees(struct run *run, u32 old, u32 new, u64 key)
 {
 	int ret;
 
+	if (!run->b->whole)
+		return mark_changed(run, old, new, key);
+	ret = mark_whole(run, old, key);
+	return ret ? ret : mark_whole(run, new, key);
+}
+
+static int mark_swapped(struct run *run, u32 old, u32 new, u64 key)
+{
 	if (old == new)
 		return 0;
 	run->b->swapped++;
@@ -238,10 +247,7 @@ static int mark_swapped(struct run *run, u32 old, u32 new, u64 key)
 		run->swap[run->nr_swaps++] = (struct swap){ key, old, new };
 		return 0;
 	}
-	if (!run->b->whole)
-		return mark_changed(run, old, new, key);
-	ret = mark_whole(run, old, key);
-	return ret ? ret : mark_whole(run, new, key);
+	return mark_subtrees(run, old, new, key);
 }
 
 /* --- the swap ------------------------------------------------------------ */
@@ -255,7 +261,7 @@ static int trace_swapped(struct run *run)
 		const struct swap *s = &run->swap[run->nr_swaps - 1];
 
 		if ((run->b->swapped - run->nr_swaps) * 37 % 100 < run->b->percent)
-			ret = mark_changed(run, s->old, s->new, s->key);
+			ret = mark_subtrees(run, s->old, s->new, s->key);
 	}
 	return ret;
 }

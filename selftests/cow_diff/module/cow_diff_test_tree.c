@@ -196,8 +196,7 @@ int diff_test_balance(struct diff_test *c, struct diff_test_balance *args)
 	if (!tree || !quota)
 		goto out;
 	ret = -EINVAL;
-	if (!args->groups || args->groups > 64 || args->percent > 100 ||
-	    (args->whole && args->delayed))
+	if (!args->groups || args->groups > 64 || args->percent > 100)
 		goto out;
 	for (i = 0; i < nr; i++)
 		tree[i] = i ? &c->snapshot[i - 1] : &c->tree;
