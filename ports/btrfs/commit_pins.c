@@ -21,6 +21,8 @@
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 
+#include "bio.h"
+#include "btrfs_inode.h"
 #include "ctree.h"
 #include "disk-io.h"
 #include "extent-tree.h"
@@ -38,6 +40,8 @@ struct task_pin {
 	struct btrfs_fs_info	*fs_info;
 	struct commit_pin	pin;		/* empty in a transaction and before the set */
 	bool			fst_untrusted;	/* the flag, read before the pin */
+	struct btrfs_root	*root;		/* commit_root_search() has pinned @eb of it */
+	struct extent_buffer	*eb;
 };
 
 #define PIN_BITS	6
@@ -89,17 +93,44 @@ static bool in_transaction(const struct btrfs_fs_info *fs_info)
 	return (unsigned long)trans >= PAGE_SIZE && trans->fs_info == fs_info;
 }
 
-static bool pin_commit(struct btrfs_fs_info *fs_info, gfp_t gfp)
+static struct task_pin *new_task_pin(struct btrfs_fs_info *fs_info, gfp_t gfp)
 {
-	struct pin_bucket *bucket = my_bucket();
 	struct task_pin *p;
 
 	WARN_ON_ONCE(find_pin(fs_info));	/* the caller may not nest pins */
 	p = kzalloc(sizeof(*p), gfp);
+	if (p) {
+		p->task = current;
+		p->fs_info = fs_info;
+	}
+	return p;
+}
+
+static void add_task_pin(struct task_pin *p)
+{
+	struct pin_bucket *bucket = my_bucket();
+
+	spin_lock(&bucket->lock);
+	hlist_add_head_rcu(&p->node, &bucket->pins);
+	spin_unlock(&bucket->lock);
+}
+
+static void remove_task_pin(struct task_pin *p)
+{
+	struct pin_bucket *bucket = my_bucket();
+
+	spin_lock(&bucket->lock);
+	hlist_del_rcu(&p->node);
+	spin_unlock(&bucket->lock);
+	kfree_rcu(p, rcu);
+}
+
+static bool pin_commit(struct btrfs_fs_info *fs_info, gfp_t gfp)
+{
+	struct task_pin *p = new_task_pin(fs_info, gfp);
+
 	if (!p)
 		return false;
-	p->task = current;
-	p->fs_info = fs_info;
 	/*
 	 * btrfs clears the flag after the switch that makes the tree trustworthy: if it is
 	 * clear here, the pin below has the roots of that switch.
@@ -107,9 +138,7 @@ static bool pin_commit(struct btrfs_fs_info *fs_info, gfp_t gfp)
 	p->fst_untrusted = test_bit(BTRFS_FS_FREE_SPACE_TREE_UNTRUSTED, &fs_info->flags);
 	if (fs_info->commit_pins.started && !in_transaction(fs_info))
 		WARN_ON_ONCE(commit_root_pin(&fs_info->commit_pins.set, &p->pin));
-	spin_lock(&bucket->lock);
-	hlist_add_head_rcu(&p->node, &bucket->pins);
-	spin_unlock(&bucket->lock);
+	add_task_pin(p);
 	return true;
 }
 
@@ -127,16 +156,12 @@ bool btrfs_try_pin_commit(struct btrfs_fs_info *fs_info)
 void btrfs_unpin_commit(struct btrfs_fs_info *fs_info)
 {
 	struct task_pin *p = find_pin(fs_info);
-	struct pin_bucket *bucket = my_bucket();
 
 	if (WARN_ON_ONCE(!p))
 		return;
-	spin_lock(&bucket->lock);
-	hlist_del_rcu(&p->node);
-	spin_unlock(&bucket->lock);
 	if (p->pin.roots)
 		commit_root_unpin(&p->pin);
-	kfree_rcu(p, rcu);
+	remove_task_pin(p);
 }
 
 bool btrfs_pin_wanted(struct btrfs_fs_info *fs_info)
@@ -158,6 +183,8 @@ struct extent_buffer *btrfs_pinned_root(struct btrfs_root *root)
 	struct task_pin *p = find_pin(root->fs_info);
 	void *eb;
 
+	if (p && p->root == root)
+		return p->eb;
 	if (!p || !p->pin.roots)
 		return root->commit_root;
 	/* Pairs with the release in add_tree(). */
@@ -188,35 +215,134 @@ bool btrfs_pinned_fst_untrusted(struct btrfs_fs_info *fs_info)
 	return WARN_ON_ONCE(!p) || p->fst_untrusted;
 }
 
-/*
- * Make @path search the commit root in place of the live tree, if the pinned commit covers
- * @gen. After a miss, the caller calls btrfs_unpin_old() and searches the live tree.
- */
-bool btrfs_pin_old(struct btrfs_fs_info *fs_info, const struct commit_gen *gen,
-		   struct btrfs_path *path)
-{
-	struct btrfs_commit_pins *pins = &fs_info->commit_pins;
+/* --- checksums of old extents ------------------------------------------------ */
 
-	if (!pins->started || !commit_root_eligible(&pins->set, gen))
-		return false;
-	if (in_transaction(fs_info))
-		return false;
-	btrfs_pin_commit(fs_info);
-	if (!commit_root_covers(&find_pin(fs_info)->pin, gen)) {
-		btrfs_unpin_commit(fs_info);
-		return false;
+/* A search for the checksums of a bio. */
+struct old_sums {
+	struct btrfs_fs_info	*fs_info;
+	struct btrfs_root	*root;		/* the checksum tree */
+	struct btrfs_path	*path;
+	btrfs_search_sums_t	*search;
+	u64			start;
+	u32			len;
+	u8			*sums;
+	u32			found;		/* bytes that have a checksum in @sums */
+};
+
+/* Returns 0, or -ENOENT if the tree lacks a checksum: @found says which one. */
+static int find_sums(const struct old_sums *o, struct btrfs_path *path, u8 *sums, u32 *found)
+{
+	const struct btrfs_fs_info *fs_info = o->fs_info;
+	u32 sector;
+	int n;
+
+	for (*found = 0; *found < o->len; *found += n << fs_info->sectorsize_bits) {
+		sector = *found >> fs_info->sectorsize_bits;
+		n = o->search(o->fs_info, path, o->start + *found, o->len - *found,
+			      sums + sector * fs_info->csum_size);
+		if (n <= 0)
+			return n ?: -ENOENT;
 	}
-	path->search_commit_root = true;
-	path->skip_locking = true;
-	return true;
+	return 0;
 }
 
-void btrfs_unpin_old(struct btrfs_fs_info *fs_info, struct btrfs_path *path)
+static int search_sums(struct commit_search *s)
 {
-	btrfs_release_path(path);
-	path->search_commit_root = false;
-	path->skip_locking = false;
-	btrfs_unpin_commit(fs_info);
+	struct old_sums *o = s->arg;
+	struct task_pin *p;
+	int ret;
+
+	/* The caller searches the live tree for the remainder, since it handles holes. */
+	if (!s->root)
+		return -ENOENT;
+	p = new_task_pin(o->fs_info, GFP_NOFS | __GFP_NOFAIL);
+	p->root = o->root;
+	p->eb = s->root;
+	add_task_pin(p);
+	o->path->search_commit_root = true;
+	o->path->skip_locking = true;
+	ret = find_sums(o, o->path, o->sums, &o->found);
+	btrfs_release_path(o->path);
+	o->path->search_commit_root = false;
+	o->path->skip_locking = false;
+	remove_task_pin(p);
+	return ret;
+}
+
+/* For the oracle: are these the checksums in the live tree? */
+static bool same_sums(struct commit_search *s, struct commit_difference *diff)
+{
+	const struct old_sums *o = s->arg;
+	const u32 size = o->fs_info->csum_size, bits = o->fs_info->sectorsize_bits;
+	struct btrfs_path *path = btrfs_alloc_path();
+	u8 *live = kvcalloc(o->len >> bits, size, GFP_NOFS);
+	bool same = true;
+	u32 found = 0, at;
+	int ret;
+
+	if (!path || !live)
+		goto out;
+	ret = find_sums(o, path, live, &found);
+	for (at = 0; at < found && same; at += same << bits)
+		same = !memcmp(live + (at >> bits) * size, o->sums + (at >> bits) * size, size);
+	if (same && !ret)
+		goto out;
+	same = false;
+	diff->key = o->start + at;
+	snprintf(diff->committed, sizeof(diff->committed), "%*phN", min_t(int, size, 16),
+		 o->sums + (at >> bits) * size);
+	if (at < found)
+		snprintf(diff->live, sizeof(diff->live), "%*phN", min_t(int, size, 16),
+			 live + (at >> bits) * size);
+	else
+		snprintf(diff->live, sizeof(diff->live), "error %d", ret);
+out:
+	kvfree(live);
+	btrfs_free_path(path);
+	return same;
+}
+
+static const struct commit_search_ops sums_ops = {
+	.search = search_sums,
+	.compare = same_sums,
+};
+
+/**
+ * btrfs_search_old_sums() - search the committed tree for the checksums of a bio
+ * @gen: the generations of its extents
+ * @bbio: the bio, with room for checksums
+ * @path: empty; for @search
+ * @search: search_csum_tree()
+ *
+ * Return: the number of bytes, from the first one, whose checksums were found. The caller searches
+ * the live tree for the remainder.
+ */
+u32 btrfs_search_old_sums(const struct commit_gen *gen, struct btrfs_bio *bbio,
+			  struct btrfs_path *path, btrfs_search_sums_t *search)
+{
+	struct btrfs_fs_info *fs_info = bbio->inode->root->fs_info;
+	struct old_sums o = {
+		.fs_info = fs_info, .path = path, .search = search, .sums = bbio->csum,
+		.start = bbio->bio.bi_iter.bi_sector << SECTOR_SHIFT,
+		.len = bbio->bio.bi_iter.bi_size,
+	};
+	struct commit_search s = {
+		.set = &fs_info->commit_pins.set, .gen = *gen, .ops = &sums_ops, .arg = &o,
+	};
+
+	/* The caller may search committed trees anyway. */
+	if (!fs_info->commit_pins.started || path->search_commit_root || find_pin(fs_info))
+		return 0;
+	o.root = btrfs_csum_root(fs_info, o.start);
+	/* Pairs with the release in add_tree(). */
+	if (!o.root || !smp_load_acquire(&o.root->pins.in_set))
+		return 0;
+	s.tree = &o.root->pins.tree;
+	if (in_transaction(fs_info))
+		s.mode = COMMIT_SEARCH_IN_TRANSACTION;
+	/* After an error, too, the live tree has the answer. */
+	commit_root_search(&s);
+	return o.found;
 }
 
 /* --- first roots ----------------------------------------------------------- */
@@ -591,7 +717,9 @@ int btrfs_start_pins(struct btrfs_fs_info *fs_info)
 		ret = PTR_ERR(next);
 		goto no_roots;
 	}
-	/* No trees yet: pins of this commit use the first roots. */
+	/* No other trees yet: pins of this commit use the first roots. */
+	if (btrfs_csum_root(fs_info, 0))
+		update(pins, next, btrfs_csum_root(fs_info, 0), fs_info->generation);
 	ret = commit_root_switch(next, fs_info->generation);
 	if (ret) {
 		commit_root_cancel(next);

@@ -13,11 +13,16 @@
 #include <linux/wait.h>
 #include <linux/workqueue.h>
 
+struct btrfs_bio;
 struct btrfs_fs_info;
 struct btrfs_path;
 struct btrfs_root;
 struct btrfs_trans_handle;
 struct extent_buffer;
+
+/* search_csum_tree(): returns the number of sectors whose checksums it has copied, or an error */
+typedef int btrfs_search_sums_t(struct btrfs_fs_info *fs_info, struct btrfs_path *path, u64 start,
+				u64 len, u8 *sums);
 
 /* In struct btrfs_fs_info. */
 struct btrfs_commit_pins {
@@ -56,9 +61,8 @@ void btrfs_assert_pinned(const struct btrfs_fs_info *fs_info, bool pinned);
 struct extent_buffer *btrfs_pinned_root(struct btrfs_root *root);
 u64 btrfs_pinned_reloc_trans(struct btrfs_fs_info *fs_info);
 bool btrfs_pinned_fst_untrusted(struct btrfs_fs_info *fs_info);
-bool btrfs_pin_old(struct btrfs_fs_info *fs_info, const struct commit_gen *gen,
-		   struct btrfs_path *path);
-void btrfs_unpin_old(struct btrfs_fs_info *fs_info, struct btrfs_path *path);
+u32 btrfs_search_old_sums(const struct commit_gen *gen, struct btrfs_bio *bbio,
+			  struct btrfs_path *path, btrfs_search_sums_t *search);
 
 /* roots */
 void btrfs_root_has_first(struct btrfs_root *root);

@@ -1,12 +1,46 @@
 // SPDX-License-Identifier: GPL-2.0
-// CSUM=1, after commit_root.cocci: search the checksums of old extents in a pinned commit.
-// For kernels without btrfs_bio.csum_search_commit_root, which always search the live tree.
+// CSUM=1, after commit_root.cocci: search the checksums of old extents by commit_root_search(),
+// and what that does not find in the live tree.
 //
 // A bio records the newest generation of the extents in it. If that is unknown, as in direct
 // I/O, repair and writes, btrfs searches the live tree. It does so after a miss, too:
 // relocation may have moved an extent in the running transaction.
 
-@bio@
+// --- 7.3 has btrfs_bio.csum_search_commit_root, from btrfs_bio_ctrl.generation ---
+
+@flag@
+@@
+ struct btrfs_bio {
+	...
+-	bool csum_search_commit_root:1;
++	struct commit_gen gen;
+	...
+ };
+
+@sets@
+struct btrfs_bio_ctrl *C;
+expression E;
+@@
+-C->bbio->csum_search_commit_root = E;
++commit_gen_add(&C->bbio->gen, C->generation);
+
+@@
+struct btrfs_bio *N;
+struct btrfs_bio *B;
+@@
+-N->csum_search_commit_root = B->csum_search_commit_root;
++N->gen = B->gen;
+
+@copies@
+struct compressed_bio *C;
+struct btrfs_bio *B;
+@@
+-C->bbio.csum_search_commit_root = B->csum_search_commit_root;
++C->bbio.gen = B->gen;
+
+// --- 6.12 always searches the live tree ---
+
+@bio depends on !flag@
 @@
  struct btrfs_bio {
 	...
@@ -15,12 +49,12 @@
 	...
  };
 
-@depends on bio@
+@depends on flag || bio@
 @@
  #include "tree-checker.h"
 +#include <linux/commit_root.h>
 
-@ctrl@
+@ctrl depends on !sets@
 @@
  struct btrfs_bio_ctrl {
 	...
@@ -66,9 +100,9 @@ struct btrfs_bio *B;
 	...>
  }
 
-@@
-struct compressed_bio *C;
+@depends on !copies@
 identifier B;
+struct compressed_bio *C;
 expression list A;
 @@
  btrfs_submit_compressed_read(struct btrfs_bio *B)
@@ -79,32 +113,43 @@ expression list A;
 	...>
  }
 
-@search exists@
-identifier B, offset, len, count;
-struct btrfs_path *P;
-struct btrfs_fs_info *F;
+// --- the search ---
+
+@pins@
+identifier U;
+identifier B;
 @@
  btrfs_lookup_bio_sums(struct btrfs_bio *B)
  {
-+	bool committed = false;
+	...
+-	bool U = false;
 	... when any
-+	committed = btrfs_pin_old(F, &B->gen, P);
+-	if (B->csum_search_commit_root) {
+-		...
+-	}
+	<...
+-	if (U) {
+-		...
+-	}
+	...>
+-	if (U)
+-		btrfs_unpin_commit(...);
+	...
+ }
+
+@search exists@
+identifier B, offset, len;
+expression P;
+expression F;
+@@
+ btrfs_lookup_bio_sums(struct btrfs_bio *B)
+ {
+	... when any
++	offset = btrfs_search_old_sums(&B->gen, B, P, search_csum_tree);
 	while (offset < len) {
 		... when any
-		count = search_csum_tree(F, P, ...);
+		search_csum_tree(F, P, ...)
 		... when any
-		if (count == 0) {
-+			if (committed) {
-+				committed = false;
-+				btrfs_unpin_old(F, P);
-+				continue;
-+			}
-			...
-		}
-		...
 	}
-+	if (committed)
-+		btrfs_unpin_old(F, P);
-	btrfs_free_path(P);
 	... when any
  }
