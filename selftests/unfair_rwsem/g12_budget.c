@@ -469,11 +469,11 @@ TEST_F_TIMEOUT(g12_budget, attack_of_readers_works_without_a_budget, 60)
 }
 
 /*
- * In percent of its share without lending, a bystander may lose to its CPU's budget (20), to the
+ * In percent of its share without lending, a bystander may lose to the budget of its CPU, to the
  * quota of the attackers, which all may run on this CPU (10), and to passes of the watcher, which
  * also take a tenth of a CPU at most. The margin is half of that.
  */
-#define LEAST_SHARE	(100 - (20 + 10 + 10) * 1.5)
+#define LEAST_SHARE	(100 - 1.5 * (100.0 * CPU_US / WINDOW_US + 10 + 10))
 
 /* A busy nice 0 task outside the attackers' cgroup on each CPU must keep its share. */
 static void expect_bystanders(struct __test_metadata *_metadata, int fd, const int *inner,
