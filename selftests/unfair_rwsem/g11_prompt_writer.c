@@ -32,12 +32,15 @@ static struct task *start_waiting(int fd, struct job j)
 	return sleeps_in_queue(fd, w) ? w : NULL;
 }
 
-/* A task that has exited keeps its priority until it is reaped. */
+/*
+ * A task that has exited keeps its priority until it is reaped. If another task is just setting
+ * it, that task restores it, as soon as it has a CPU.
+ */
 static bool exits_with(pid_t pid, struct priority own)
 {
 	siginfo_t info;
 
-	return !waitid(P_PID, pid, &info, WEXITED | WNOWAIT) && has_own(pid, own);
+	return !waitid(P_PID, pid, &info, WEXITED | WNOWAIT) && reached(has_own(pid, own));
 }
 
 /*
