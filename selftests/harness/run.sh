@@ -241,16 +241,41 @@ else
 		"run_part packaging quick 17" "run_part robust quick 5"}
 fi
 wait
+
+# passes_alone KERNEL TEST: a program failed beside other guests, whose load may delay any task by
+# more than the program allows for. True if it passes three times without them. Never for a kernel
+# that printed a report, nor for programs that look for violations of an invariant: what these find
+# once is there.
+passes_alone()
+{
+	# shellcheck disable=SC2086 # words
+	[ "$2" != g1_exclusion ] && [[ " $(echo $tests $lending_tests) " = *" $2 "* ]] &&
+		[ "$(guest_verdict "$LOGS/$1")" = PASS ] || return 1
+	for _ in 1 2 3; do
+		"$HARNESS/one.sh" "$2" "$1" >>"$LOGS/alone.log" || return 1
+	done
+	UNSTEADY+=("$1: $2")
+}
+
+# More failures than this are no accident.
+MAX_REPEATED=3
+UNSTEADY=()
+repeated=0
 for lane in "${lanes[@]}"; do
 	[ -e "$LOGS/lane-$lane" ] || { result any "$lane-lane" FAIL 0; continue; }
-	while read -r kernel name verdict seconds pass fail skip; do
-		case $name in
-		lane) say "  $lane: $seconds s" ;;
-		?*) result "$kernel" "$name" "$verdict" "$seconds" "$pass" "$fail" "$skip" ;;
-		esac
-	done <"$LOGS/lane-$lane"
+	# the programs in a guest must not read from the file
+	while read -r kernel name verdict seconds pass fail skip <&3; do
+		[ "$name" != lane ] || { say "  $lane: $seconds s"; continue; }
+		if [ "$verdict" = FAIL ] && [ $((repeated++)) -lt $MAX_REPEATED ] &&
+				passes_alone "$kernel" "$name"; then
+			verdict=ok pass=$((pass + fail)) fail=0
+		fi
+		result "$kernel" "$name" "$verdict" "$seconds" "$pass" "$fail" "$skip"
+	done 3<"$LOGS/lane-$lane"
 done
 
 print_table
+[ ${#UNSTEADY[@]} -eq 0 ] ||
+	printf 'unsteady: %s failed beside other guests, and passed three times alone\n' "${UNSTEADY[@]}"
 say "logs: $LOGS"
 print_sum
