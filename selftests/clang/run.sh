@@ -83,17 +83,17 @@ build()
 		echo "load fscommit lend_period_us=60000000 lend=1 blocker_ms=0"
 		echo "load fscommit_test"
 		for t in g1_exclusion g3_writer_first g7_clean_retreat; do
-			echo "test $name-$t 150 FSCOMMIT_SCALE=8 $t"
+			echo "test $name-$t 600 FSCOMMIT_SCALE=8 $t"
 		done
-		echo "test $name-lend_on 5 echo 3 >/sys/module/fscommit/parameters/lend"
-		echo "test $name-g5_lent_priority 150 FSCOMMIT_SCALE=8 g5_lent_priority"
+		echo "test $name-lend_on 60 echo 3 >/sys/module/fscommit/parameters/lend"
+		echo "test $name-g5_lent_priority 600 FSCOMMIT_SCALE=8 g5_lent_priority"
 		echo "unload fscommit_test"
-		plan_suite commit_root 300 commit_root |
-			sed "s/^test commit_root 300 /test $name-commit_root 300 FSCOMMIT_SCALE=8 /"
+		plan_suite commit_root 600 commit_root |
+			sed "s/^test commit_root 600 /test $name-commit_root 600 FSCOMMIT_SCALE=8 /"
 		echo "unload fscommit"
 	} >"$out.plan"
 	step "$kernel: tests in the guest" "10-60 s" "$out.log" "$HARNESS/boot.sh" --out "$out" \
-		--timeout 600 "$kernel" "$out.plan" "$tree/src/module/fscommit.ko" \
+		--timeout 2400 "$kernel" "$out.plan" "$tree/src/module/fscommit.ko" \
 		"$tree"/src/selftests/*.ko "$programs/unfair_rwsem"/g* \
 		"$programs/commit_root/commit_root" || true
 	# rename the guest's own verdict, too

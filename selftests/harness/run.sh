@@ -44,10 +44,10 @@ programs=$("$HARNESS/programs.sh") || die "cannot build the test programs"
 # run_kernel NAME
 run_kernel()
 {
-	local name=$1 tree out=$LOGS/$1 start=$SECONDS programs=$programs files all=1800
+	local name=$1 tree out=$LOGS/$1 start=$SECONDS programs=$programs files all=4800
 	local usually='1-2 min' options=()
 	case $name in
-	x86-*) all=5400 usually='10 min and the torture' options=(--mem 2G) ;;
+	x86-*) all=7200 usually='10 min and the torture' options=(--mem 2G) ;;
 	esac
 	# KCSAN reports count as warnings: the first one must not end the run
 	[ "$name" != x86-kcsan ] || options+=(--no-panic)

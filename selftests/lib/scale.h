@@ -8,6 +8,17 @@
 
 #include <stdlib.h>
 
+/*
+ * Limits end a test that hangs; they are no promise about time. A guest with half of a slow CPU
+ * needs several times what a test takes elsewhere. Included after kselftest_harness.h.
+ */
+#ifdef TEST_F_TIMEOUT
+# undef TEST_TIMEOUT_DEFAULT
+# define TEST_TIMEOUT_DEFAULT	150
+# undef TEST_F_TIMEOUT
+# define TEST_F_TIMEOUT(fixture, name, seconds)	__TEST_F_IMPL(fixture, name, -1, 4 * (seconds))
+#endif
+
 static inline int scaled(int times)
 {
 	const char *s = getenv("FSCOMMIT_SCALE");

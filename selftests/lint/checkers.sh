@@ -164,7 +164,7 @@ run_coccicheck()
 		local options
 		options=$(sed -n 's|^/// *Options: *||p;s|^// *Options: *||p' "$1" | tr '\n' ' ')
 		# shellcheck disable=SC2086 # options are words
-		(cd "$TREE" && timeout 120 spatch -D report --very-quiet --no-show-diff \
+		(cd "$TREE" && timeout 1200 spatch -D report --very-quiet --no-show-diff \
 			--cocci-file "$1" $options --patch "$TREE" -I "$2/include" \
 			-I module/include --dir module 2>/dev/null) ||
 			echo "$1:1: spatch failed with it ($?)"

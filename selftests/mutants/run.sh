@@ -35,7 +35,7 @@ harness()
 	local name=$1 regex=$2 kernel=$3 plan=$4 start=$SECONDS out=$LOGS/meta-$1 got
 	shift 4
 	printf 'load fscommit\nload fscommit_test\n%b' "$plan" >"$out.plan"
-	got=$("$HARNESS/boot.sh" --out "$out" --timeout 180 "$@" "$kernel" "$out.plan" \
+	got=$("$HARNESS/boot.sh" --out "$out" --timeout 400 "$@" "$kernel" "$out.plan" \
 		"$CACHE/build/$kernel/module/fscommit.ko" \
 		"$CACHE/build/$kernel/selftests/"*.ko \
 		"$programs/unfair_rwsem/misuse" 2>"$out.log") && got="PASS $got"
@@ -178,7 +178,7 @@ diff_fuzz()
 		"$m/fuzz/cow_diff_fuzz.c" \
 		"$lib"/cow_{tree,blocks,search,check}.c \
 		"$m"/module/cow_{balance,diff_tree,diff_corrupt}.c \
-		>"$out.log" 2>&1 && timeout 120 "$out" 400000 >>"$out.log" 2>&1; } || rc=1
+		>"$out.log" 2>&1 && timeout 900 "$out" 400000 >>"$out.log" 2>&1; } || rc=1
 	verdict diff-fuzz "$start" "$rc"
 }
 
@@ -206,13 +206,13 @@ quick()
 	mutants_apply
 	tree_fuzz
 	diff_fuzz
-	harness injected-warn '^FAIL' uml 'test w 10 misuse injected_warn\n'
+	harness injected-warn '^FAIL' uml 'test w 60 misuse injected_warn\n'
 	harness hung-guest 'FAIL the guest hung' uml 'test hang 1000 sleep 1000\n' --timeout 8
 	harness early-power-off 'FAIL the guest stopped' uml 'test off 10 poweroff -f; sleep 100\n'
 	harness leaked-reference 'FAIL .*cannot unload' uml \
-		'test leak 10 misuse leak_reference\nunload fscommit_test\n'
+		'test leak 60 misuse leak_reference\nunload fscommit_test\n'
 	harness cleared-log 'FAIL .*the kernel.s log has lost its beginning' uml \
-		'test clear 5 dmesg -c\nunload fscommit_test\nunload fscommit\n'
+		'test clear 60 dmesg -c\nunload fscommit_test\nunload fscommit\n'
 	harness unexpected-silence 'FAIL .*reports in the log, 1 expected' uml 'test t 5 true\n' \
 		--expect 'never said'
 	counted killed-test 'test k 10 kill -9 $$'
@@ -220,8 +220,8 @@ quick()
 	counted timed-out-test 'test t 2 sleep 30'
 	counted silent-guest 'test s 10 poweroff -f; sleep 100'
 	harness busted-lock 'PASS' uml 'load unfair_torture torture_type=busted
-		test t 10 sleep 3\nunload unfair_torture
-		test verdict 5 dmesg | grep "End of test: FAILURE" >/dev/null
+		test t 60 sleep 3\nunload unfair_torture
+		test verdict 60 dmesg | grep "End of test: FAILURE" >/dev/null
 		unload fscommit_test\nunload fscommit\n'
 }
 

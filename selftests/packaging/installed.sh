@@ -111,11 +111,11 @@ run_example()
 	mkdir -p "$out"
 	{
 		echo "load fscommit"
-		echo "test ckpt_cache 300 ckpt_cache_guest $kernel"
+		echo "test ckpt_cache 900 ckpt_cache_guest $kernel"
 		echo "unload fscommit"
 	} >"$out.plan"
 	step "the example on $kernel" "20 s" "$out.log" "$HARNESS/boot.sh" --out "$out" \
-		--timeout 400 "$kernel" "$out.plan" "$work/fscommit.ko" \
+		--timeout 1200 "$kernel" "$out.plan" "$work/fscommit.ko" \
 		"$work/example/ckpt_cache.ko" "$PACKAGING/ckpt_cache_guest" || true
 	collect "$kernel" "$out" $((SECONDS - start))
 }

@@ -23,7 +23,7 @@ python_folder()
 # stage NAME: a line of the plan that runs a stage of tools_guest.py
 stage_line()
 {
-	echo "test tools-$1 300 PYTHONHOME=/fscommit/python python3" \
+	echo "test tools-$1 900 PYTHONHOME=/fscommit/python python3" \
 		"/fscommit/tools_guest.py $1"
 }
 
@@ -43,7 +43,7 @@ tools_in_guest()
 	done
 	shift
 	step "tools on $kernel" "30-90 s" "$out.log" "$HARNESS/boot.sh" --out "$out" \
-		--timeout 900 --append rcupdate.rcu_cpu_stall_timeout=300 "$@" \
+		--timeout 3600 --append rcupdate.rcu_cpu_stall_timeout=300 "$@" \
 		--with /usr/bin/python3 "$kernel" "$out.plan" "$tree/module/fscommit.ko" \
 		"$tree/selftests/fscommit_test.ko" "$work/python" "$PACKAGING/tools_guest.py" \
 		"$TOP"/tools/fscommit-{top,check,bug-report} || true

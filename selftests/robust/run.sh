@@ -24,7 +24,7 @@ guest()
 	mkdir -p "$out"
 	cat >"$out.plan"
 	step "faults on $kernel: $name" "$seconds s" "$out.log" "$HARNESS/boot.sh" --out "$out" \
-		--timeout $((seconds * 5 + 60)) "$@" "$kernel" "$out.plan" \
+		--timeout $((seconds * 20 + 600)) "$@" "$kernel" "$out.plan" \
 		"$tree/module/fscommit.ko" \
 		"$tree"/selftests/{fscommit,fault}_test.ko \
 		"$programs"/robust/{alloc_faults,freezer,give_back_fails,load_cycles,oom} \
@@ -40,9 +40,9 @@ tasks()
 	guest tasks "$1" "$4" "$tree" < <(cat <<-EOF
 		load fscommit lend_period_us=60000000 lend=1 blocker_ms=0
 		load fscommit_test
-		test freezer $4 FSCOMMIT_SCALE=$2 freezer
-		test oom $4 FSCOMMIT_SCALE=$2 oom
-		test signal_storm 300 FSCOMMIT_SCALE=$2 signal_storm
+		test freezer 600 FSCOMMIT_SCALE=$2 freezer
+		test oom 600 FSCOMMIT_SCALE=$2 oom
+		test signal_storm 1200 FSCOMMIT_SCALE=$2 signal_storm
 		unload fscommit_test
 		unload fscommit
 		test load_cycles 3000 cd /fscommit && FSCOMMIT_CYCLES=$3 load_cycles
@@ -59,7 +59,7 @@ give_back()
 	guest give_back "$1" 20 "$tree" <<-EOF
 		load fscommit lend=3 blocker_ms=0
 		load fscommit_test
-		test give_back_fails 120 give_back_fails
+		test give_back_fails 600 give_back_fails
 		unload fscommit_test
 		unload fscommit
 	EOF
