@@ -62,7 +62,8 @@ static int sleeps_with(int fd, __u32 holder_mode, struct job j, struct priority 
 	w = start_waiting(fd, j);
 	CHECK(w);
 	for (i = 0; i < 2; i++) {
-		if (lent ? !is(w->pid, asleep.policy, asleep.rt, asleep.nice) :
+		/* on PREEMPT_RT, it may also sleep on its way to the queue */
+		if (lent ? !reached(is(w->pid, asleep.policy, asleep.rt, asleep.nice)) :
 			   !has_own(w->pid, own))
 			ret = report_left(w->pid);
 		if (i)
@@ -177,7 +178,7 @@ TEST_F_TIMEOUT(g11_prompt_writer, own_priority_is_back_after_giving_up, 60)
 {
 	ASSERT_TRUE(set_param("lend_fifo_us", "1000000"));
 	EXPECT_EQ(0, gives_up(self->fd, (struct job){ .how = LOCK_TEST_TIMEOUT,
-						      .timeout_ms = 500 }, 0, ETIME));
+						      .timeout_ms = 5000 }, 0, ETIME));
 	EXPECT_EQ(0, gives_up(self->fd, (struct job){ .how = LOCK_TEST_KILLABLE }, SIGKILL,
 			      -SIGKILL));
 	EXPECT_EQ(0, gives_up(self->fd, (struct job){ .how = LOCK_TEST_INTERRUPTIBLE }, SIGUSR1,
@@ -197,7 +198,7 @@ static int changed_while_asleep(int fd, struct priority c, bool chrt)
 	holder = hold_until_go(fd, LOCK_TEST_READ, (struct job){ });
 	CHECK(holder);
 	w = start_waiting(fd, (struct job){ });
-	CHECK(w && is(w->pid, SCHED_FIFO, 1, 0));
+	CHECK(w && reached(is(w->pid, SCHED_FIFO, 1, 0)));
 	CHECK(chrt ? !sched_setscheduler(w->pid, c.policy, &param) :
 		     !setpriority(PRIO_PROCESS, w->pid, c.nice));
 	go(fd, 0);
@@ -274,7 +275,7 @@ static int spend_then_wait(int fd, int section, int free)
 		if (!i)
 			spent = has_own(t.pid, P(SCHED_OTHER, 0, 0));
 		else
-			recovered = is(t.pid, SCHED_FIFO, 1, 0);
+			recovered = reached(is(t.pid, SCHED_FIFO, 1, 0));
 		/* the next wait must not use up so small a budget before the writer sleeps */
 		set_param("lend_fifo_us", "1000000");
 		go(fd, 0);
@@ -292,7 +293,7 @@ TEST_F_TIMEOUT(g11_prompt_writer, not_over_the_budget, 60)
 
 	ASSERT_GE(section, 0);
 	ASSERT_GE(free, 0);
-	EXPECT_EQ(0, CONCLUSIVE_OF(5, spend_then_wait(self->fd, section, free)));
+	EXPECT_EQ(0, CONCLUSIVE_OF(20, spend_then_wait(self->fd, section, free)));
 	close(free);
 	close(section);
 }
@@ -321,7 +322,7 @@ TEST_F_TIMEOUT(g11_prompt_writer, a_loan_does_not_make_a_waiter_lend_more, 60)
 	/* the writer goes on to wait for the inner lock */
 	go(self->fd, 0);
 	ASSERT_TRUE(sleeps_in_queue(inner, w));
-	EXPECT_TRUE(is(w->pid, SCHED_FIFO, 45, 0));
+	EXPECT_TRUE(reached(is(w->pid, SCHED_FIFO, 45, 0)));
 	EXPECT_EQ(-SIGKILL, kill_task(lender));
 	EXPECT_TRUE(reached(is(w->pid, SCHED_FIFO, 1, 0)))
 		report_left(w->pid);
@@ -376,6 +377,20 @@ static int place_after_a_sleep(int outer, int inner, int inherited, struct job o
 	return w->order < first->order ? 1 : 2;
 }
 
+/* In most of nine tries. A writer that a busy host keeps from its CPU for 10 ms is passed. */
+static int usual_place(int outer, int inner, int inherited, struct job other)
+{
+	int i, place, first = 0;
+
+	for (i = 0; i < 9; i++) {
+		place = place_after_a_sleep(outer, inner, inherited, other);
+		if (place < 0)
+			return place;
+		first += place == 1;
+	}
+	return first > 4 ? 1 : 2;
+}
+
 /* It must not pass a writer of a better nice value that waits for another lock. */
 TEST_F_TIMEOUT(g11_prompt_writer, own_loan_passes_no_writer, 60)
 {
@@ -383,7 +398,7 @@ TEST_F_TIMEOUT(g11_prompt_writer, own_loan_passes_no_writer, 60)
 
 	ASSERT_GE(inner, 0);
 	ASSERT_TRUE(set_param("lend_fifo_us", "1000000"));
-	EXPECT_EQ(2, place_after_a_sleep(self->fd, inner, 0, (struct job){ .nice = -20 }));
+	EXPECT_EQ(2, usual_place(self->fd, inner, 0, (struct job){ .nice = -20 }));
 	close(inner);
 }
 
@@ -396,8 +411,8 @@ TEST_F_TIMEOUT(g11_prompt_writer, inherited_priority_passes_writers, 60)
 		SKIP(return, "no PI futexes");
 	ASSERT_GE(inner, 0);
 	ASSERT_TRUE(set_param("lend_fifo_us", "1000000"));
-	EXPECT_EQ(1, place_after_a_sleep(self->fd, inner, 40, fifo20));
-	EXPECT_EQ(2, place_after_a_sleep(self->fd, inner, 10, fifo20));
+	EXPECT_EQ(1, usual_place(self->fd, inner, 40, fifo20));
+	EXPECT_EQ(2, usual_place(self->fd, inner, 10, fifo20));
 	close(inner);
 }
 
@@ -464,7 +479,8 @@ TEST_F_TIMEOUT(g11_prompt_writer, woken_writer_does_not_wait_for_busy_tasks, 60)
 	SKIP_ON_ONE_CPU();
 	ASSERT_TRUE(set_param("lend_fifo_us", "1000000"));
 	pin(0);
-	for (try = 0; try < 3; try++) {
+	/* what the host takes counts as a wait */
+	for (try = 0; try < 10; try++) {
 		off = (struct delays){ };
 		on = (struct delays){ };
 		for (i = 0; i < WAITS; i++) {
@@ -523,7 +539,7 @@ TEST_F_TIMEOUT(g11_prompt_writer, a_spinning_writer_has_its_own_priority, 60)
 	ASSERT_TRUE(set_param("lend_fifo_us", "1000000"));
 	throttle_real_time(false);
 	pin(1);
-	for (i = 0; i < 3 && share >= 25; i++) {
+	for (i = 0; i < 10 && share >= 25; i++) {
 		share = share_of_spinner(self->fd);
 		ASSERT_LE(0, share);
 		TH_LOG("the writer used %d%% of the CPU time of the busy task", share);
@@ -602,6 +618,7 @@ static int changes_in_sleep(int fd)
 	CHECK(holder);
 	w = start_waiting(fd, (struct job){ });
 	CHECK(w);
+	CHECK(reached(traced_changes(w->pid)));
 	/* several looks of the watcher */
 	sleep_ms(5);
 	before = traced_changes(w->pid);
@@ -610,6 +627,7 @@ static int changes_in_sleep(int fd)
 	CHECK(!finish(holder));
 	go(fd, 1);
 	CHECK(!finish(w));
+	CHECK(reached(traced_changes(w->pid) > before));
 	return traced_changes(w->pid);
 }
 
