@@ -17,13 +17,6 @@
 
 LENDING_LOCK_FIXTURE(g5_lent_priority, "3")
 
-#define ASSERT_PRIORITY(pid, ...)						\
-	ASSERT_TRUE(is(pid, __VA_ARGS__)) {					\
-		struct priority _p = priority_of(pid);				\
-										\
-		TH_LOG("policy %d, rt %d, nice %d", _p.policy, _p.rt, _p.nice);	\
-	}
-
 /*
  * The holder is woken in its section while a real-time task has its CPU. It runs only with a
  * higher priority than that task. Returns 0 if it released and the waiter acquired the lock.
@@ -55,7 +48,7 @@ static int gets_on(int fd, __u32 mode, struct job holder_job, struct job waiter_
 {
 	int i, ret = ETIME;
 
-	for (i = 0; i < 3 && ret == ETIME; i++)
+	for (i = 0; i < 8 && ret == ETIME; i++)
 		ret = preempted_holder(fd, mode, holder_job, waiter_job);
 	return ret;
 }
@@ -335,7 +328,7 @@ TEST_F_TIMEOUT(g5_lent_priority, nice_value_then_fifo, 60)
 TEST_F(g5_lent_priority, timer_slack_is_given_back)
 {
 	struct task *holder, *w;
-	char path[64], slack[32];
+	char path[64];
 
 	ASSERT_TRUE(set_param("lend_fifo_us", "1000000"));
 	holder = hold_until_go(self->fd, LOCK_TEST_READ, (struct job){ .nice = 19, .repeat = 2 });
@@ -346,8 +339,7 @@ TEST_F(g5_lent_priority, timer_slack_is_given_back)
 					  .prio = 20 });
 	ASSERT_REACHED(is(holder->pid, SCHED_FIFO, 20, 19));
 	ASSERT_TRUE(holds_again(self->fd, holder));
-	get_line(path, slack, sizeof(slack));
-	EXPECT_STREQ("1234567\n", slack);
+	EXPECT_TRUE(reached(file_has(path, "1234567\n")));
 	go(self->fd, 0);
 	EXPECT_EQ(0, finish(holder));
 	EXPECT_EQ(0, finish(w));
@@ -420,10 +412,11 @@ TEST_F_TIMEOUT(g5_lent_priority, lender_gives_up, 60)
 	holder = hold_until_go(self->fd, LOCK_TEST_READ, (struct job){ .nice = 19 });
 	ASSERT_NE(NULL, holder);
 	w1 = start(self->fd, (struct job){ .mode = LOCK_TEST_WRITE, .how = LOCK_TEST_TIMEOUT,
-					   .timeout_ms = 2000, .nice = -20 });
+					   .timeout_ms = 5000, .nice = -20 });
 	ASSERT_REACHED(is(holder->pid, SCHED_FIFO, 1, 19));
 	EXPECT_EQ(ETIME, finish(w1));
-	ASSERT_PRIORITY(holder->pid, SCHED_OTHER, 0, 19);
+	/* another lender may be about to restore it, as in left_with() */
+	ASSERT_REACHED(has_own(holder->pid, P(SCHED_OTHER, 0, 19)));
 	go(self->fd, 0);
 	EXPECT_EQ(0, finish(holder));
 }
@@ -551,15 +544,30 @@ static int absent_first_waiter(int fd, struct job first_job, struct job second_j
 	return ret;
 }
 
+struct pair {
+	const char *name;
+	struct job first, second;
+	int rt;
+};
+
+/* A busy host may take the CPU of whoever lends, for all of the time: three failures count. */
+static int loan_in_some_try(int fd, const struct pair *p, double *ms)
+{
+	int i, ret = AGAIN;
+
+	for (i = 0; i < 3 && ret; i++) {
+		ret = CONCLUSIVE_OF(4, absent_first_waiter(fd, p->first, p->second, p->rt, ms));
+		if (ret == AGAIN)
+			break;
+	}
+	return ret;
+}
+
 #define ROUNDS	10
 
 TEST_F_TIMEOUT(g5_lent_priority, absent_first_waiter_lends_all_the_same, 100)
 {
-	static const struct {
-		const char *name;
-		struct job first, second;
-		int rt;
-	} pairs[] = {
+	static const struct pair pairs[] = {
 		{ "nice 0, nice 0", { .mode = LOCK_TEST_WRITE }, { .mode = LOCK_TEST_WRITE }, 1 },
 		/* the second waiter goes to the head of the queue */
 		{ "nice 0, nice -20", { .mode = LOCK_TEST_WRITE },
@@ -586,9 +594,7 @@ TEST_F_TIMEOUT(g5_lent_priority, absent_first_waiter_lends_all_the_same, 100)
 		ret = 0;
 		for (j = 0; j < scaled(ROUNDS) && !ret && seconds() < end; j++) {
 			ms = 0;
-			ret = CONCLUSIVE_OF(4, absent_first_waiter(self->fd, pairs[i].first,
-								    pairs[i].second,
-								    pairs[i].rt, &ms));
+			ret = loan_in_some_try(self->fd, &pairs[i], &ms);
 			worst = ms > worst ? ms : worst;
 		}
 		if (ret == AGAIN || !j) {
@@ -704,7 +710,7 @@ static pid_t start_returning_reader(int fd, int cpu, struct returns *r)
 		 * taken that CPU. A lender that this task preempts, thanks to the loan, cannot.
 		 */
 		from = cpu_time(0);
-		while (has_loan() && cpu_time(0) - from < 500000000)
+		while (has_loan() && cpu_time(0) - from < 2000000000)
 			;
 		if (has_loan())
 			atomic_fetch_add(&r->kept, 1);
@@ -794,7 +800,7 @@ TEST_F_TIMEOUT(g5_lent_priority, fifo_ends, 60)
 	ASSERT_TRUE(set_param("lend_fifo_us", "50000"));
 	busy = start_busy(0);
 	/* the busy task preempts the holder repeatedly; the writer must see that at least once */
-	for (i = 0; i < 4 && !ended; i++) {
+	for (i = 0; i < 10 && !ended && (lent || i < 4); i++) {
 		holder = start(self->fd, (struct job){ .mode = LOCK_TEST_READ, .hold_us = 700000,
 						       .nice = 10, .cpu = 1 });
 		ASSERT_REACHED(state(self->fd).readers == 1);
@@ -1085,8 +1091,8 @@ TEST_F_TIMEOUT(g5_lent_priority, nobody_is_left_with_it, 100)
 		pid_t pid = c.member[i].pid;
 
 		/* each loan sets the flag, and its end clears it */
-		EXPECT_TRUE(reached(!(sched_getscheduler(pid) & SCHED_RESET_ON_FORK)));
-		EXPECT_EQ(0, priority_of(pid).rt);
+		EXPECT_TRUE(reached(!(sched_getscheduler(pid) & SCHED_RESET_ON_FORK) &&
+				    !priority_of(pid).rt));
 		if (!is(pid, c.member[i].policy, 0, c.member[i].nice)) {
 			TH_LOG("set to policy %d, nice %d:", c.member[i].policy, c.member[i].nice);
 			report_left(pid);

@@ -104,7 +104,7 @@ TEST_F_TIMEOUT(g9_expedite, committer_on_a_mutex, 60)
 
 	SKIP_ON_ONE_CPU();
 	/* a busy host may have taken the guest's other CPU */
-	for (i = 0; i < 3 && !got_it; i++)
+	for (i = 0; i < 8 && !got_it; i++)
 		got_it = stuck_on_a_mutex(self->fd, self->mutex, true);
 	EXPECT_EQ(1, got_it);
 	/* on PREEMPT_RT, the rw_semaphore itself lends by priority inheritance */
@@ -127,8 +127,7 @@ TEST_F_TIMEOUT(g9_expedite, readers_that_come_later, 60)
 	go(self->mutex, 0);
 	EXPECT_EQ(0, finish(c));
 	/* the section has ended; the reader still holds the lock */
-	EXPECT_TRUE(reached(has_own(r)));
-	EXPECT_EQ(19, getpriority(PRIO_PROCESS, r->pid));
+	EXPECT_TRUE(reached(has_own(r) && getpriority(PRIO_PROCESS, r->pid) == 19));
 	go(self->fd, 0);
 	EXPECT_EQ(0, finish(r));
 	EXPECT_EQ(0, finish(owner));
@@ -173,7 +172,7 @@ TEST_F_TIMEOUT(g9_expedite, lends_its_own_priority_only, 60)
 	go(self->fd, 0);
 	ASSERT_REACHED(state(inner).readers == 2 && is_asleep(c));
 	EXPECT_TRUE(reached(has_fifo(r, 1)));
-	EXPECT_TRUE(has_fifo(c, 33));
+	EXPECT_TRUE(reached(has_fifo(c, 33)));
 	go(inner, 1);
 	EXPECT_EQ(0, finish(c));
 	EXPECT_EQ(0, finish(w));
@@ -205,7 +204,7 @@ TEST_F_TIMEOUT(g9_expedite, many_sections, 100)
 	ASSERT_REACHED(has_fifo(r, 50));
 	for (j = 0; j < 3; j++) {
 		for (i = order[j]; i < nr; i += 3) {
-			EXPECT_TRUE(has_fifo(r, prio[order[j]]));
+			EXPECT_TRUE(reached(has_fifo(r, prio[order[j]])));
 			EXPECT_EQ(-SIGKILL, kill_task(t[i]));
 		}
 		if (next[order[j]] > 0)
