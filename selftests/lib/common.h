@@ -376,10 +376,10 @@ static inline void sleep_ms(long ms)
 	while (seconds() < end);
 }
 
-/* Waits until @cond, for 10 s at most: far longer than any state takes to reach. */
+/* Waits until @cond, for 20 s at most: far longer than any state takes to reach. */
 #define reached(cond)						\
 ({								\
-	double _end = seconds() + 10;				\
+	double _end = seconds() + 20;				\
 	bool _met;						\
 								\
 	while (!(_met = (cond)) && seconds() < _end)		\
@@ -392,7 +392,7 @@ static inline void sleep_ms(long ms)
 
 /*
  * Starts a task that acquires the lock and holds it, asleep, until go() with its id. Returns NULL
- * if it is not the only holder in that mode after 10 s.
+ * if it is not the only holder in that mode after 20 s.
  */
 static inline struct task *hold_until_go(int fd, __u32 mode, struct job j)
 {
@@ -437,7 +437,8 @@ static inline pid_t hog_fork(struct hog *h, int cpu, int wait)
 		atomic_store(h->up, 1);
 		if (wait >= 0 && read(wait, &c, 1) != 1)
 			_exit(1);
-		end = seconds() + 20;
+		/* longer than reached() waits: or else the task that it keeps off would end that */
+		end = seconds() + 60;
 		while (!atomic_load(h->stop) && seconds() < end)
 			;
 		_exit(0);
@@ -485,7 +486,7 @@ static inline void hog_go(struct hog *h)
 #define AGAIN	(-1000000)
 
 /* Repeats @test until it is conclusive. 0, or minus the line of the CHECK() that failed. */
-#define CONCLUSIVE(test)	CONCLUSIVE_OF(10, test)
+#define CONCLUSIVE(test)	CONCLUSIVE_OF(30, test)
 
 #define CONCLUSIVE_OF(tries, test)				\
 ({								\

@@ -609,14 +609,15 @@ static int woken_reader(int fd, int mutex, const int *gate, int off)
 	CHECK(reached(state(gate[1]).writers && is_asleep(w)));
 	z = start(off, (struct job){ .mode = LOCK_TEST_WRITE, .hold = LOCK_TEST_IRQS_OFF,
 				     .hold_us = 300000, .cpu = 2 });
-	CHECK(reached(state(off).writers == 1));
+	/* on a busy host, interrupts may be on again by now, or the reader may get on too early */
+	CHECK(reached(state(off).writers == 1 || atomic_load(&z->done)));
 	go(mutex, 0);
 	CHECK(reached(!state(mutex).writers));
 	go(gate[0], 3);
 	CHECK(reached(state(mutex).writers && is_asleep(x)));
 	/* the writer looks before it sleeps */
 	go(gate[1], 1);
-	CHECK(reached(state(fd).queued_writers && is_asleep(w)));
+	CHECK(reached((state(fd).queued_writers && is_asleep(w)) || atomic_load(&w->done)));
 	if (has_fifo(x, 30))
 		ret = -__LINE__;
 	conclusive = !is_asleep(r);
@@ -632,7 +633,7 @@ static int woken_reader(int fd, int mutex, const int *gate, int off)
 
 TEST_F_TIMEOUT(g10_chain, woken_reader_is_not_blocked, 100)
 {
-	int gate[2], off = lock_open(LOCK_TEST_RWSEM), i;
+	int gate[2], off = lock_open(LOCK_TEST_RWSEM), i, ret;
 
 	SKIP_ON_ONE_CPU();
 	SKIP_WITHOUT_KIND("mutex");
@@ -642,11 +643,14 @@ TEST_F_TIMEOUT(g10_chain, woken_reader_is_not_blocked, 100)
 	}
 	ASSERT_GE(off, 0);
 	pin(0);
-	EXPECT_EQ(0, CONCLUSIVE(woken_reader(self->fd, self->mutex, gate, off)));
+	ret = CONCLUSIVE(woken_reader(self->fd, self->mutex, gate, off));
 	unpin();
 	for (i = 0; i < 2; i++)
 		close(gate[i]);
 	close(off);
+	if (ret == AGAIN)
+		SKIP(return, "too slow: interrupts are on again before the writer has looked");
+	EXPECT_EQ(0, ret);
 }
 
 /* --- how long a loan lasts ----------------------------------------------- */
@@ -1092,8 +1096,8 @@ TEST_F_TIMEOUT(g10_chain, nothing_is_left, 100)
 		pid_t pid = c.member[i].pid;
 
 		/* a loan through a stock lock ends after its release */
-		EXPECT_TRUE(reached(!(sched_getscheduler(pid) & SCHED_RESET_ON_FORK)));
-		EXPECT_NE(SCHED_FIFO, policy_of(pid));
+		EXPECT_TRUE(reached(!(sched_getscheduler(pid) & SCHED_RESET_ON_FORK) &&
+				    policy_of(pid) != SCHED_FIFO));
 		raced += !has_nice(pid, c.member[i].policy, c.member[i].nice);
 		kill_pid(pid);
 	}
