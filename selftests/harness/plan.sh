@@ -37,12 +37,12 @@ plan_program()
 # plan_tests KERNEL PROGRAMS: print the plan of `make test`
 plan_tests()
 {
-	local name=$1 programs=$2 torture t scale suite_scale limit=900 suite_limit=1200
+	local name=$1 programs=$2 torture t scale suite_scale limit=1800 suite_limit=1200
 	# slow kernels run fewer rounds of the randomised tests
 	case $name in
 	uml|uml-gcov) scale=2 suite_scale=2 ;;
 	uml-debug) scale=4 suite_scale=4 ;;
-	x86-*) scale=16 suite_scale=32 limit=1800 suite_limit=3600 ;;
+	x86-*) scale=16 suite_scale=32 suite_limit=3600 ;;
 	*) scale=4 suite_scale=4 ;;
 	esac
 	torture=$(torture_seconds "$name")
