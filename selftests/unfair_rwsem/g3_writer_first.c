@@ -224,7 +224,7 @@ TEST_F(g3_writer_first, waiting_real_time_reader_before_lower_writer)
 	/* not each time: the reader must run within a window of 10 ms: try again */
 	set_window("10000");
 	set_bound(self->fd, 0);
-	for (i = 0; i < 30 && first < 3; i++)
+	for (i = 0; i < 100 && first < 3; i++)
 		first += real_time_reader_is_first(self->fd);
 	EXPECT_EQ(3, first);
 }

@@ -39,7 +39,7 @@ static struct task spin_behind(int fd, struct job holder_job, __u32 mode)
 	struct task w = { };
 	int i;
 
-	for (i = 0; i < 5 && w.spun < 3; i++)
+	for (i = 0; i < 20 && w.spun < 3; i++)
 		w = wait_behind(fd, holder_job, mode);
 	return w;
 }
@@ -53,7 +53,7 @@ static struct task sleep_behind(int fd, struct job holder_job, __u32 mode)
 	struct task w = { .spun = 20 };
 	int i;
 
-	for (i = 0; i < 5 && w.spun > 5; i++)
+	for (i = 0; i < 20 && w.spun > 5; i++)
 		w = wait_behind(fd, holder_job, mode);
 	return w;
 }

@@ -49,7 +49,7 @@
 
 #define MAX_THREADS	128	/* readers, and as many writers */
 #define EXPEDITE_DEPTH	2	/* nested sections */
-#define RESTORE_S	3	/* seconds within which the watcher must restore a priority */
+#define RESTORE_S	10	/* seconds within which the watcher must restore a priority */
 #define TICK		(HZ / 10)
 
 /* --- parameters ---------------------------------------------------------- */
