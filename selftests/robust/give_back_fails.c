@@ -67,13 +67,15 @@ static pid_t start_holder(int fd, __u32 mode)
 
 /*
  * Lend SCHED_FIFO to a holder that releases while @times calls fail. Then the holder sleeps
- * without a lock, so it cannot restore its own policy.
+ * without a lock, so it cannot restore its own policy. Returns AGAIN if that took longer than a
+ * second: a busy host may have the CPU of whoever restores it.
  */
 static int released_while_it_fails(int fd, __u32 mode, const char *times)
 {
 	struct task *w;
 	pid_t holder;
-	double end;
+	double since;
+	bool is_back;
 	int ret = 0;
 
 	holder = start_holder(fd, mode);
@@ -85,14 +87,16 @@ static int released_while_it_fails(int fd, __u32 mode, const char *times)
 	if (mode == LOCK_TEST_WRITE)
 		go(fd, 1);
 	CHECK(!finish(w));
-	end = seconds() + 1;
-	while (sched_getscheduler(holder) != SCHED_OTHER && seconds() < end)
-		sleep_ms(1);
-	if (sched_getscheduler(holder) != SCHED_OTHER ||
-	    getpriority(PRIO_PROCESS, holder) != 19) {
+	since = seconds();
+	is_back = reached(sched_getscheduler(holder) == SCHED_OTHER &&
+			  getpriority(PRIO_PROCESS, holder) == 19);
+	since = seconds() - since;
+	if (!is_back) {
 		fprintf(stderr, "# left with policy %#x; %d of %s failures have not happened\n",
 			sched_getscheduler(holder), faults_left(), times);
 		ret = -__LINE__;
+	} else if (since > 1) {
+		ret = AGAIN;
 	} else if (faults_left()) {
 		/* the module restored the policy in another way */
 		fprintf(stderr, "# %d of %s failures did not happen\n", faults_left(), times);
@@ -105,18 +109,18 @@ static int released_while_it_fails(int fd, __u32 mode, const char *times)
 
 TEST_F_TIMEOUT(give_back_fails, own_policy_is_back_within_a_second, 60)
 {
-	EXPECT_EQ(0, released_while_it_fails(self->fd, LOCK_TEST_READ, "1"));
-	EXPECT_EQ(0, released_while_it_fails(self->fd, LOCK_TEST_READ, "2"));
-	EXPECT_EQ(0, released_while_it_fails(self->fd, LOCK_TEST_READ, "5"));
-	EXPECT_EQ(0, released_while_it_fails(self->fd, LOCK_TEST_WRITE, "1"));
-	EXPECT_EQ(0, released_while_it_fails(self->fd, LOCK_TEST_WRITE, "5"));
+	EXPECT_EQ(0, CONCLUSIVE(released_while_it_fails(self->fd, LOCK_TEST_READ, "1")));
+	EXPECT_EQ(0, CONCLUSIVE(released_while_it_fails(self->fd, LOCK_TEST_READ, "2")));
+	EXPECT_EQ(0, CONCLUSIVE(released_while_it_fails(self->fd, LOCK_TEST_READ, "5")));
+	EXPECT_EQ(0, CONCLUSIVE(released_while_it_fails(self->fd, LOCK_TEST_WRITE, "1")));
+	EXPECT_EQ(0, CONCLUSIVE(released_while_it_fails(self->fd, LOCK_TEST_WRITE, "5")));
 }
 
 /* Control: without failures the test passes. */
 TEST_F_TIMEOUT(give_back_fails, without_a_failure, 60)
 {
-	EXPECT_EQ(0, released_while_it_fails(self->fd, LOCK_TEST_READ, "0"));
-	EXPECT_EQ(0, released_while_it_fails(self->fd, LOCK_TEST_WRITE, "0"));
+	EXPECT_EQ(0, CONCLUSIVE(released_while_it_fails(self->fd, LOCK_TEST_READ, "0")));
+	EXPECT_EQ(0, CONCLUSIVE(released_while_it_fails(self->fd, LOCK_TEST_WRITE, "0")));
 }
 
 /* The task exits before its own policy is restored: no state is left, and the module unloads. */

@@ -380,7 +380,8 @@ TEST_F_TIMEOUT(share_gate, concurrent_fsyncs_lose_nothing, 100)
 	pid_t pid[6];
 	int round, i;
 
-	for (round = 0; round < scaled(10); round++) {
+	/* a round on a busy host may log nothing */
+	for (round = 0; round < scaled(10) || (!checked && round < 50); round++) {
 		struct gate_test_crash c;
 
 		for (i = 0; i < 6; i++) {
@@ -400,7 +401,6 @@ TEST_F_TIMEOUT(share_gate, concurrent_fsyncs_lose_nothing, 100)
 		EXPECT_EQ(0, c.missing);
 		checked += c.checked;
 	}
-	/* a round on a busy host may log nothing */
 	EXPECT_GT(checked, 0);
 }
 
