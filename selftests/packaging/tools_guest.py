@@ -66,7 +66,7 @@ def check(condition, *said):
 
 def reached(condition, what):
     """Wait for a state."""
-    end = time.monotonic() + 30
+    end = time.monotonic() + 120
     while not condition():
         check(time.monotonic() < end, "never reached:", what)
         time.sleep(0.005)
@@ -176,7 +176,7 @@ def starve(sem):
 def top(*options, uid=0, program=None):
     """Run the program. Return its exit status, output and errors."""
     done = subprocess.run((program or TOP) + list(options), capture_output=True, text=True,
-                          timeout=60, check=False,
+                          timeout=300, check=False,
                           preexec_fn=(lambda: os.setuid(uid)) if uid else None)
     return done.returncode, done.stdout, done.stderr
 
@@ -289,7 +289,7 @@ def ends_when_the_module_goes():
     subprocess.run(["insmod", "/fscommit/fscommit.ko"], check=True)
     p = started()
     subprocess.run(["rmmod", "fscommit"], check=True)
-    err = p.communicate(timeout=60)[1]
+    err = p.communicate(timeout=300)[1]
     check(p.returncode == 1 and "fscommit was unloaded" in err, p.returncode, err)
     check(not instances(), instances())
 
@@ -298,7 +298,7 @@ def ends_at_signals():
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         p = started()
         p.send_signal(number)
-        check(p.wait(30) == 0, "status", p.returncode, "after signal", number)
+        check(p.wait(300) == 0, "status", p.returncode, "after signal", number)
         check(not instances(), instances())
 
 
@@ -367,7 +367,7 @@ def finds_the_reader(*options):
     reader = starve(sem)
     os.close(sem)
     p.send_signal(signal.SIGINT)
-    out = p.communicate(timeout=60)[0]
+    out = p.communicate(timeout=300)[0]
     print("# " + out.strip())
     check(p.returncode == 4, p.returncode)
     site, = [one for one in json.loads(out)["sites"] if one["waiters"] == {"checkpoint": 1}]
