@@ -705,13 +705,14 @@ TEST_F_TIMEOUT(commit_root, the_oracle_finds_a_broken_rule, 60)
 	ASSERT_TRUE(put(PARAMETERS "commit_root_oracle", "1"));
 	/* few changes before a search, so some fall within one */
 	pid = start_changes(fd, ROOT_TEST_WRITE, 200);
-	for (i = 0; i < 5000 && counter("differences") <= 0; i++) {
+	for (i = 0; i < 50000 && counter("differences") <= 0; i++) {
 		struct root_test_request r = { .first = 12, .nr = 4, .pause_us = 300 };
 
 		ioctl(fd, ROOT_TEST_READ, &r);
 	}
 	stop(pid);
 	put(PARAMETERS "commit_root_oracle", "0");
+	TH_LOG("found after %d searches", i);
 	EXPECT_GT(counter("differences"), 0);
 	close(fd);
 }

@@ -228,7 +228,7 @@ TEST_F_TIMEOUT(fuzz_files, parameters, 3600)
 
 	ASSERT_GE(kmsg, 0);
 	ASSERT_GE(nr, 7);
-	for (; seconds() < end && !_metadata->exit_code; n++)
+	for (; (seconds() < end || n < nr) && !_metadata->exit_code; n++)
 		fuzz_parameter(_metadata, path[n % nr], kmsg);
 	TH_LOG("%d parameters, %d texts", nr, n);
 	EXPECT_GE(n, nr);
