@@ -415,7 +415,7 @@ TEST_F_TIMEOUT(g10_chain, many_links_are_all_followed, 100)
 	for (i = 0; i < CHAINS; i++)
 		lent += reached(has_fifo(c[i].owner[LINKS - 1], 30));
 	EXPECT_EQ(CHAINS, lent);
-	/* the next looks renew all of them; a look that is left out ends some, until the next one */
+	/* the next looks renew all of them; one that is left out ends some, until the next one */
 	sleep_ms(50);
 	for (i = 0; i < CHAINS; i++)
 		lent -= reached(has_fifo(c[i].owner[LINKS - 1], 30));
