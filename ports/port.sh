@@ -120,7 +120,10 @@ else
 	fi
 	KSRC=$(cd "$KSRC" && pwd)
 	KDIR=$(cd "$KDIR" && pwd)
-	release=$(make -s -C "$KDIR" kernelrelease) || die "KDIR=$KDIR is not a kernel build folder"
+	# not `make kernelrelease`: the flavours of Debian's 6.1 have the same
+	release=$(sed -n 's/^.define UTS_RELEASE "\(.*\)"/\1/p' \
+		"$KDIR/include/generated/utsrelease.h") ||
+		die "KDIR=$KDIR is not a kernel build folder"
 	place=$CACHE/build/fs/$release
 fi
 source=$KSRC/fs/$module
