@@ -18,6 +18,9 @@
 #   --no-panic       do not panic on a WARN
 #   --disk SIZE      a block device in the host's memory, for example 512M: $DISK in the
 #                    guest; the second is $DISK2, and so on
+#   --root IMAGE INITRAMFS
+#                    boot with this initramfs, and with the root filesystem in IMAGE, which stays.
+#                    If IMAGE does not exist, make it: a f2fs with PLAN and each FILE
 #   --mem SIZE       the guest's memory                                   [1G]
 #   --secure-boot    boot by UEFI with Secure Boot: kernel, initramfs and command line are one
 #                    image, signed with the key of Debian's "snakeoil" variables
@@ -30,7 +33,8 @@
 . "$HARNESS/qemu.sh"
 
 out='' limit=300 append='' expect='' smp='' icount='' mem=1G with=() disks=() kmods=() secure=''
-# SCHED_FIFO tasks of the tests have a CPU for up to 20 s: longer, where the host takes CPU time
+image='' initrd=''
+# SCHED_FIFO tasks of the tests have a CPU for up to 60 s: longer, where the host takes CPU time
 rcu=rcupdate.rcu_cpu_stall_timeout=120
 panic='panic_on_warn=1 oops=panic'
 while [ $# -gt 0 ]; do
@@ -44,6 +48,7 @@ while [ $# -gt 0 ]; do
 	--with) with+=("$2"); shift 2 ;;
 	--no-panic) panic=oops=panic; shift ;;
 	--disk) disks+=("$2"); shift 2 ;;
+	--root) image=$2 initrd=$3; shift 3 ;;
 	--mem) mem=$2; shift 2 ;;
 	--secure-boot) secure=1; shift ;;
 	--kmod) kmods+=("$2"); shift 2 ;;
@@ -156,7 +161,21 @@ REPORTS='$reports'
 KMODS='$loaded'
 $disk_env
 EOF
-(cd "$root" && find . | cpio -o -H newc --quiet -R 0:0 | gzip -1) >"$out/initramfs"
+if [ -z "$image" ]; then
+	initrd=$out/initramfs
+	(cd "$root" && find . | cpio -o -H newc --quiet -R 0:0 | gzip -1) >"$initrd"
+elif [ ! -e "$image" ]; then
+	need_packages f2fs-tools
+	mkdir -p "$root"/{dev,proc,run,sys,tmp}
+	truncate -s 512M "$image.tmp"
+	{ mkfs.f2fs -f -q "$image.tmp" && sload.f2fs -f "$root" "$image.tmp"; } >"$out/image" ||
+		die "cannot make $image: see $out/image"
+	mv "$image.tmp" "$image"
+fi
+if [ -n "$image" ]; then
+	disk_args+=(-drive "file=$image,format=raw,if=virtio,cache=unsafe")
+	append+=' root=/dev/vda rootfstype=f2fs rw init=/init'
+fi
 
 # secure_boot_disk ARGS: create a FAT disk with one signed image: kernel, initramfs and the
 # command line ARGS
@@ -205,7 +224,7 @@ else
 	fi
 	# tsc=reliable: under TCG the clocksource watchdog marks the TSC unstable
 	args="console=$console panic=-1 quiet log_buf_len=4M tsc=reliable $rcu $panic $append"
-	boot=(-kernel "$kernel/image" -initrd "$out/initramfs" -append "$args")
+	boot=(-kernel "$kernel/image" -initrd "$initrd" -append "$args")
 	if [ -n "$secure" ]; then
 		need_packages ovmf systemd-boot-efi sbsigntool mtools openssl binutils
 		secure_boot_disk "$args" || die "cannot make a signed disk"
