@@ -37,6 +37,7 @@ help-all: help
 	@echo '  make upstream KSRC=D  the parts as code of the kernel tree D; UNDO=1 removes them  5 s'
 	@echo 'Filesystems (FS: $(PORTS))'
 	@echo '  make FS KSRC= KDIR=   the driver of your own kernel; ports/port.sh FS lists options'
+	@echo '  make install-FS       that driver for each boot of this kernel; uninstall-FS        1 min'
 	@echo '  make crash-FS         f2fs, btrfs: crashes at POINTS=100 of a workload            10 min'
 	@echo '  make stress-FS        fio, fsx, stress-ng, freeze, remount on KERNEL=uml-debug    10 min'
 	@echo 'Tests'
@@ -185,6 +186,12 @@ kernels:
 $(PORTS):
 	@ports/port.sh $@ $(MAKEOVERRIDES)
 
+$(PORTS:%=install-%): install-%:
+	@packaging/driver.sh install $* $(MAKEOVERRIDES)
+
+$(PORTS:%=uninstall-%): uninstall-%:
+	@packaging/driver.sh uninstall $* $(MAKEOVERRIDES)
+
 clean:
 	@find module selftests ports . -maxdepth 3 \( -name '*.o' -o -name '*.ko' -o -name '*.mod' \
 		-o -name '*.mod.c' -o -name '.*.cmd' -o -name 'modules.order' -o -name 'Module.symvers' \
@@ -194,5 +201,5 @@ clean:
 .PHONY: check all help help-all module check-kdir install modules_install install-headers uninstall deb \
 	test-package demo test test-all test-rest torture bench bench-btrfs test-meta verify verify-quick lint docs \
 	kernels clean test-arch $(PORTS) coverage fuzz test-debug test-points test-faults test-clang upstream \
-	test-upstream test-scale
+	test-upstream test-scale $(PORTS:%=install-%) $(PORTS:%=uninstall-%)
 endif
