@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0
-# `make deb`: builds the packages fscommit-dkms, fscommit-dev and fscommit-tools with debhelper.
+# `make deb`: builds the packages fscommit-dkms, -dev, -tools and -f2fs-dkms with debhelper.
 #
 #   deb.sh FOLDER [VERSION]
 #
@@ -22,15 +22,19 @@ new=${2:-$version}
 work=$(mktemp -d "${TMPDIR:-/tmp}/fscommit-deb.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 tree=$work/fscommit-$new
-mkdir -p "$tree/docs" "$tree/tools"
+mkdir -p "$tree"/{docs,tools,ports,selftests/harness,selftests/lib}
 sources=(rsync -a --exclude '*.o' --exclude '*.ko' --exclude '*.mod*' --exclude '.*'
 	--exclude modules.order --exclude Module.symvers)
 "${sources[@]}" "$TOP"/{Kbuild,COPYING,README.md,dkms.conf,module,packaging} "$tree/"
 "${sources[@]}" "$TOP/docs/examples" "$tree/docs/"
+"${sources[@]}" "$TOP"/ports/{port.sh,sites.sh,import_fscommit.c,f2fs} "$tree/ports/"
+cp "$TOP/selftests/harness/lib.sh" "$tree/selftests/harness/"
+cp "$TOP/selftests/lib/import_fscommit.h" "$tree/selftests/lib/"
 cp "$TOP"/tools/fscommit-{top,check,bug-report}{,.8} "$tree/tools/"
 mv "$tree/packaging/debian" "$tree/debian"
 sed -i "s/^MODULE_VERSION(.*/MODULE_VERSION(\"$new\");/" "$tree/module/main.c"
-sed -i "s/^PACKAGE_VERSION=.*/PACKAGE_VERSION=\"$new\"/" "$tree/dkms.conf"
+sed -i "s/^PACKAGE_VERSION=.*/PACKAGE_VERSION=\"$new\"/" \
+	"$tree"/{,packaging/f2fs/}dkms.conf
 sed -Ei "s/^(VERSION ?= ?).*/\1\"$new\"/" "$tree"/tools/fscommit-{top,check,bug-report}
 # all files get the time of the commit, so that builds are reproducible
 SOURCE_DATE_EPOCH=$(git -C "$TOP" log -1 --format=%ct 2>/dev/null ||
