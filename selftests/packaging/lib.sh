@@ -65,3 +65,57 @@ copy_product()
 		--exclude '*.mod*' --exclude '.*' --exclude Module.symvers --exclude modules.order \
 		"$TOP"/{Makefile,Kbuild,COPYING,dkms.conf,module,packaging} "$1/"
 }
+
+# --- chroots -----------------------------------------------------------------
+
+# make_chroot NAME SUITE [PACKAGE...]
+make_chroot()
+{
+	local name=$1 suite=$2 dir=$CACHE/chroot/$1 tmp
+	shift 2
+	[ -e "$dir/complete" ] && return 0
+	need_packages mmdebstrap debootstrap
+	tmp=$dir.tmp.$$
+	rm -rf "$dir".tmp.*
+	mkdir -p "$tmp"
+	set -- dkms gcc make kmod ca-certificates "$@"
+	step "a chroot of Debian $suite" "1-4 min" "$LOGS/chroot-$name.log" \
+		mmdebstrap --variant=apt --include="$(tr ' ' , <<<"$*")" \
+		"$suite" "$tmp/root" "deb $(mirror) $suite main" \
+		"deb $(mirror) $suite-backports main" ||
+		die "cannot make a chroot of $suite (no network?)"
+	touch "$tmp/complete"
+	rm -rf "$dir"
+	mv "$tmp" "$dir"
+}
+
+# in_chroot FOLDER COMMAND...
+in_chroot()
+{
+	cp -L /etc/resolv.conf "$1/etc/resolv.conf"
+	# shellcheck disable=SC2016 # expanded inside
+	unshare -m -p -f --kill-child sh -c '
+		set -e
+		root=$1; shift
+		mount --rbind /dev "$root/dev"
+		mount -t proc proc "$root/proc"
+		mount -t sysfs -o ro sysfs "$root/sys"
+		exec chroot "$root" /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root \
+			LC_ALL=C DEBIAN_FRONTEND=noninteractive "$@"
+		' sh "$@"
+}
+
+# collect_life WHERE FOLDER PROGRAM SECONDS: the results of FOLDER/tap, which PROGRAM wrote
+collect_life()
+{
+	local line name
+	while read -r line; do
+		name=$(printf '%s\n' "$line" | sed -E 's/^(not )?ok [0-9]+ //')
+		case $line in
+		ok*) result "$1" "$name" ok "$4" ;;
+		not*)	result "$1" "$name" FAIL "$4"
+			say "  $1: $name failed: see $2/log" ;;
+		esac
+	done < <(grep -E '^(not )?ok ' "$2/tap")
+	grep -q '^1\.\.' "$2/tap" || result "$1" "$3" FAIL 0
+}

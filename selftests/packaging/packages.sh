@@ -92,23 +92,6 @@ deb()
 
 # --- DKMS --------------------------------------------------------------------
 
-make_chroot()
-{
-	local suite=$1 dir=$CACHE/chroot/$1 tmp
-	[ -e "$dir/complete" ] && return 0
-	tmp=$dir.tmp.$$
-	rm -rf "$dir".tmp.*
-	mkdir -p "$tmp"
-	step "a chroot of Debian $suite" "1-2 min" "$LOGS/chroot-$suite.log" \
-		mmdebstrap --variant=apt --include=dkms,gcc,make,kmod,ca-certificates \
-		"$suite" "$tmp/root" "deb $(mirror) $suite main" \
-		"deb $(mirror) $suite-backports main" ||
-		die "cannot make a chroot of $suite (no network?)"
-	touch "$tmp/complete"
-	rm -rf "$dir"
-	mv "$tmp" "$dir"
-}
-
 # chroot_headers SUITE: prints the oldest and the newest kernel release of one flavour
 chroot_headers()
 {
@@ -126,17 +109,8 @@ live()
 	cp -a "$CACHE/chroot/$suite/root/." "$work/"
 	mkdir -p "$work/debs" "$work/tmp/out"
 	cp "$CACHE/build/debs"/*.deb "$PACKAGING/dkms_life" "$work/debs/"
-	cp -L /etc/resolv.conf "$work/etc/resolv.conf"
-	# shellcheck disable=SC2016 # expanded inside
-	unshare -m -p -f --kill-child sh -c '
-		set -e
-		mount --rbind /dev "$1/dev"
-		mount -t proc proc "$1/proc"
-		mount -t sysfs -o ro sysfs "$1/sys"
-		exec chroot "$1" /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root \
-			LC_ALL=C DEBIAN_FRONTEND=noninteractive \
-			bash /debs/dkms_life "$2" "$3" "$4" "$5"
-		' sh "$work" "$old" "$new" "$version" 99.1 >"$out/tap" 2>"$out/log" || rc=$?
+	in_chroot "$work" bash /debs/dkms_life "$old" "$new" "$version" 99.1 \
+		>"$out/tap" 2>"$out/log" || rc=$?
 	cp -a "$work/tmp/out/." "$out/"
 	rm -rf "$work"
 	return $rc
@@ -145,28 +119,19 @@ live()
 # dkms SUITE
 dkms()
 {
-	local suite=$1 old new start=$SECONDS line name version k tree
-	need_packages mmdebstrap debootstrap
+	local suite=$1 old new start=$SECONDS version k tree
 	if [ "$(id -u)" -ne 0 ]; then
 		check "$suite" dkms skipped "a chroot with mounts needs root"
 		return 0
 	fi
 	[ -e "$CACHE/build/debs" ] || deb
 	version=$(sed -n 's/^PACKAGE_VERSION="\(.*\)"$/\1/p' "$TOP/dkms.conf")
-	locked "chroot-$suite" make_chroot "$suite"
+	locked "chroot-$suite" make_chroot "$suite" "$suite"
 	{ read -r old; read -r new; } < <(chroot_headers "$suite") ||
 		die "$suite has fewer than two kernels"
 	step "DKMS in $suite: $old, then $new" "4 min" "$LOGS/dkms-$suite.log" live ||
 		say "  $suite: dkms_life did not finish: see $LOGS/dkms-$suite/log"
-	while read -r line; do
-		name=$(printf '%s\n' "$line" | sed -E 's/^(not )?ok [0-9]+ //')
-		case $line in
-		ok*) result "$suite" "$name" ok $((SECONDS - start)) ;;
-		not*)	result "$suite" "$name" FAIL $((SECONDS - start))
-			say "  $suite: $name failed: see $LOGS/dkms-$suite/log" ;;
-		esac
-	done < <(grep -E '^(not )?ok ' "$LOGS/dkms-$suite/tap")
-	grep -q '^1\.\.' "$LOGS/dkms-$suite/tap" || result "$suite" dkms_life FAIL 0
+	collect_life "$suite" "$LOGS/dkms-$suite" dkms_life $((SECONDS - start))
 	# if the kernel is in the matrix, load the modules that DKMS built, and the driver
 	for k in $(matrix_names); do
 		[ "$(cat "$CACHE/kernels/$k/release" 2>/dev/null)" = "$new" ] || continue

@@ -7,6 +7,7 @@
 #   run.sh installed KERNEL...  make install, make install-headers, and the example
 #   run.sh deb                  the packages build, and lintian reports nothing
 #   run.sh dkms SUITE...        the packages in a chroot of Debian bookworm or trixie
+#   run.sh root                 make install-f2fs in a chroot, and boots from f2fs
 #   run.sh sign KERNEL...       signed and unsigned modules, on a kernel that enforces signatures
 #   run.sh tools KERNEL...      fscommit-top, fscommit-check: recorded events, guests, lockdown
 #
@@ -14,7 +15,7 @@
 # if nothing failed.
 
 . "$(dirname "$0")/lib.sh"
-for part in installed packages sign tools; do
+for part in installed packages root sign tools; do
 	# shellcheck source=/dev/null
 	[ ! -e "$PACKAGING/$part.sh" ] || . "$PACKAGING/$part.sh"
 done
@@ -31,6 +32,7 @@ all)
 	deb
 	dkms bookworm
 	dkms trixie
+	root
 	sign 6.1
 	sign 7.3
 	tools uml
@@ -39,7 +41,7 @@ installed|dkms|sign|tools)
 	for k in "${@:2}"; do
 		"$1" "$k"
 	done ;;
-deb) deb ;;
+deb|root) "$1" ;;
 *)	sed -n '3,/^$/s/^# \{0,1\}//p' "$0"
 	exit 2 ;;
 esac
