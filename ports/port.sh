@@ -250,11 +250,10 @@ build_driver()
 # Print a key of everything that the result depends on.
 key()
 {
-	local deps=("$FSDIR/port.sh" "$FSDIR/sites.sh" "$FSDIR"/import* "$FSDIR/$fs/options") p
-	for p in "${patches[@]}" "${files[@]}"; do
-		deps+=("$FSDIR/$fs/${p%% *}")
-	done
-	[ ${#patches[@]} -eq 0 ] || deps+=("$TOP"/module/*.[ch] "$TOP"/module/include/linux/*.h)
+	local deps=("$FSDIR/port.sh" "$FSDIR/sites.sh" "$FSDIR"/import* "$FSDIR/$fs/options")
+	# all of FS/, since patches and sources include other files of it
+	[ ${#patches[@]} -eq 0 ] || deps+=("$FSDIR/$fs"/* "$TOP/selftests/lib/import_fscommit.h"
+		"$TOP"/module/*.[ch] "$TOP"/module/include/linux/*.h)
 	cat "${deps[@]}" | cksum
 	echo "$release $source $variant ${patches[*]} ${flags[*]}"
 	stat -c %Y "$KDIR/.config" "$source/Makefile"
