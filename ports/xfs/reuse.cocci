@@ -54,6 +54,30 @@ identifier IP;
  }
 
 @@
+@@
+ struct xfs_perag {
+	...
++	uint32_t pag_reuse_next;
++	bool pag_reuse_kept;
+	struct radix_tree_root pag_ici_root;
+	...
+ };
+
+@@
+identifier D, I;
+@@
+ xfs_vn_get_link(struct dentry *D, struct inode *I, ...)
+ {
+	...
+-	if (!D)
++	if (!D) {
++		xfs_reuse_walk(I);
+		return ERR_PTR(-ECHILD);
++	}
+	...
+ }
+
+@@
 identifier PAG, INOP;
 @@
  xfs_dialloc_ag(struct xfs_perag *PAG, struct xfs_trans *tp, struct xfs_buf *agbp,
@@ -63,10 +87,9 @@ identifier PAG, INOP;
  {
 	<...
 -	offset = xfs_inobt_first_free_inode(&rec);
-+	error = xfs_reuse_choose(PAG, agi, cur, &rec, any);
++	error = xfs_reuse_choose(PAG, cur, &rec, any, &offset);
 +	if (error)
 +		goto error_cur;
-+	offset = xfs_reuse_offset(PAG, &rec);
 	...>
  }
 
@@ -90,6 +113,31 @@ identifier PAG, TPP;
 +		}
 +		error = xfs_dialloc_ag(PAG, *TPP, agbp, parent, &ino, true);
 +	}
+	...>
+ }
+
+// The two btrees must agree.
+@@
+identifier PAG;
+expression REC;
+@@
+ xfs_difree_inobt(struct xfs_perag *PAG, ...)
+ {
+	<...
+-	REC.ir_free == XFS_INOBT_ALL_FREE
++	REC.ir_free == XFS_INOBT_ALL_FREE && !xfs_reuse_keep(PAG)
+	...>
+ }
+
+@@
+identifier PAG;
+expression REC;
+@@
+ xfs_difree_finobt(struct xfs_perag *PAG, ...)
+ {
+	<...
+-	REC.ir_free == XFS_INOBT_ALL_FREE
++	REC.ir_free == XFS_INOBT_ALL_FREE && !xfs_reuse_kept(PAG)
 	...>
  }
 

@@ -3,9 +3,13 @@
  * An evicted inode is not reused before its grace period has passed. See docs/rcu_reuse.rst.
  *
  * evict	Stamp the inode before it is marked for inactivation or reclaim.
- * allocate	Skip the free inodes whose grace period has not passed. If there are no others in
- *		the records searched, allocate a chunk of new inodes; if there is no space for
- *		it, the first inode is chosen and the lookup waits.
+ * allocate	Skip the free inodes whose grace period has not passed. An AG allocates them in
+ *		turn, so the next one was usually freed first. If none is found, allocate a chunk
+ *		of new inodes; if there is no space for it, the first inode is chosen and the
+ *		lookup waits.
+ * free		Stock frees a chunk with its last inode, and may allocate the same blocks again for
+ *		the next chunk, whose inodes then still wait. Up to reuse_keep free inodes of an AG,
+ *		the chunk is kept.
  * lookup	A reclaimable inode whose grace period has not passed is not recycled: xfs_iget()
  *		tries again after a jiffy, as for an inode that is being reclaimed.
  */
@@ -27,8 +31,9 @@
 #include "xfs_ialloc.h"
 #include "xfs_ialloc_btree.h"
 
-/* Records of the free inode btree that one allocation searches. */
+/* Records of the free inode btree that one allocation searches, and questions in each. */
 #define REUSE_RECORDS	16
+#define REUSE_QUESTIONS	4
 
 enum { REUSE_COUNT, REUSE_WAIT, REUSE_STAMPS };
 
@@ -36,7 +41,16 @@ static int reuse = REUSE_STAMPS;
 module_param(reuse, int, 0600);
 MODULE_PARM_DESC(reuse, "0: as stock, but count; 1: the allocator waits; 2: stamps [2]");
 
-static atomic_long_t recycled, early, skipped, waits;
+static uint reuse_keep = 4096;
+module_param(reuse_keep, uint, 0600);
+MODULE_PARM_DESC(reuse_keep, "keep chunks of free inodes up to so many free inodes of an AG [4096]");
+
+static uint reuse_hold;
+module_param(reuse_hold, uint, 0600);
+MODULE_PARM_DESC(reuse_hold, "for tests: a path walk stays at a symlink for so many allocations [0]");
+
+static atomic_long_t recycled, early, skipped, waits, stale_waits, chunks, kept;
+static atomic_long_t chosen, walks, walks_reused;
 
 static int counter_get(char *buffer, const struct kernel_param *kp)
 {
@@ -54,6 +68,17 @@ MODULE_PARM_DESC(reuse_skipped, "inodes that allocations skipped");
 module_param_cb(reuse_waits, &counter_ops, &waits, 0400);
 MODULE_PARM_DESC(reuse_waits, "times that a lookup or an allocation waited");
 
+module_param_cb(reuse_stale_waits, &counter_ops, &stale_waits, 0400);
+MODULE_PARM_DESC(reuse_stale_waits, "those for an inode whose chunk was freed meanwhile");
+module_param_cb(reuse_chunks, &counter_ops, &chunks, 0400);
+MODULE_PARM_DESC(reuse_chunks, "allocations that found no inode and ask for a chunk");
+module_param_cb(reuse_kept, &counter_ops, &kept, 0400);
+MODULE_PARM_DESC(reuse_kept, "chunks kept when their last inode was freed");
+module_param_cb(reuse_walks, &counter_ops, &walks, 0400);
+MODULE_PARM_DESC(reuse_walks, "path walks that stayed for reuse_hold allocations");
+module_param_cb(reuse_walks_reused, &counter_ops, &walks_reused, 0400);
+MODULE_PARM_DESC(reuse_walks_reused, "path walks whose inode was recycled meanwhile");
+
 static struct rcu_reuse_clock reuse_clock;
 
 void xfs_reuse_init(void)
@@ -70,6 +95,7 @@ void xfs_reuse_new(struct xfs_inode *ip)
 {
 	rcu_reuse_stamp_init(&ip->i_reuse.stamp);
 	ip->i_reuse.cookie = get_completed_synchronize_rcu();
+	ip->i_reuse.generation = 0;
 }
 
 /* Path walks no longer find the inode. The flags that the caller sets afterwards publish this. */
@@ -85,8 +111,11 @@ bool xfs_reuse_may_recycle(struct xfs_inode *ip)
 {
 	if (reuse == REUSE_STAMPS && !rcu_reuse_passed(&reuse_clock, &ip->i_reuse.stamp)) {
 		atomic_long_inc(&waits);
+		if (ip->i_flags & XFS_ISTALE)
+			atomic_long_inc(&stale_waits);
 		return false;
 	}
+	WRITE_ONCE(ip->i_reuse.generation, ip->i_reuse.generation + 1);
 	atomic_long_inc(&recycled);
 	if (!poll_state_synchronize_rcu(ip->i_reuse.cookie))
 		atomic_long_inc(&early);
@@ -137,86 +166,158 @@ static void wait_for_inode(struct xfs_perag *pag, xfs_agino_t agino)
 	}
 }
 
-/* Return the offset of the first inode that may be reused; -1 if there is none. */
-static int first_reusable(struct xfs_perag *pag, const struct xfs_inobt_rec_incore *rec)
+/* One search of the free inode btree, under the AGI's lock. */
+struct search {
+	struct xfs_perag		*pag;
+	struct xfs_btree_cur		*cur;
+	struct xfs_inobt_rec_incore	*rec;
+	int				questions;	/* in each record */
+	int				records;	/* still to search */
+	int				offset;		/* of the inode in the record, or -1 */
+};
+
+/* Set the offset of an inode of the record that may be reused, beginning with the next in turn. */
+static bool look_at(struct search *s)
 {
-	xfs_inofree_t left = free_inodes(rec);
+	u32 first = s->pag->pag_reuse_next - s->rec->ir_startino;
+	xfs_inofree_t left = free_inodes(s->rec), ahead = left;
+	int n;
 
-	while (left) {
-		int offset = xfs_lowbit64(left);
+	s->offset = -1;
+	if (reuse == REUSE_STAMPS && first < XFS_INODES_PER_CHUNK)
+		ahead &= ~0ULL << first;
+	for (n = 0; left && n < s->questions; n++) {
+		int offset = xfs_lowbit64(ahead ?: left);
 
-		if (reuse != REUSE_STAMPS || may_allocate(pag, rec->ir_startino + offset))
-			return offset;
+		if (reuse != REUSE_STAMPS ||
+		    may_allocate(s->pag, s->rec->ir_startino + offset)) {
+			s->offset = offset;
+			return true;
+		}
 		left &= ~XFS_INOBT_MASK(offset);
+		ahead &= ~XFS_INOBT_MASK(offset);
 	}
-	return -1;
+	return false;
 }
 
-/* The offset in a record that xfs_reuse_choose() returned. */
-int xfs_reuse_offset(struct xfs_perag *pag, struct xfs_inobt_rec_incore *rec)
-{
-	int offset = first_reusable(pag, rec);
-
-	if (offset < 0)
-		offset = xfs_lowbit64(free_inodes(rec));
-	if (reuse == REUSE_WAIT)
-		wait_for_inode(pag, rec->ir_startino + offset);
-	return offset;
-}
-
-/* Move to the record; return 1 if it has an inode that may be reused, 0 if not, or an error. */
-static int look_at(struct xfs_perag *pag, struct xfs_btree_cur *cur,
-		   struct xfs_inobt_rec_incore *rec)
+/* Search from a record onwards. */
+static int search_from(struct search *s, xfs_agino_t from, xfs_lookup_t dir)
 {
 	int error, found;
 
-	error = xfs_inobt_get_rec(cur, rec, &found);
-	if (error)
-		return error;
-	return found && first_reusable(pag, rec) >= 0;
+	error = xfs_inobt_lookup(s->cur, from, dir, &found);
+	while (!error && found && s->records-- > 0) {
+		error = xfs_inobt_get_rec(s->cur, s->rec, &found);
+		if (error || !found || look_at(s))
+			break;
+		error = xfs_btree_increment(s->cur, 0, &found);
+	}
+	return error;
 }
 
-/* The chunk that was allocated last, then the records from the start. */
-static int search(struct xfs_perag *pag, struct xfs_agi *agi, struct xfs_btree_cur *cur,
-		  struct xfs_inobt_rec_incore *rec)
+/* Search from the next inode in turn, then from the start. */
+static int search(struct search *s)
 {
-	int ret, i, n;
+	int error;
 
-	if (agi->agi_newino != cpu_to_be32(NULLAGINO)) {
-		ret = xfs_inobt_lookup(cur, be32_to_cpu(agi->agi_newino), XFS_LOOKUP_EQ, &i);
-		if (!ret && i)
-			ret = look_at(pag, cur, rec);
-		if (ret)
-			return ret;
-	}
-	ret = xfs_inobt_lookup(cur, 0, XFS_LOOKUP_GE, &i);
-	for (n = 0; !ret && i && n < REUSE_RECORDS; n++) {
-		ret = look_at(pag, cur, rec);
-		if (!ret)
-			ret = xfs_btree_increment(cur, 0, &i);
-	}
-	return ret;
+	s->records = REUSE_RECORDS;
+	error = search_from(s, s->pag->pag_reuse_next, XFS_LOOKUP_LE);
+	if (!error && s->offset < 0)
+		error = search_from(s, 0, XFS_LOOKUP_GE);
+	return error;
+}
+
+/* No inode may be reused: return to the record that XFS has chosen. */
+static int first_of(struct search *s, xfs_agino_t startino)
+{
+	int error, found;
+
+	error = xfs_inobt_lookup(s->cur, startino, XFS_LOOKUP_EQ, &found);
+	if (!error && found)
+		error = xfs_inobt_get_rec(s->cur, s->rec, &found);
+	if (!error && !found)
+		error = -EFSCORRUPTED;
+	if (!error)
+		s->offset = xfs_lowbit64(free_inodes(s->rec));
+	return error;
 }
 
 /*
- * @rec is the record that XFS has chosen, and @cur points to it. If none of its inodes may be
- * reused, choose another record. If there is none, return -EBUSY, or keep the record if @any.
+ * @rec is the record that XFS has chosen, and @cur points to it. Set @offset to an inode of it, or
+ * choose another record. If no inode may be reused, return -EBUSY, or the first inode if @any:
+ * then the caller has allocated a chunk, or there is no space for one.
  */
-int xfs_reuse_choose(struct xfs_perag *pag, struct xfs_agi *agi, struct xfs_btree_cur *cur,
-		     struct xfs_inobt_rec_incore *rec, bool any)
+int xfs_reuse_choose(struct xfs_perag *pag, struct xfs_btree_cur *cur,
+		     struct xfs_inobt_rec_incore *rec, bool any, int *offset)
 {
+	struct xfs_agi *agi = cur->bc_ag.agbp->b_addr;
+	struct search s = { .pag = pag, .cur = cur, .rec = rec, .questions = REUSE_QUESTIONS };
 	xfs_agino_t first = rec->ir_startino;
-	int ret, i;
+	int error = 0;
 
-	if (first_reusable(pag, rec) >= 0)
-		return 0;
-	ret = search(pag, agi, cur, rec);
-	if (ret)
-		return ret > 0 ? 0 : ret;
-	if (!any)
-		return -EBUSY;
-	ret = xfs_inobt_lookup(cur, first, XFS_LOOKUP_EQ, &i);
-	if (!ret)
-		ret = xfs_inobt_get_rec(cur, rec, &i);
-	return ret ?: i ? 0 : -EFSCORRUPTED;
+	if (any) {
+		s.questions = XFS_INODES_PER_CHUNK;
+		if (agi->agi_newino != cpu_to_be32(NULLAGINO))
+			pag->pag_reuse_next = be32_to_cpu(agi->agi_newino);
+	}
+	if (any || !look_at(&s))
+		error = search(&s);
+	if (!error && s.offset < 0) {
+		if (!any) {
+			atomic_long_inc(&chunks);
+			return -EBUSY;
+		}
+		error = first_of(&s, first);
+	}
+	if (error)
+		return error;
+	*offset = s.offset;
+	pag->pag_reuse_next = rec->ir_startino + s.offset + 1;
+	atomic_long_inc(&chosen);
+	if (reuse == REUSE_WAIT)
+		wait_for_inode(pag, rec->ir_startino + s.offset);
+	return 0;
+}
+
+/*
+ * Whether to keep a chunk whose last inode is freed: its inodes were evicted lately, and the next
+ * allocation may need them.
+ */
+bool xfs_reuse_keep(struct xfs_perag *pag)
+{
+	pag->pag_reuse_kept = reuse == REUSE_STAMPS && pag->pagi_freecount < reuse_keep;
+	if (pag->pag_reuse_kept)
+		atomic_long_inc(&kept);
+	return pag->pag_reuse_kept;
+}
+
+/* The same answer for the free inode btree, whose caller has changed the number of free inodes. */
+bool xfs_reuse_kept(struct xfs_perag *pag)
+{
+	return pag->pag_reuse_kept;
+}
+
+/*
+ * For tests: a path walk under RCU stays at this symlink for @reuse_hold allocations. A reader
+ * stops after 200 ms, since the allocator of reuse=1 waits for it.
+ */
+void xfs_reuse_walk(struct inode *inode)
+{
+	struct xfs_reuse *r = &XFS_I(inode)->i_reuse;
+	unsigned int generation = READ_ONCE(r->generation);
+	long hold = READ_ONCE(reuse_hold), from = atomic_long_read(&chosen);
+	unsigned long end = jiffies + HZ / 5;
+
+	if (!hold)
+		return;
+	while (READ_ONCE(r->generation) == generation) {
+		if (atomic_long_read(&chosen) - from >= hold) {
+			atomic_long_inc(&walks);
+			return;
+		}
+		if (time_after(jiffies, end))
+			return;
+		cpu_relax();
+	}
+	atomic_long_inc(&walks_reused);
 }

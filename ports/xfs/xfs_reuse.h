@@ -7,7 +7,7 @@
 
 #include <linux/rcu_reuse.h>
 
-struct xfs_agi;
+struct inode;
 struct xfs_btree_cur;
 struct xfs_inobt_rec_incore;
 struct xfs_inode;
@@ -16,6 +16,7 @@ struct xfs_perag;
 struct xfs_reuse {
 	struct rcu_reuse_cookie	stamp;		/* of the last eviction */
 	unsigned long		cookie;		/* the same for the counters; 0: none */
+	unsigned int		generation;	/* how often the inode was recycled */
 };
 
 void xfs_reuse_init(void);
@@ -23,8 +24,10 @@ void xfs_reuse_exit(void);
 void xfs_reuse_new(struct xfs_inode *ip);
 void xfs_reuse_evicted(struct xfs_inode *ip);
 bool xfs_reuse_may_recycle(struct xfs_inode *ip);
-int xfs_reuse_choose(struct xfs_perag *pag, struct xfs_agi *agi, struct xfs_btree_cur *cur,
-		     struct xfs_inobt_rec_incore *rec, bool any);
-int xfs_reuse_offset(struct xfs_perag *pag, struct xfs_inobt_rec_incore *rec);
+int xfs_reuse_choose(struct xfs_perag *pag, struct xfs_btree_cur *cur,
+		     struct xfs_inobt_rec_incore *rec, bool any, int *offset);
+bool xfs_reuse_keep(struct xfs_perag *pag);
+bool xfs_reuse_kept(struct xfs_perag *pag);
+void xfs_reuse_walk(struct inode *inode);
 
 #endif /* __XFS_REUSE_H__ */
