@@ -2,16 +2,21 @@
 /*
  * inode_reuse - create and unlink files while other tasks look up their paths
  *
- *	inode_reuse DIR SECONDS BATCH READERS
+ *	inode_reuse DIR SECONDS BATCH READERS [links]
  *
  * Creates BATCH files in DIR, unlinks them, and starts again. READERS tasks stat() these paths, by
  * path walks under RCU. Prints the number of files created in a minute, and of lookups that found
  * one. A file that a lookup finds must be a regular file of one link or none.
+ *
+ * With "links", the files are symbolic links to DIR, and the readers, on another CPU, follow them.
  */
+#define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +29,19 @@
 static struct shared {
 	_Atomic unsigned long found, wrong;
 } *shared;
+
+static bool links;
+
+/* A task that stays in a path walk must not keep the other from its CPU. */
+static void run_on(int cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	if (links)
+		sched_setaffinity(0, sizeof(set), &set);
+}
 
 static double now(void)
 {
@@ -52,7 +70,7 @@ static void read_paths(const char *dir, int batch)
 			continue;
 		}
 		atomic_fetch_add(&shared->found, 1);
-		if (!S_ISREG(st.st_mode) || st.st_nlink > 1)
+		if (links ? !S_ISDIR(st.st_mode) : !S_ISREG(st.st_mode) || st.st_nlink > 1)
 			atomic_fetch_add(&shared->wrong, 1);
 	}
 }
@@ -64,6 +82,12 @@ static int create_all(const char *dir, int batch)
 
 	for (i = 0; i < batch; i++) {
 		path_of(path, sizeof(path), dir, i);
+		if (links) {
+			if (!symlink(".", path))
+				continue;
+			perror(path);
+			return 1;
+		}
 		fd = open(path, O_CREAT | O_EXCL | O_WRONLY, 0600);
 		if (fd < 0) {
 			perror(path);
@@ -88,8 +112,9 @@ int main(int argc, char **argv)
 	double start, end;
 	pid_t *pid;
 
-	if (argc != 5) {
-		fprintf(stderr, "usage: inode_reuse DIR SECONDS BATCH READERS\n");
+	links = argc == 6 && !strcmp(argv[5], "links");
+	if (argc != 5 && !links) {
+		fprintf(stderr, "usage: inode_reuse DIR SECONDS BATCH READERS [links]\n");
 		return 2;
 	}
 	batch = atoi(argv[3]);
@@ -102,10 +127,12 @@ int main(int argc, char **argv)
 	for (i = 0; i < readers; i++) {
 		pid[i] = fork();
 		if (!pid[i]) {
+			run_on(1);
 			read_paths(argv[1], batch);
 			_exit(1);
 		}
 	}
+	run_on(0);
 	start = now();
 	end = start + atof(argv[2]);
 	while (!bad && now() < end) {

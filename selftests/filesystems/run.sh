@@ -6,7 +6,7 @@
 #                          SHARE_GATE=1, on uml and uml-debug, and the site check
 #   run.sh smoke FS KERNEL [OPTION=VALUE...]
 #                          one variant on one kernel, see port.sh. SMOKE_SECONDS= sets the time
-#                          of each load
+#                          of each load, SMOKE_ROUNDS= adds a comparison (xfs)
 #   run.sh faults KERNEL   btrfs with COMMIT_ROOT=1, while allocations of fscommit fail
 #   run.sh sites           the site check must find sites that spatch misses
 #
@@ -53,7 +53,7 @@ smoke()
 		echo "load $module"
 		# A load on the debug kernel fails in its first second, if at all.
 		echo "test $name 1500 smoke ${SMOKE_SECONDS:-$(
-			[ "$kernel" = uml-debug ] && echo 1 || echo 2)} $name"
+			[ "$kernel" = uml-debug ] && echo 1 || echo 2)} $name ${SMOKE_ROUNDS:-}"
 		echo "unload $module"
 		[ ! -e "$dir/fscommit.ko" ] || echo "unload fscommit"
 	} >"$out.plan"
