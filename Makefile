@@ -38,7 +38,7 @@ help-all: help
 	@echo 'Filesystems (FS: $(PORTS))'
 	@echo '  make FS KSRC= KDIR=   the driver of your own kernel; ports/port.sh FS lists options'
 	@echo '  make install-FS       that driver for each boot of this kernel; uninstall-FS        1 min'
-	@echo '  make crash-FS         f2fs, btrfs: crashes at POINTS=100 of a workload            10 min'
+	@echo '  make crash-FS         f2fs, btrfs, xfs: crashes at POINTS=100 of a workload       10 min'
 	@echo '  make stress-FS        fio, fsx, stress-ng, freeze, remount on KERNEL=uml-debug    10 min'
 	@echo 'Tests'
 	@echo '  make test KERNEL=K    one of the kernels of selftests/harness/matrix               2-5 min'

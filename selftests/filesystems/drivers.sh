@@ -13,7 +13,7 @@ FILESYSTEMS=$TOP/selftests/filesystems
 control_driver()
 {
 	case $1 in
-	f2fs) echo VARIANT=stock ;;
+	f2fs|xfs) echo VARIANT=stock ;;
 	btrfs) echo default ;;
 	esac
 }
@@ -24,6 +24,7 @@ our_drivers()
 	case $1 in
 	f2fs) echo default LOCKS=all LOCKS=all+mutexes ;;
 	btrfs) echo LOCKS=eb,COMMIT_ROOT=1,SHARE_GATE=1 ;;
+	xfs) echo default ;;
 	esac
 }
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0
-# `make crash-f2fs`, `make crash-btrfs`: crash a driver at many points of a workload, and check
+# `make crash-FS`, FS f2fs, btrfs or xfs: crash a driver at many points of a workload, and check
 # that nothing promised is lost.
 #
 #   crash.sh FS KERNEL         the stock driver and ours, in one boot; losses of the stock
@@ -24,7 +24,7 @@
 fs=${1:-} kernel=${2:-uml} mode=${3:-full}
 case $fs in
 f2fs) size=256M ;;
-btrfs) size=384M ;;
+btrfs|xfs) size=384M ;;
 *) sed -n '3,/^$/s/^# \{0,1\}//p' "$0"; exit 2 ;;
 esac
 case $mode in

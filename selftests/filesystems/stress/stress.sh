@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0
-# `make stress-f2fs`, `make stress-btrfs`: stress tests of our drivers, on a kernel with lockdep,
+# `make stress-FS`, FS f2fs, btrfs or xfs: stress tests of our drivers, on a kernel with lockdep,
 # KASAN and the filesystem's own assertions.
 #
 #   stress.sh FS [KERNEL]      [uml-debug]
@@ -17,7 +17,7 @@
 
 fs=${1:-} kernel=${2:-uml-debug}
 case $fs in
-f2fs|btrfs) ;;
+f2fs|btrfs|xfs) ;;
 *) sed -n '3,/^$/s/^# \{0,1\}//p' "$0"; exit 2 ;;
 esac
 duration=${DURATION:-300} seed=${SEED:-$(($(date +%s) % 1000000))}
