@@ -27,6 +27,7 @@
 #include "device_test.h"
 #include "put.h"
 #include "scale.h"
+#include "trace.h"
 #include "commit_root_test.h"
 #include "fscommit_test.h"
 
@@ -293,6 +294,28 @@ TEST_F_TIMEOUT(commit_root, one_pin_keeps_one_commit, 120)
 	EXPECT_EQ(0, unpin(self->fd, 0));
 	EXPECT_TRUE(REACHED(state(self->fd).released == 3000));
 	EXPECT_TRUE(REACHED(kept() <= 1));
+}
+
+/* The event has the generation of the pin, and counts the commits that the set keeps. */
+TEST_F(commit_root, switch_is_traced)
+{
+	__u64 pinned, generation;
+	char expected[128];
+
+	if (kept() < 0 || !trace_start())
+		SKIP(return, "no debugfs, or no trace events");
+	ASSERT_NE(0, commit(self->fd));
+	ASSERT_TRUE(REACHED(kept() == 1));
+	ASSERT_EQ(0, pin(self->fd, 0, &pinned));
+	ASSERT_NE(0, commit(self->fd));
+	/* that of the pin, the last one, the new one */
+	generation = commit(self->fd);
+	ASSERT_NE(0, generation);
+	snprintf(expected, sizeof(expected), "generation=%llu reusable=%llu kept=3",
+		 (unsigned long long)generation, (unsigned long long)pinned);
+	EXPECT_TRUE(REACHED(trace_has("commit_root_switch: ", expected))) TH_LOG("%s", expected);
+	EXPECT_EQ(0, unpin(self->fd, 0));
+	trace_stop();
 }
 
 /* Blocks reachable from a pin stay pending. Without a pin the number of blocks is bounded. */
