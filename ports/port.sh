@@ -8,6 +8,8 @@
 #                                            any kernel source and build folder
 #   port.sh FS                               list and explain the options of the driver
 #   port.sh ... CHECK=1                      apply and check the patches, build nothing
+#   port.sh ... EDIT=NAME                    then break the driver by a sed script, to see a test
+#                                            fail: selftests/filesystems/FS/NAME.sed
 #
 # Prints the path of FS.ko; fscommit.ko is in the same folder if the driver needs it.
 # Each variant has a folder build/fs/KERNEL/FS-VARIANT/ in the cache, with the patched
@@ -89,7 +91,7 @@ option()
 		printf '%s\n' "${options[@]}" | cut -d= -f1 | tr '\n' ' ')"
 }
 
-KERNEL='' KSRC='' KDIR='' CHECK=''
+KERNEL='' KSRC='' KDIR='' CHECK='' EDIT=''
 for o in "${options[@]}"; do
 	o=${o%% *}
 	option "${o%%=*}" "${o#*=}"
@@ -97,13 +99,19 @@ done
 [ $# -gt 0 ] || usage
 for arg in "$@"; do
 	case $arg in
-	KERNEL=*|KSRC=*|KDIR=*|CHECK=*) printf -v "${arg%%=*}" %s "${arg#*=}" ;;
+	KERNEL=*|KSRC=*|KDIR=*|CHECK=*|EDIT=*) printf -v "${arg%%=*}" %s "${arg#*=}" ;;
 	*=*) option "${arg%%=*}" "${arg#*=}" ;;
 	*) KERNEL=$arg ;;
 	esac
 done
 choose
 [ -n "$variant" ] || die "$fs/options: choose() names no variant"
+edit=''
+if [ -n "$EDIT" ]; then
+	edit=$TOP/selftests/filesystems/$fs/$EDIT.sed
+	[ -e "$edit" ] || die "EDIT=$EDIT: there is no $edit"
+	variant+=-$EDIT
+fi
 need_packages coccinelle rsync make kmod perl
 
 # --- the target kernel --------------------------------------------------------
@@ -197,6 +205,16 @@ configure()
 	done
 }
 
+# break_driver FOLDER: fails if the edit changes nothing
+break_driver()
+{
+	local before after
+	before=$(sources "$1" cat | cksum)
+	sources "$1" sed -i -E -f "$edit"
+	after=$(sources "$1" cat | cksum)
+	[ "$before" != "$after" ] || die "$edit changed nothing: the line that it edits is gone"
+}
+
 build_driver()
 {
 	local tmp=$dir.tmp.$$ args=() tree=''
@@ -232,6 +250,7 @@ build_driver()
 		flags+=("-I$tree/module/include")
 		args+=("KBUILD_EXTRA_SYMBOLS=$tree/Module.symvers")
 	fi
+	[ -z "$edit" ] || break_driver "$tmp/src"
 	step "$fs-$variant: building for $release" "15-40 s, longer the first time" "$log" \
 		kernel_make "$tmp/src" -j"$(nproc)" "${args[@]}" KCFLAGS="${flags[*]}" modules ||
 		die "cannot build $fs-$variant for $release: $(grep -m 3 -E 'error:|ERROR' "$log")"
@@ -254,6 +273,7 @@ key()
 	# all of FS/, since patches and sources include other files of it
 	[ ${#patches[@]} -eq 0 ] || deps+=("$FSDIR/$fs"/* "$TOP/selftests/lib/import_fscommit.h"
 		"$TOP"/module/*.[ch] "$TOP"/module/include/linux/*.h)
+	[ -z "$edit" ] || deps+=("$edit")
 	cat "${deps[@]}" | cksum
 	echo "$release $source $variant ${patches[*]} ${flags[*]}"
 	stat -c %Y "$KDIR/.config" "$source/Makefile"

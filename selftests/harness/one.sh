@@ -11,7 +11,8 @@
 #   litmus              all litmus tests
 #   mutant:NAME         a mutant of the module: its tests must fail
 #   lint:CHECKER        a checker, for example checkpatch
-#   smoke:FS            a ported driver with its default options, on KERNEL
+#   smoke:FS[,OPTION=VALUE...]
+#                       a ported driver with options of port.sh, on KERNEL
 #
 # If the test fails, print its output and the end of the guest's log.
 
@@ -94,7 +95,9 @@ model:*) exec "$TOP/selftests/models/run.sh" "${test#*:}" ;;
 litmus) exec "$TOP/selftests/models/run.sh" litmus ;;
 mutant:*) exec "$TOP/selftests/mutants/run.sh" "${test#*:}" ;;
 lint:*) exec "$TOP/selftests/lint/run.sh" "${test#*:}" ;;
-smoke:*) exec "$TOP/selftests/filesystems/run.sh" smoke "${test#*:}" "$kernel" ;;
+smoke:*)
+	IFS=, read -ra words <<<"${test#*:}"
+	exec "$TOP/selftests/filesystems/run.sh" smoke "${words[0]}" "$kernel" "${words[@]:1}" ;;
 reported:*) run_reported "${test#*:}" ;;
 *:*) die "TEST=$test: the prefix must be model, mutant, lint, smoke or reported" ;;
 *.*) run_program "$kernel" "${test%%.*}" "${test#*.}" ;;
