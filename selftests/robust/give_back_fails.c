@@ -109,11 +109,11 @@ static int released_while_it_fails(int fd, __u32 mode, const char *times)
 
 TEST_F_TIMEOUT(give_back_fails, own_policy_is_back_within_a_second, 60)
 {
-	EXPECT_EQ(0, CONCLUSIVE(released_while_it_fails(self->fd, LOCK_TEST_READ, "1")));
-	EXPECT_EQ(0, CONCLUSIVE(released_while_it_fails(self->fd, LOCK_TEST_READ, "2")));
-	EXPECT_EQ(0, CONCLUSIVE(released_while_it_fails(self->fd, LOCK_TEST_READ, "5")));
-	EXPECT_EQ(0, CONCLUSIVE(released_while_it_fails(self->fd, LOCK_TEST_WRITE, "1")));
-	EXPECT_EQ(0, CONCLUSIVE(released_while_it_fails(self->fd, LOCK_TEST_WRITE, "5")));
+	ASSERT_EQ(0, CONCLUSIVE(released_while_it_fails(self->fd, LOCK_TEST_READ, "1")));
+	ASSERT_EQ(0, CONCLUSIVE(released_while_it_fails(self->fd, LOCK_TEST_READ, "2")));
+	ASSERT_EQ(0, CONCLUSIVE(released_while_it_fails(self->fd, LOCK_TEST_READ, "5")));
+	ASSERT_EQ(0, CONCLUSIVE(released_while_it_fails(self->fd, LOCK_TEST_WRITE, "1")));
+	ASSERT_EQ(0, CONCLUSIVE(released_while_it_fails(self->fd, LOCK_TEST_WRITE, "5")));
 }
 
 /* Control: without failures the test passes. */
