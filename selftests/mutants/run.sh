@@ -115,7 +115,7 @@ is_silent_on()
 fails_on()
 {
 	local name=$1 broken=$2 how=$3 program=$4 test=$5 start=$SECONDS out=$LOGS/mutant-$1-$5
-	local path seconds=60 panic=--no-panic
+	local path seconds=110 panic=--no-panic
 	# a warning of the kernel must stop the guest
 	[ "$how" = fails ] || panic=
 	path=$(echo "$programs"/*/"$program")
@@ -125,7 +125,7 @@ fails_on()
 	load_cycles) seconds=140
 		echo "test $program 120 cd /fscommit && FSCOMMIT_CYCLES=200 $program -t $test" ;;
 	*)	echo 'load fscommit lend_period_us=60000000 lend=1 blocker_ms=0'
-		plan_suite "$(basename "$(dirname "$path")")" 40 "$program" -t "$test" ;;
+		plan_suite "$(basename "$(dirname "$path")")" 80 "$program" -t "$test" ;;
 	esac >"$out.plan"
 	"$HARNESS/boot.sh" --out "$out" --timeout "$seconds" ${panic:+"$panic"} uml "$out.plan" \
 		"$broken/module/fscommit.ko" "$broken"/selftests/*_test.ko \
