@@ -55,9 +55,9 @@ run_program()
 	[ "$program" != give_back_fails ] || edit=("$TOP/selftests/robust/give_back.sed")
 	tree=$("$HARNESS/stage.sh" "$kernel" "${edit[@]}") || exit 1
 	mkdir -p "$out"
-	plan_program "$folder" 400 "$program" ${name:+-t "$name"} >"$out.plan"
+	plan_program "$folder" 1800 "$program" ${name:+-t "$name"} >"$out.plan"
 	if ! step "$program${name:+.$name} on $kernel" "5-60 s" "$out.log" \
-			"$HARNESS/boot.sh" --out "$out" --timeout 460 --mem 2G "$kernel" \
+			"$HARNESS/boot.sh" --out "$out" --timeout 1900 --mem 2G "$kernel" \
 			"$out.plan" "$tree/module/fscommit.ko" "$tree"/selftests/*.ko "$path" ||
 	   grep -q '^TAP not ok' "$out/result.txt"; then
 		show_failure "$out"
