@@ -242,6 +242,9 @@ build_driver()
 	if [ ${#patches[@]} -gt 0 ] && [ -z "$alone" ]; then
 		tree=$(product) || exit 1
 		cp "$TOP/selftests/lib/import_fscommit.h" "$FSDIR/import_fscommit.c" "$tmp/src/"
+		# /sys/module/FS/version; and DKMS replaces no module of the same version
+		sed -n 's/^MODULE_VERSION("/&fscommit-/p' "$TOP/module/main.c" \
+			>>"$tmp/src/import_fscommit.c"
 		echo "$module-y += import_fscommit.o" >>"$tmp/src/Makefile"
 		for c in "${files[@]}"; do
 			cp "$FSDIR/$fs/$c" "$tmp/src/"

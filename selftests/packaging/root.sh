@@ -12,7 +12,8 @@ live_driver()
 	mkdir -p "$out" "$work" "$chroot"
 	cp -a "$CACHE/chroot/bookworm-f2fs/root/." "$chroot/"
 	mkdir -p "$chroot/fscommit"/{selftests,debs}
-	cp "$debs"/fscommit-{dkms,f2fs-dkms}_[!9]*.deb "$chroot/fscommit/debs/"
+	"$TOP/packaging/deb.sh" "$work/debs"
+	cp "$work"/debs/fscommit-{dkms,f2fs-dkms}_*.deb "$chroot/fscommit/debs/"
 	copy_product "$chroot/fscommit"
 	rsync -a "$TOP/ports" "$chroot/fscommit/"
 	rsync -a "$TOP"/selftests/{harness,lib} "$chroot/fscommit/selftests/"
@@ -50,14 +51,13 @@ boot_root()
 
 root()
 {
-	local work=$CACHE/build/root out=$LOGS/root debs=$CACHE/build/debs start=$SECONDS programs
-	need_packages f2fs-tools
+	local work=$CACHE/build/root out=$LOGS/root start=$SECONDS programs
+	need_packages f2fs-tools dpkg-dev debhelper dh-dkms rsync
 	if [ "$(id -u)" -ne 0 ]; then
 		check bookworm root skipped "a chroot with mounts needs root"
 		return 0
 	fi
 	programs=$("$HARNESS/programs.sh") || exit 1
-	ls "$debs"/fscommit-f2fs-dkms_*.deb >/dev/null 2>&1 || check debian deb_builds build_packages
 	locked chroot-bookworm-f2fs make_chroot bookworm-f2fs bookworm linux-image-amd64 \
 		linux-headers-amd64 linux-source-6.1 initramfs-tools f2fs-tools coccinelle rsync zstd
 	step "make install-f2fs in bookworm" "5 min" "$LOGS/root.log" live_driver ||
