@@ -5,7 +5,7 @@ KDIR ?= /lib/modules/$(shell uname -r)/build
 H := selftests/harness
 PORTS := $(patsubst ports/%/options,%,$(wildcard ports/*/options))
 
-# the destination of `make install-headers`, below DESTDIR
+# the destination of `make install-headers` and `install-tools`, below DESTDIR
 PREFIX ?= /usr/local
 INSTALL_MOD_DIR ?= updates
 DEPMOD ?= $(or $(shell PATH=$$PATH:/sbin:/usr/sbin command -v depmod),true)
@@ -32,7 +32,8 @@ help-all: help
 	@echo '  make install          the module, into /lib/modules/.../updates (INSTALL_MOD_PATH=,'
 	@echo '                        INSTALL_MOD_DIR=, INSTALL_MOD_STRIP= are honoured)'
 	@echo '  make install-headers  headers, and the symbols for KDIR, into $$(DESTDIR)PREFIX=$(PREFIX)'
-	@echo '  make uninstall        removes both'
+	@echo '  make install-tools    fscommit-top, -check, -bug-report and ckptlat, with manuals; the same'
+	@echo '  make uninstall        removes all of it'
 	@echo '  make deb              Debian packages: DKMS, drivers, tools; into out/            1 min'
 	@echo '  make upstream KSRC=D  the parts as code of the kernel tree D; UNDO=1 removes them  5 s'
 	@echo 'Filesystems (FS: $(PORTS))'
@@ -90,11 +91,17 @@ modules_install: module
 install-headers: module
 	@packaging/headers.sh install '$(release)' '$(DESTDIR)' '$(PREFIX)'
 
+# The compiler is that of the machine, not that of the kernel.
+install-tools:
+	@packaging/tools.sh build
+	@packaging/tools.sh install '$(DESTDIR)' '$(PREFIX)'
+
 uninstall: check-kdir
 	rm -f $(modules)/$(INSTALL_MOD_DIR)/module/fscommit.ko*
 	@rmdir $(modules)/$(INSTALL_MOD_DIR)/module $(modules)/$(INSTALL_MOD_DIR) 2>/dev/null || :
 	[ ! -d $(modules) ] || $(DEPMOD) $(if $(INSTALL_MOD_PATH),-b '$(INSTALL_MOD_PATH)') $(release)
 	@packaging/headers.sh uninstall '$(release)' '$(DESTDIR)' '$(PREFIX)'
+	@packaging/tools.sh uninstall '$(DESTDIR)' '$(PREFIX)'
 
 deb:
 	@packaging/deb.sh out
@@ -198,7 +205,7 @@ clean:
 		-o -name '.module-common*' \) -delete
 	@rm -rf out docs/_build
 
-.PHONY: check all help help-all module check-kdir install modules_install install-headers uninstall deb \
+.PHONY: check all help help-all module check-kdir install modules_install install-headers install-tools uninstall deb \
 	test-package demo test test-all test-rest torture bench bench-btrfs test-meta verify verify-quick lint docs \
 	kernels clean test-arch $(PORTS) coverage fuzz test-debug test-points test-faults test-clang upstream \
 	test-upstream test-scale $(PORTS:%=install-%) $(PORTS:%=uninstall-%)

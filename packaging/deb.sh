@@ -10,7 +10,7 @@
 . "$(dirname "$0")/../selftests/harness/lib.sh"
 
 [ $# -ge 1 ] || { sed -n '3,/^$/s/^# \{0,1\}//p' "$0"; exit 2; }
-need_packages dpkg-dev debhelper dh-dkms rsync
+need_packages dpkg-dev debhelper dh-dkms rsync gcc libc6-dev
 umask 022
 mkdir -p "$1"
 out=$(cd "$1" && pwd)
@@ -22,7 +22,7 @@ new=${2:-$version}
 work=$(mktemp -d "${TMPDIR:-/tmp}/fscommit-deb.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 tree=$work/fscommit-$new
-mkdir -p "$tree"/{docs,tools,ports,selftests/harness,selftests/lib}
+mkdir -p "$tree"/{docs,ports,selftests/harness,selftests/lib}
 sources=(rsync -a --exclude '*.o' --exclude '*.ko' --exclude '*.mod*' --exclude '.*'
 	--exclude modules.order --exclude Module.symvers)
 "${sources[@]}" "$TOP"/{Kbuild,COPYING,README.md,dkms.conf,module,packaging} "$tree/"
@@ -30,12 +30,13 @@ sources=(rsync -a --exclude '*.o' --exclude '*.ko' --exclude '*.mod*' --exclude 
 "${sources[@]}" "$TOP"/ports/{port.sh,sites.sh,import_fscommit.c,f2fs} "$tree/ports/"
 cp "$TOP/selftests/harness/lib.sh" "$tree/selftests/harness/"
 cp "$TOP/selftests/lib/import_fscommit.h" "$tree/selftests/lib/"
-cp "$TOP"/tools/fscommit-{top,check,bug-report}{,.8} "$tree/tools/"
+"$TOP/packaging/tools.sh" sources | "${sources[@]}" --files-from=- "$TOP/" "$tree/"
 mv "$tree/packaging/debian" "$tree/debian"
 sed -i "s/^MODULE_VERSION(.*/MODULE_VERSION(\"$new\");/" "$tree/module/main.c"
 sed -i "s/^PACKAGE_VERSION=.*/PACKAGE_VERSION=\"$new\"/" \
 	"$tree"/{,packaging/f2fs/}dkms.conf
-sed -Ei "s/^(VERSION ?= ?).*/\1\"$new\"/" "$tree"/tools/fscommit-{top,check,bug-report}
+sed -Ei "s/^(VERSION ?= ?|#define VERSION ).*/\1\"$new\"/" \
+	"$tree"/tools/{fscommit-{top,check,bug-report},ckptlat.c}
 # all files get the time of the commit, so that builds are reproducible
 SOURCE_DATE_EPOCH=$(git -C "$TOP" log -1 --format=%ct 2>/dev/null ||
 	stat -c %Y "$TOP/module/main.c")

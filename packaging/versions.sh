@@ -23,3 +23,4 @@ for f in tools/fscommit-*; do
 	case $f in *.8) continue ;; esac
 	must_have "$f" '^VERSION ?= ?"(.*)"$'
 done
+must_have tools/ckptlat.c '^#define VERSION "(.*)"$'

@@ -35,6 +35,7 @@
 #include "../selftests/lib/stats.h"
 
 #define PROGRAM "ckptlat"
+#define VERSION "1.0"
 #include "../selftests/lib/options.h"
 #include "../selftests/lib/json.h"
 
@@ -445,6 +446,7 @@ static void usage(FILE *f)
 "           --json=FILE       results with all histograms; -: stdout\n"
 "           --title=TEXT      for the report\n"
 "  -q       --quiet           only the table\n"
+"  -V       --version\n"
 "           --help\n\n"
 "Exit status: 0; 1 on an error; 2 when a wait was longer than --breaktrace.\n");
 }
@@ -498,7 +500,7 @@ static const struct option options[] = {
 	{ "reader-cpu-weight", 1, NULL, OPT_RWEIGHT }, { "bound", 1, NULL, OPT_BOUND },
 	{ "breaktrace", 1, NULL, 'b' }, { "histogram", 1, NULL, 'h' },
 	{ "json", 1, NULL, OPT_JSON }, { "title", 1, NULL, OPT_TITLE },
-	{ "quiet", 0, NULL, 'q' }, { "help", 0, NULL, OPT_HELP }, { }
+	{ "quiet", 0, NULL, 'q' }, { "version", 0, NULL, 'V' }, { "help", 0, NULL, OPT_HELP }, { }
 };
 
 static const struct number_option numbers[] = {
@@ -524,7 +526,7 @@ static void parse(int argc, char **argv)
 {
 	int c;
 
-	while ((c = getopt_long(argc, argv, "l:t:D:r:i:s:p:B:b:h:q", options, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, "l:t:D:r:i:s:p:B:b:h:qV", options, NULL)) != -1) {
 		if (set_number_option(numbers, c, optarg)) {
 			if (c == 'p' && opt.policy == SCHED_OTHER)
 				opt.policy = SCHED_FIFO;
@@ -555,6 +557,9 @@ static void parse(int argc, char **argv)
 		case 'q':
 			opt.quiet = true;
 			break;
+		case 'V':
+			puts(PROGRAM " " VERSION);
+			exit(0);
 		case OPT_HELP:
 			usage(stdout);
 			exit(0);

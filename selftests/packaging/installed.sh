@@ -4,8 +4,9 @@
 # the tree, only from the installed files, loads it and uses it. Sourced by run.sh.
 #
 # Seen failing: driver_sources, with the tree's own headers in fscommit.mk; no_symbols_no_driver,
-# without the $(error) of fscommit.mk; uninstall, with an additional header. ckpt_cache_guest has
-# the tests in the guest.
+# without the $(error) of fscommit.mk; tools_install, without a manual, and without an object of the
+# module; ckptlat, with a wrong name of the device; uninstall, with an additional header.
+# ckpt_cache_guest has the tests in the guest.
 
 install_product()
 {
@@ -15,6 +16,8 @@ install_product()
 	in_kernel "$kernel" "$work" "make -C $work/product KDIR=$kdir $arch W=1 PREFIX=/usr \
 		INSTALL_MOD_PATH=$work/root DESTDIR=$work/root install install-headers" \
 		>>"$work/build.log" 2>&1 || { cat "$work/build.log"; return 1; }
+	make -C "$work/product" PREFIX=/usr DESTDIR="$work/root" CFLAGS='-O2 -Wall -Werror' \
+		install-tools
 	# depmod does not find the kernel's own modules in that folder
 	if grep -E 'warning:|WARNING:' "$work/build.log" |
 	   grep -vE '^depmod:.*could not open|pahole version'; then
@@ -37,6 +40,23 @@ is_installed()
 		<(cd "$work/root/usr/include/fscommit/linux" && ls)
 	grep -q 'unfair_rwsem_expedite.*FSCOMMIT' \
 		"$work/root/usr/share/fscommit/$release/Module.symvers"
+}
+
+# Each program runs and has a manual. Builds the module that ckptlat measures, in its own folder
+# and from the installed files only.
+tools_are_installed()
+{
+	local t version
+	version=$(sed -n 's/^MODULE_VERSION("\(.*\)");$/\1/p' "$TOP/module/main.c")
+	for t in $tools; do
+		[ "$("$work/root/usr/sbin/$t" --version)" = "$t $version" ]
+		grep "Nm $t" "$work/root/usr/share/man/man8/$t.8"
+	done
+	rm -rf "$work/fscommit_test"
+	cp -r "$work/root/usr/share/fscommit/fscommit_test" "$work/"
+	in_kernel "$kernel" "$work" "make -C $work/fscommit_test KDIR=$kdir $arch W=1 \
+		FSCOMMIT_MK=$work/root/usr/share/fscommit/fscommit.mk"
+	modinfo -F depends "$work/fscommit_test/fscommit_test.ko" | grep -x fscommit
 }
 
 # Builds the example in its own folder, from the installed files only.
@@ -112,10 +132,15 @@ run_example()
 	{
 		echo "load fscommit"
 		echo "test ckpt_cache 900 ckpt_cache_guest $kernel"
+		echo "load fscommit_test"
+		# each lock is measured, or it fails
+		echo "test ckptlat 300 ckptlat -r 1 -D 0.2s -t 2 -B 1"
+		echo "unload fscommit_test"
 		echo "unload fscommit"
 	} >"$out.plan"
 	step "the example on $kernel" "20 s" "$out.log" "$HARNESS/boot.sh" --out "$out" \
-		--timeout 1200 "$kernel" "$out.plan" "$work/fscommit.ko" \
+		--timeout 1500 --with "$work/root/usr/sbin/ckptlat" "$kernel" "$out.plan" \
+		"$work/fscommit.ko" "$work/fscommit_test/fscommit_test.ko" \
 		"$work/example/ckpt_cache.ko" "$PACKAGING/ckpt_cache_guest" || true
 	collect "$kernel" "$out" $((SECONDS - start))
 }
@@ -136,6 +161,8 @@ installed()
 	check "$kernel" driver_builds build_example
 	[ "$checked" -eq 0 ] || return 0
 	check "$kernel" driver_sources sources_are_installed
+	check "$kernel" tools_install tools_are_installed
+	[ "$checked" -eq 0 ] || return 0
 	run_example
 	check "$kernel" no_symbols_no_driver no_symbols_no_driver
 	check "$kernel" no_kdir_is_told no_kdir_is_told

@@ -7,6 +7,9 @@
 # shellcheck disable=SC2034 # for the scripts that source this
 PACKAGING=$TOP/selftests/packaging
 checked=0
+# what a user must find installed
+# shellcheck disable=SC2034
+tools='fscommit-top fscommit-check fscommit-bug-report ckptlat'
 
 # check WHERE NAME COMMAND...: records one result, logs the output of COMMAND, and prints it if it
 # fails. COMMAND ends at its first failing line. Never call check in a condition, where errexit
@@ -64,6 +67,8 @@ copy_product()
 	rsync -a --no-times --checksum --delete --exclude '*.[oa]' --exclude '*.ko' \
 		--exclude '*.mod*' --exclude '.*' --exclude Module.symvers --exclude modules.order \
 		"$TOP"/{Makefile,Kbuild,COPYING,dkms.conf,module,packaging} "$1/"
+	"$TOP/packaging/tools.sh" sources |
+		rsync -a --no-times --checksum --files-from=- "$TOP/" "$1/"
 }
 
 # --- chroots -----------------------------------------------------------------

@@ -1,0 +1,69 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0
+# `make install-tools`, `make uninstall`, and the package fscommit-tools: the programs in tools/.
+#
+#   tools.sh build                       compile ckptlat, with CC, CPPFLAGS, CFLAGS and LDFLAGS
+#   tools.sh install|uninstall DESTDIR PREFIX
+#   tools.sh list                        print the names of the programs
+#   tools.sh sources                     print the files, below the tree, that the others need
+#
+#   PREFIX/sbin/*, PREFIX/share/man/man8/*.8   the programs and their manuals
+#   PREFIX/share/fscommit/fscommit_test/*      the source of the module that ckptlat measures
+
+set -euo pipefail
+
+TOP=$(cd "$(dirname "$0")/.." && pwd)
+die() { printf 'error: %s\n' "$*" >&2; exit 1; }
+
+scripts=(fscommit-{top,check,bug-report})
+test_module=(unfair_rwsem/module/{fscommit_test{.h,_main.c},misuse.{h,c},test_locks.h}
+	lib/import_fscommit.h)
+
+sources()
+{
+	local t
+	for t in "${scripts[@]}" ckptlat.c; do
+		printf 'tools/%s\n' "$t" "${t%.c}.8"
+	done
+	printf 'selftests/%s\n' "${test_module[@]}" lib/{stats,options,json}.h
+}
+
+build()
+{
+	# shellcheck disable=SC2086 # flags are words
+	${CC:-cc} ${CPPFLAGS:-} ${CFLAGS:--O2 -Wall} ${LDFLAGS:-} \
+		-o "$TOP/tools/ckptlat" "$TOP/tools/ckptlat.c"
+}
+
+[ $# -eq 3 ] || [[ $# -eq 1 && $1 =~ ^(build|list|sources)$ ]] ||
+	die "tools.sh build|list|sources, or install|uninstall DESTDIR PREFIX"
+root=${2:-}${3:-}
+share=$root/share/fscommit module=$root/share/fscommit/fscommit_test
+
+case $1 in
+build) build ;;
+list) printf '%s\n' "${scripts[@]}" ckptlat ;;
+sources) sources ;;
+install)
+	[ -x "$TOP/tools/ckptlat" ] || die "no tools/ckptlat: build it first"
+	install -d "$root/sbin" "$root/share/man/man8" "$module"
+	for t in "${scripts[@]}" ckptlat; do
+		install "$TOP/tools/$t" "$root/sbin/"
+		install -m 644 "$TOP/tools/$t.8" "$root/share/man/man8/"
+	done
+	for f in "${test_module[@]}"; do
+		install -m 644 "$TOP/selftests/$f" "$module/"
+	done
+	sed "s|/usr/share/fscommit/|$3/share/fscommit/|" "$TOP/packaging/fscommit_test.mk" \
+		>"$module/Makefile"
+	echo "installed the tools in $root/sbin, the module that ckptlat measures in $module" ;;
+uninstall)
+	for t in "${scripts[@]}" ckptlat; do
+		rm -f "$root/sbin/$t" "$root/share/man/man8/$t.8"
+	done
+	for f in "${test_module[@]}" Makefile; do
+		rm -f "$module/$(basename "$f")"
+	done
+	rmdir "$module" "$share" 2>/dev/null || true ;;
+*) die "tools.sh: install or uninstall, not '$1'" ;;
+esac
