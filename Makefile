@@ -33,7 +33,7 @@ help-all: help
 	@echo '                        INSTALL_MOD_DIR=, INSTALL_MOD_STRIP= are honoured)'
 	@echo '  make install-headers  headers, and the symbols for KDIR, into $$(DESTDIR)PREFIX=$(PREFIX)'
 	@echo '  make install-tools    fscommit-top, -check, -bug-report and ckptlat, with manuals; the same'
-	@echo '  make uninstall        removes all of it'
+	@echo '  make uninstall        removes all of it; uninstall-tools only these, and needs no KDIR'
 	@echo '  make deb              Debian packages: DKMS, drivers, tools; into out/            1 min'
 	@echo '  make upstream KSRC=D  the parts as code of the kernel tree D; UNDO=1 removes them  5 s'
 	@echo 'Filesystems (FS: $(PORTS))'
@@ -96,12 +96,14 @@ install-tools:
 	@packaging/tools.sh build
 	@packaging/tools.sh install '$(DESTDIR)' '$(PREFIX)'
 
-uninstall: check-kdir
+uninstall-tools:
+	@packaging/tools.sh uninstall '$(DESTDIR)' '$(PREFIX)'
+
+uninstall: check-kdir uninstall-tools
 	rm -f $(modules)/$(INSTALL_MOD_DIR)/module/fscommit.ko*
 	@rmdir $(modules)/$(INSTALL_MOD_DIR)/module $(modules)/$(INSTALL_MOD_DIR) 2>/dev/null || :
 	[ ! -d $(modules) ] || $(DEPMOD) $(if $(INSTALL_MOD_PATH),-b '$(INSTALL_MOD_PATH)') $(release)
 	@packaging/headers.sh uninstall '$(release)' '$(DESTDIR)' '$(PREFIX)'
-	@packaging/tools.sh uninstall '$(DESTDIR)' '$(PREFIX)'
 
 deb:
 	@packaging/deb.sh out
@@ -205,7 +207,8 @@ clean:
 		-o -name '.module-common*' \) -delete
 	@rm -rf out docs/_build
 
-.PHONY: check all help help-all module check-kdir install modules_install install-headers install-tools uninstall deb \
+.PHONY: check all help help-all module check-kdir install modules_install install-headers install-tools \
+	uninstall uninstall-tools deb \
 	test-package demo test test-all test-rest torture bench bench-btrfs test-meta verify verify-quick lint docs \
 	kernels clean test-arch $(PORTS) coverage fuzz test-debug test-points test-faults test-clang upstream \
 	test-upstream test-scale $(PORTS:%=install-%) $(PORTS:%=uninstall-%)
