@@ -210,7 +210,6 @@ tell()
 # Set $ko: the driver, with fscommit.ko beside it.
 build()
 {
-	check_kernel
 	find_source
 	need_packages gcc binutils
 	ko=$("$PORTS/port.sh" "$fs" "KSRC=$KSRC" "KDIR=$kdir" "${options[@]}") || exit 1
@@ -219,6 +218,7 @@ build()
 install()
 {
 	local ko files m
+	check_kernel
 	check_other
 	check_key
 	build
@@ -264,6 +264,7 @@ case $what in
 install|uninstall) locked driver "$what" ;;
 build)	CACHE=$PWD/cache LOGS=$PWD/cache/logs
 	export FSCOMMIT_CACHE=$CACHE
+	check_kernel
 	build
 	cp "$ko" . ;;
 boot) update_boot ;;
