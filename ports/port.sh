@@ -132,6 +132,13 @@ else
 	release=$(sed -n 's/^.define UTS_RELEASE "\(.*\)"/\1/p' \
 		"$KDIR/include/generated/utsrelease.h") ||
 		die "KDIR=$KDIR is not a kernel build folder"
+	version=$(awk '$1 == "VERSION" { v = $3 } $1 == "PATCHLEVEL" { print v "." $3; exit }' \
+		"$KSRC/Makefile") || die "KSRC=$KSRC is not the source of a kernel"
+	case $release in
+	"$version"|"$version"[!0-9]*) ;;
+	*) die "KSRC=$KSRC is Linux $version, KDIR=$KDIR is $release: the source must be of the" \
+		"same version, on Debian the package linux-source-X.Y" ;;
+	esac
 	place=$CACHE/build/fs/$release
 fi
 source=$KSRC/fs/$module

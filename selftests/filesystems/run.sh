@@ -77,9 +77,24 @@ sites_of()
 	fi
 }
 
+# Before it builds anything, port.sh must refuse the source of another version than that of KDIR.
+# Seen failing without the comparison.
+other_source_is_refused()
+{
+	local kdir tree said
+	kdir=$("$HARNESS/kernel.sh" get uml)/kdir
+	tree=$(mktemp -d "${TMPDIR:-/tmp}/fscommit-source.XXXXXX")
+	mkdir -p "$tree/fs/f2fs"
+	printf 'VERSION = 7\nPATCHLEVEL = 30\n' >"$tree/Makefile"
+	said=$("$PORTS/port.sh" f2fs KSRC="$tree" KDIR="$kdir" 2>&1) || true
+	rm -rf "$tree"
+	printf '%s\n' "$said" | grep "is Linux 7.30, KDIR=$kdir is 7.3"
+}
+
 sites()
 {
 	local source ko
+	sites_of port_other_source other_source_is_refused
 	sites_of port_sites "$PORTS/sites_test.sh"
 	source=$("$HARNESS/kernel.sh" source 7.3) || exit 1
 	# If the port cannot be built, the test fails.
