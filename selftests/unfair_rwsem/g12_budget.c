@@ -241,12 +241,32 @@ struct scene {
 struct use {
 	double attackers, bystander[MAX_CPUS];	/* in percent of one CPU */
 	double ops;				/* completed by the attackers */
+	double taken;				/* by the host from a CPU, in percent: see below */
 	int failed;
 };
 
 struct gain {
 	struct use off, lent;
 };
+
+/* In a longer gap between two samples the host had taken the CPU. Longer than any section. */
+#define MAX_GAP_S	0.02
+
+/*
+ * Sleeps for @duration. Returns the part of it by which this task, of more SCHED_FIFO than any
+ * attacker has, woke too late, in percent: what the host took from its CPU.
+ */
+static double taken_within(double duration)
+{
+	double begin = seconds(), last = begin, now, taken = 0;
+
+	while ((now = seconds()) < begin + duration) {
+		taken += now - last > MAX_GAP_S ? now - last - 0.005 : 0;
+		last = now;
+		sleep_ms(5);
+	}
+	return taken / (now - begin) * 100;
+}
 
 static void measure(struct attack *a, const pid_t *bystander, int nr, int times, struct use *u)
 {
@@ -260,7 +280,7 @@ static void measure(struct attack *a, const pid_t *bystander, int nr, int times,
 	u->ops = -atomic_load(&a->ops);
 	used = cgroup_used(GROUP);
 	took = seconds();
-	sleep_ms((scaled(6) * 500 + 500) * times);
+	u->taken = taken_within((scaled(6) * 0.5 + 0.5) * times);
 	took = seconds() - took;
 	u->attackers = (cgroup_used(GROUP) - used) / took * 100;
 	u->ops += atomic_load(&a->ops);
@@ -341,7 +361,7 @@ static double most_gain(struct scene s)
 static void expect_within_budget(struct __test_metadata *_metadata, int fd, const int *inner,
 				 struct scene s)
 {
-	double most = most_gain(s), gain = most + 1;
+	double most = most_gain(s), gain = most + 1, beyond = 0, over;
 	int i;
 
 	for (i = 0; i < TRIES && gain > most; i++) {
@@ -349,12 +369,18 @@ static void expect_within_budget(struct __test_metadata *_metadata, int fd, cons
 
 		s.try = i;
 		ASSERT_EQ(0, measure_gain(fd, inner, s, &g));
-		TH_LOG("%d attackers: %.1f%% of a CPU without lending, %.1f%% with (%.0f and %.0f operations); %.1f%% may be gained",
-		       s.nr, g.off.attackers, g.lent.attackers, g.off.ops, g.lent.ops, most);
+		TH_LOG("%d attackers: %.1f%% of a CPU without lending, %.1f%% with (%.0f and %.0f operations); %.1f%% may be gained; the host took %.1f%%",
+		       s.nr, g.off.attackers, g.lent.attackers, g.off.ops, g.lent.ops, most,
+		       g.lent.taken);
 		EXPECT_EQ(0, g.off.failed);
 		EXPECT_EQ(0, g.lent.failed);
 		gain = g.lent.attackers - g.off.attackers;
+		/* the watcher, too, is late by what the host takes, on each CPU */
+		over = gain - most - g.lent.taken * cpus();
+		beyond = over > beyond ? over : beyond;
 	}
+	if (gain > most && beyond <= 0 && !_metadata->exit_code)
+		SKIP(return, "the host takes too much CPU time to tell");
 	EXPECT_LE(gain, most);
 }
 
@@ -527,8 +553,6 @@ TEST_F_TIMEOUT(g12_budget, bystander_of_readers, 240)
 /* --- one task, sampled from another CPU ---------------------------------- */
 
 #define MAX_SAMPLES	20000
-/* In a longer gap between two samples the host had taken the CPU: the gap does not count. */
-#define MAX_GAP_S	0.02
 
 enum seen { SEEN_OTHER, SEEN_NICE, SEEN_FIFO, NR_SEEN };
 
@@ -562,6 +586,7 @@ static struct samples sample(pid_t pid, int nice, double duration)
 		now = seconds();
 		gap = now - last;
 		last = now;
+		/* the host had taken the CPU */
 		if (gap >= MAX_GAP_S)
 			continue;
 		s.took += gap;
