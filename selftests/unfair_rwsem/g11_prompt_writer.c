@@ -474,13 +474,14 @@ static int wait_beside_busy_tasks(int fd, struct delays *d)
 TEST_F_TIMEOUT(g11_prompt_writer, woken_writer_does_not_wait_for_busy_tasks, 60)
 {
 	struct delays off, on;
-	int try, i;
+	int try, i, waited = 0;
+	bool better = false;
 
 	SKIP_ON_ONE_CPU();
 	ASSERT_TRUE(set_param("lend_fifo_us", "1000000"));
 	pin(0);
 	/* what the host takes counts as a wait */
-	for (try = 0; try < 10; try++) {
+	for (try = 0; try < 10 && !better; try++) {
 		off = (struct delays){ };
 		on = (struct delays){ };
 		for (i = 0; i < WAITS; i++) {
@@ -491,14 +492,17 @@ TEST_F_TIMEOUT(g11_prompt_writer, woken_writer_does_not_wait_for_busy_tasks, 60)
 		}
 		TH_LOG("until the writer had the lock: %.1f ms without lending, %.1f ms with; until its release: %.1f and %.1f ms more",
 		       off.acquired, on.acquired, off.released, on.released);
-		if (off.acquired + off.released > 10 * (on.acquired + on.released))
-			break;
+		better = off.acquired + off.released > 10 * (on.acquired + on.released);
+		waited += off.acquired + off.released >= WAITS * LONGEST_MS / 2;
 	}
 	unpin();
-	/* before 6.6, a woken task preempts those of better nice values, for what it has slept */
-	if (off.acquired + off.released < WAITS * LONGEST_MS / 2)
+	/*
+	 * Before 6.6, a woken task preempts those of better nice values, for what it has slept. Then
+	 * it waits for the host, at times.
+	 */
+	if (!better && 2 * waited < try)
 		SKIP(return, "without lending, the writer does not wait for its CPU either");
-	EXPECT_GT(off.acquired + off.released, 10 * (on.acquired + on.released));
+	EXPECT_TRUE(better);
 }
 
 /*
