@@ -43,11 +43,11 @@ MODULE_PARM_DESC(reuse, "0: as stock, but count; 1: the allocator waits; 2: stam
 
 static uint reuse_keep = 4096;
 module_param(reuse_keep, uint, 0600);
-MODULE_PARM_DESC(reuse_keep, "keep chunks of free inodes up to so many free inodes of an AG [4096]");
+MODULE_PARM_DESC(reuse_keep, "keep chunks up to so many free inodes of an AG [4096]");
 
 static uint reuse_hold;
 module_param(reuse_hold, uint, 0600);
-MODULE_PARM_DESC(reuse_hold, "for tests: a path walk stays at a symlink for so many allocations [0]");
+MODULE_PARM_DESC(reuse_hold, "tests: a path walk stays at a symlink for so many allocations [0]");
 
 static atomic_long_t recycled, early, skipped, waits, stale_waits, chunks, kept;
 static atomic_long_t chosen, walks, walks_reused;
