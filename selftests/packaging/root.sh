@@ -59,7 +59,7 @@ root()
 	fi
 	programs=$("$HARNESS/programs.sh") || exit 1
 	locked chroot-bookworm-f2fs make_chroot bookworm-f2fs bookworm linux-image-amd64 \
-		linux-headers-amd64 linux-source-6.1 initramfs-tools f2fs-tools coccinelle rsync zstd
+		linux-headers-amd64 linux-source-6.1 initramfs-tools f2fs-tools coccinelle rsync zstd mount
 	step "make install-f2fs in bookworm" "5 min" "$LOGS/root.log" live_driver ||
 		say "  bookworm: driver_life did not finish: see $out/log"
 	collect_life bookworm "$out" driver_life $((SECONDS - start))
