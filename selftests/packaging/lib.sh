@@ -110,15 +110,16 @@ in_chroot()
 		' sh "$@"
 }
 
-# collect_life WHERE FOLDER PROGRAM SECONDS: the results of FOLDER/tap, which PROGRAM wrote
+# collect_life WHERE FOLDER PROGRAM SECONDS: the results of FOLDER/tap, which PROGRAM wrote. A line
+# may end with " # N", the seconds of that test.
 collect_life()
 {
-	local line name
+	local line name seconds
 	while read -r line; do
-		name=$(printf '%s\n' "$line" | sed -E 's/^(not )?ok [0-9]+ //')
+		read -r name seconds < <(sed -E 's/^(not )?ok [0-9]+ //; s/ # / /' <<<"$line")
 		case $line in
-		ok*) result "$1" "$name" ok "$4" ;;
-		not*)	result "$1" "$name" FAIL "$4"
+		ok*) result "$1" "$name" ok "${seconds:-$4}" ;;
+		not*)	result "$1" "$name" FAIL "${seconds:-$4}"
 			say "  $1: $name failed: see $2/log" ;;
 		esac
 	done < <(grep -E '^(not )?ok ' "$2/tap")
