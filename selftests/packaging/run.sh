@@ -9,7 +9,9 @@
 #   run.sh dkms SUITE...        the packages in a chroot of Debian bookworm or trixie
 #   run.sh root                 make install-f2fs in a chroot, and boots from f2fs
 #   run.sh sign KERNEL...       signed and unsigned modules, on a kernel that enforces signatures
-#   run.sh tools KERNEL...      fscommit-top, fscommit-check: recorded events, guests, lockdown
+#   run.sh tools KERNEL...      fscommit-top, fscommit-check: recorded events, guests, lockdown,
+#                               Secure Boot
+#   run.sh tools_f2fs KERNEL... fscommit-check with the kernel's own f2fs
 #
 # Prints lines `KERNEL TEST VERDICT SECONDS PASSED FAILED SKIPPED`; the exit status is 0
 # if nothing failed.
@@ -36,8 +38,9 @@ all)
 	sign 6.1
 	sign 7.3
 	tools uml
-	tools 7.3 ;;
-installed|dkms|sign|tools)
+	tools 7.3
+	tools_f2fs 6.12 ;;
+installed|dkms|sign|tools|tools_f2fs)
 	for k in "${@:2}"; do
 		"$1" "$k"
 	done ;;

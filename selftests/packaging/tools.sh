@@ -20,6 +20,23 @@ python_folder()
 	rm -rf "${1:?}/usr"
 }
 
+# sign_tools: signs the modules with the key of the guest's firmware, see sign.sh
+sign_tools()
+{
+	local work=$CACHE/build/sign-$kernel kdir ko
+	# shellcheck disable=SC2034 # sign_with uses it
+	kdir=$("$HARNESS/kernel.sh" get "$kernel")/kdir
+	mkdir -p "$work/tools"
+	openssl rsa -in /usr/share/ovmf/PkKek-1-snakeoil.key -passin pass:snakeoil \
+		-out "$work/enrolled.pem"
+	cp /usr/share/ovmf/PkKek-1-snakeoil.pem "$work/enrolled-cert.pem"
+	for ko in module/fscommit.ko selftests/fscommit_test.ko; do
+		cp "$tree/$ko" "$work/unsigned-tool.ko"
+		sign_with "$work/enrolled.pem" "$work/enrolled-cert.pem" \
+			"$work/unsigned-tool.ko" "$work/tools/$(basename "$ko")"
+	done
+}
+
 # stage NAME: a line of the plan that runs a stage of tools_guest.py
 stage_line()
 {
@@ -27,7 +44,8 @@ stage_line()
 		"/fscommit/tools_guest.py $1"
 }
 
-# tools_in_guest NAME STAGE... -- OPTION...: load-MODULE and unload-MODULE are stages, too
+# tools_in_guest NAME STAGE... -- OPTION...: load-MODULE and unload-MODULE are stages, too. The
+# guest gets $modules
 tools_in_guest()
 {
 	local out=$LOGS/$1-$kernel start=$SECONDS
@@ -44,8 +62,8 @@ tools_in_guest()
 	shift
 	step "tools on $kernel" "30-90 s" "$out.log" "$HARNESS/boot.sh" --out "$out" \
 		--timeout 3600 --append rcupdate.rcu_cpu_stall_timeout=300 "$@" \
-		--with /usr/bin/python3 "$kernel" "$out.plan" "$tree/module/fscommit.ko" \
-		"$tree/selftests/fscommit_test.ko" "$work/python" "$PACKAGING/tools_guest.py" \
+		--with /usr/bin/python3 "$kernel" "$out.plan" "${modules[@]}" \
+		"$work/python" "$PACKAGING/tools_guest.py" \
 		"$TOP"/tools/fscommit-{top,check,bug-report} || true
 	collect "$kernel" "$out" $((SECONDS - start))
 }
@@ -53,7 +71,7 @@ tools_in_guest()
 # tools KERNEL
 tools()
 {
-	local kernel=$1 tree work=$CACHE/build/tools stage stages
+	local kernel=$1 tree work=$CACHE/build/tools stage stages modules
 	need_packages python3
 	say "  tools, on $kernel"
 	for stage in top check; do
@@ -62,11 +80,38 @@ tools()
 	done
 	tree=$("$HARNESS/stage.sh" "$kernel") || exit 1
 	locked python python_folder "$work/python"
+	modules=("$tree"/{module/fscommit,selftests/fscommit_test}.ko)
 	stages=(no-module idle load-fscommit load-fscommit_test blocked starved report)
 	# User-Mode Linux has no lockdown
 	[ "$(cat "$CACHE/kernels/$kernel/arch")" = um ] || stages+=(integrity confidentiality)
 	tools_in_guest tools "${stages[@]}" unload-fscommit_test unload-fscommit --
-	[ "$(cat "$CACHE/kernels/$kernel/arch")" = um ] ||
-		tools_in_guest tools_boot boot-confidentiality -- \
-			--append lockdown=confidentiality
+	[ "$(cat "$CACHE/kernels/$kernel/arch")" != um ] || return 0
+	tools_in_guest tools_boot boot-confidentiality -- --append lockdown=confidentiality
+	need_packages openssl ovmf
+	check "$kernel" tools_sign sign_tools
+	[ "$checked" -eq 0 ] || return 0
+	modules=("$CACHE/build/sign-$kernel/tools"/fscommit{,_test}.ko)
+	tools_in_guest tools_secure_boot load-fscommit load-fscommit_test secure-boot \
+		unload-fscommit_test unload-fscommit -- --secure-boot
+}
+
+# tools_f2fs KERNEL: fscommit-check with the kernel's own f2fs
+tools_f2fs()
+{
+	local kernel=$1 tree work=$CACHE/build/tools modules=() programs kmods=() name ko
+	PATH=$PATH:/usr/sbin:/sbin
+	need_packages python3 f2fs-tools
+	say "  fscommit-check on f2fs, on $kernel"
+	ko=$("$TOP/ports/port.sh" f2fs "$kernel" VARIANT=stock) || exit 1
+	programs=$("$HARNESS/programs.sh") || exit 1
+	locked python python_folder "$work/python"
+	# shellcheck source=/dev/null
+	for name in $(modinfo -F depends "$ko" | tr , ' ') \
+			$(. "$TOP/ports/f2fs/options" && echo "${kmods[@]}"); do
+		kmods+=(--kmod "$name")
+	done
+	strip -g -o "$work/f2fs.ko" "$ko"
+	modules=("$work/f2fs.ko" "$programs/filesystems/bench/fsyncbench")
+	tools_in_guest tools_f2fs load-f2fs f2fs unload-f2fs -- --mem 2G --disk 512M \
+		--with mkfs.f2fs "${kmods[@]}"
 }

@@ -13,6 +13,8 @@ integrity, confidentiality
             the same after the kernel was put into this lockdown mode
 boot-confidentiality
             in a kernel that was booted in this mode
+secure-boot under Secure Boot, which means integrity, with signed modules: all three programs
+f2fs        fscommit-check on the stock f2fs: idle, at I/O, and beside low-priority writers
 record, record-starved
             writes the events, and the tasks of `blocked`, to /tmp/out: see fscommit_top/ and
             fscommit_check/
@@ -21,7 +23,11 @@ Seen failing, with a line of the program changed: names_the_blocker (chain() ret
 lent_of() returns None; "write" for event["mode"]), ends_at_signals (stop() does not remove the
 instance; no handler of SIGTERM), removes_stale_instances (no remove_stale()), metrics (the holders
 counted twice), each error (its raise removed), ends_when_the_module_goes (no check()), has_it_all
-(no call of counters(); the command line in the log). Not yet: finds_the_reader, finds_nothing.
+(no call of counters(); the command line in the log); under Secure Boot all tests of fscommit-top
+(the program reads debugfs; unfair_holder() ignored) and report_names_the_refusal (the line after
+the refused file removed; the file left out); idle_f2fs_is_quiet (the status is always
+EXIT_FOUND), io_of_f2fs_is_named and cp_rwsem_is_named (COMMITS matches nothing). Not yet:
+finds_the_reader, finds_nothing.
 """
 
 import fcntl
@@ -33,10 +39,12 @@ import subprocess
 import sys
 import time
 
+F2FS = "/tmp/f2fs"
 TOP = [sys.executable, "/fscommit/fscommit-top"]
 CHECK = [sys.executable, "/fscommit/fscommit-check"]
 REPORT = ["sh", "/fscommit/fscommit-bug-report"]
 TRACEFS = "/sys/kernel/tracing"
+LOCKDOWN = "/sys/kernel/security/lockdown"
 INSTANCES = TRACEFS + "/instances"
 RWSEM, UNFAIR, MUTEX = 0, 3, 5
 READ, WRITE = 0, 1
@@ -316,13 +324,17 @@ def idle_is_quiet():
     check(status == 0 and "no task waits" in out, status, out, err)
 
 
-def in_lockdown(mode):
-    if not os.path.exists("/sys/kernel/security/lockdown"):
+def lockdown():
+    """Return the modes, with the current one in brackets."""
+    if not os.path.exists(LOCKDOWN):
         subprocess.run(["mount", "-t", "securityfs", "securityfs", "/sys/kernel/security"],
                        check=True)
-    with open("/sys/kernel/security/lockdown", encoding="ascii") as f:
-        if f"[{mode}]" not in f.read():
-            put("/sys/kernel/security/lockdown", mode)
+    return content(LOCKDOWN)
+
+
+def in_lockdown(mode):
+    if f"[{mode}]" not in lockdown():
+        put(LOCKDOWN, mode)
 
 
 def stats_are_refused():
@@ -335,6 +347,11 @@ def stats_are_refused():
     except PermissionError:
         return
     raise Failed("the kernel is not in lockdown")
+
+
+def firmware_has_locked_down():
+    check("[integrity]" in lockdown(), lockdown())
+    stats_are_refused()
 
 
 def confidentiality_is_named():
@@ -377,6 +394,64 @@ def finds_the_reader(*options):
     # it runs after the hog has ended; a slow guest takes a while for that
     check(site["holder_ms"]["no CPU"] >= 500, site)
     check(not instances(), instances())
+
+
+# --- fscommit-check on f2fs -------------------------------------------------------
+
+class Mounted:
+    """A new filesystem of the stock driver."""
+
+    def __enter__(self):
+        disk = os.environ["DISK"]
+        os.makedirs(F2FS, exist_ok=True)
+        subprocess.run(["mkfs.f2fs", "-f", "-q", disk], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run(["mount", "-t", "f2fs", "-o", "checkpoint_merge", disk, F2FS], check=True)
+
+    def __exit__(self, *unused):
+        subprocess.run(["umount", F2FS], check=True)
+
+
+def check_beside(*load):
+    """Run fscommit-check while the program runs that is the load. Return what it prints."""
+    p = subprocess.Popen(load, stdout=subprocess.DEVNULL) if load else None
+    try:
+        status, out, err = top("--time=6", program=CHECK)
+        check(not err, err)
+    finally:
+        if p:
+            p.wait()
+    for line in out.splitlines():
+        print("# " + line)
+    return status, out
+
+
+def idle_f2fs_is_quiet():
+    with Mounted():
+        status, out = check_beside()
+    check(status == 0 and "No commit has waited" in out, status)
+
+
+def io_of_f2fs_is_named():
+    """One task: it writes, and syncs a file and the folder. There is nobody to wait for."""
+    with Mounted():
+        status, out = check_beside("fsyncbench", "-n", "0", "-b", "0", "--timed=nice:0",
+                                   "-D", "30s", F2FS)
+    check(status == 0 and "Their time is I/O: no lock is worth a conversion." in out, status)
+
+
+def cp_rwsem_is_named():
+    with Mounted():
+        # the first seconds are usually enough
+        for _ in range(3):
+            status, out = check_beside("fsyncbench", "-n", "16", "--low=idle", "-b", "4",
+                                       "--timed=nice:-20", "-D", "30s", F2FS)
+            if status:
+                break
+    check(status == 4, status)
+    site = [part for part in out.split("\n\n") if "CONVERT: convert cp_rwsem: make f2fs" in part]
+    check(site, "no lock of f2fs")
+    check("rw_semaphore for writing, in f2fs_write_checkpoint()" in site[0], site[0])
+    check("f2fs_ckpt-" in site[0] and "low[" in site[0] and "no CPU" in site[0], site[0])
 
 
 def record_starved():
@@ -422,6 +497,15 @@ def has_it_all():
     check("initrd=" not in out and "console=" not in out, "the command line", out)
 
 
+def report_names_the_refusal():
+    status, out, err = top(program=REPORT)
+    check(status == 0 and not err, status, err)
+    check("lockdown: none [integrity] confidentiality" in out, out)
+    stats = out.partition("== stats\n")[2].partition("\n== ")[0]
+    check("Operation not permitted" in stats and "fscommit-top" in stats, stats)
+    check("\nlock class what" in out and out.rstrip().endswith("== end"), out)
+
+
 def refuses_nonsense():
     cannot(2, "--lines=x: must be a number from 1 on", "--lines=x", program=REPORT)
     cannot(2, "unknown option --nothing", "--nothing", program=REPORT)
@@ -434,6 +518,9 @@ STAGES = {
     "integrity": [stats_are_refused, names_the_blocker],
     "confidentiality": [stats_are_refused, confidentiality_is_named],
     "boot-confidentiality": [confidentiality_is_named],
+    "secure-boot": [firmware_has_locked_down, names_the_blocker, prints_a_table, metrics,
+                    finds_the_reader, report_names_the_refusal],
+    "f2fs": [idle_f2fs_is_quiet, io_of_f2fs_is_named, cp_rwsem_is_named],
     "idle": [says_what_it_needs, finds_nothing],
     "starved": [finds_the_reader],
     "report": [has_it_all, refuses_nonsense],
