@@ -12,7 +12,8 @@ queue counted as SLEEP), no_cpu (READY not entered for "R"), io (IO matches noth
 counted for the holder only), busy_holder (advice() always helps), interrupts (in_interrupt False),
 other_tasks_do_not_commit (add() ignores `commits`), stacks_of_two_cpus (one `pending` for all
 CPUs), ports (PORTS empty), still_waits (end() does nothing), a_stack_names_the_holder (FILESYSTEM
-matches all; min for max of the suspects), no_stacks_without_a_commit (samples() of all waits).
+matches all; min for max of the suspects), no_stacks_without_a_commit (samples() of all waits),
+a_signal_loses_no_events (the handler raises an exception).
 """
 
 import contextlib
@@ -21,7 +22,9 @@ import importlib.util
 import io
 import os
 import re
+import signal
 import sys
+import types
 import unittest
 from unittest import mock
 
@@ -218,6 +221,37 @@ class Test(unittest.TestCase):
             analysis.feed(line)
         with mock.patch.object(check, "read", self.fail):
             self.assertEqual(check.samples(analysis), [])
+
+    def test_a_signal_loses_no_events(self):
+        """It arrives while the events of a wait are being read."""
+        class Reads(check.Tracer):
+            rest_of_trace = stall(switch(1.1, "low-7", "R+", "hog-5", 1),
+                                  waking(1.99, "low-7", 9, 1))
+
+            def start(self):
+                self.pipe = -1
+
+            def put(self, name, value):
+                pass
+
+            def stop(self):
+                pass
+
+            def lines(self):
+                lines, self.rest_of_trace = self.rest_of_trace, []
+                signal.raise_signal(signal.SIGINT)
+                return lines
+
+        analysis = check.Analysis()
+        before = {one: signal.getsignal(one) for one in
+                  (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+        try:
+            with mock.patch.object(check, "Tracer", Reads):
+                check.trace(types.SimpleNamespace(time=600), analysis, None)
+        finally:
+            for one, handler in before.items():
+                signal.signal(one, handler)
+        self.assertEqual(check.result(analysis)["sites"][0]["released_by"], {"low[7]": 1})
 
     def test_lost(self):
         self.assertEqual(found(["CPU:1 [LOST 7 EVENTS]"])["lost_events"], 7)
