@@ -421,6 +421,9 @@ static void check_file(struct model *m, int dir, const char *name, int n, uint32
 			}
 		if (!ok)
 			wrong(m, "%s has no valid block, %zd bytes", name, size);
+		for (i = 0; !ok && i < a->nr; i++)
+			if (a->file[i] != NONE)
+				explain(m, a->file[i]);
 		strangers++;
 		*unknown |= 1u << n;
 		return;
