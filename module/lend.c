@@ -285,6 +285,9 @@ static void apply(struct lent_task *t)
 		level = level_of_loans(t);
 		if (same_level(level, t->prio.now))
 			break;
+		/* fell asleep after the loan was noted: the next look applies it */
+		if (level.rt && compat_class_upsets_psi(t->task))
+			break;
 		/* do not charge a task whose own priority is as high */
 		if (level.rt && !t->has_fifo &&
 		    !(lends(t->prio.now) && t->prio.own.rt_priority >= level.rt))
