@@ -196,6 +196,9 @@ secure_boot_disk()
 	cp /usr/share/OVMF/OVMF_VARS_4M.snakeoil.fd "$disk_dir/vars"
 }
 
+# the last that User-Mode Linux prints
+powered_down() { [ "$arch" = um ] && grep 'reboot: Power down' "$out/console" >/dev/null; }
+
 rc=0
 if [ "$arch" = um ]; then
 	[ -z "$secure" ] || die "User-Mode Linux has no firmware"
@@ -204,7 +207,18 @@ if [ "$arch" = um ]; then
 		"${disk_args[@]}" \
 		initrd="$out/initramfs" con=null con0=null,fd:1 ssl=null ssl1=null,fd:9 \
 		panic=-1 quiet log_buf_len=4M $rcu ${panic:+$panic} ${append:+$append} \
-		</dev/null >"$out/console" 2>&1 9>"$out/result" || rc=$?
+		</dev/null >"$out/console" 2>&1 9>"$out/result" &
+	guest=$!
+	while kill -0 $guest 2>/dev/null && ! powered_down; do
+		sleep 0.2
+	done
+	# now and then it does not exit then
+	for _ in $(seq 100); do
+		kill -0 $guest 2>/dev/null || break
+		sleep 0.1
+	done
+	kill $guest 2>/dev/null || true
+	wait $guest || rc=$?
 else
 	# Without la57: while Linux detects CPU features, it assumes page tables of four levels, and
 	# KASAN takes the address of an interrupt in that time for a wild one.
@@ -253,7 +267,7 @@ awk -v out="$out" '
 
 verdict=$(sed -n 's/^VERDICT //p' "$out/result.txt" | tail -n 1)
 case $rc in
-124|137) verdict="FAIL the guest hung: killed after $limit s" ;;
+124|137) powered_down || verdict="FAIL the guest hung: killed after $limit s" ;;
 esac
 [ -n "$verdict" ] || verdict="FAIL the guest printed no verdict (exit status $rc; see $out)"
 if [ "$verdict" = PASS ] && [ -z "$expect" ] &&
