@@ -67,8 +67,8 @@ static pid_t start_holder(int fd, __u32 mode)
 
 /*
  * Lend SCHED_FIFO to a holder that releases while @times calls fail. Then the holder sleeps
- * without a lock, so it cannot restore its own policy. Returns AGAIN if that took longer than a
- * second: a busy host may have the CPU of whoever restores it.
+ * without a lock, so it cannot restore its own policy: another task does. Returns AGAIN if that
+ * took longer than a second, because a busy host may take that task's CPU.
  */
 static int released_while_it_fails(int fd, __u32 mode, const char *times)
 {

@@ -550,7 +550,10 @@ struct pair {
 	int rt;
 };
 
-/* A busy host may take the CPU of whoever lends, for all of the time: three failures count. */
+/*
+ * A busy host may take the lender's CPU for the whole try. So only three failed tries in a row
+ * count as a failure.
+ */
 static int loan_in_some_try(int fd, const struct pair *p, double *ms)
 {
 	int i, ret = AGAIN;
