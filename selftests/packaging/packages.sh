@@ -5,7 +5,7 @@
 #
 # Seen failing: deb_lintian, with an old priority in debian/control; deb_reproducible, with
 # sources of another time in between; dkms_kernels, with "^[6-9]" as the expression.
-# deb_versions_agree is a failure itself. deb_tools, without ckptlat.
+# deb_versions_agree is a failure itself. Not yet: deb_tools.
 
 # Builds the packages of the current version and of a later one.
 build_packages()
