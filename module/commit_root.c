@@ -239,20 +239,17 @@ void commit_root_unwatch_pins(void)
 	static_branch_dec(&commit_root_watched);
 }
 
-/* @held: NULL, or the pin whose roots are pinned again. The list is ordered by age. */
-static void track(struct commit_pin *pin, const struct commit_pin *held)
+/* The list is ordered by age. */
+static void track(struct commit_pin *pin)
 {
 	struct commit_root_set *set = pin->set;
 	unsigned long irqflags;
 
-	pin->since = held ? held->since : jiffies;
+	pin->since = jiffies;
 	pin->pid = task_pid_nr(current);
 	memcpy(pin->comm, current->comm, sizeof(pin->comm));
 	raw_spin_lock_irqsave(&set->track_lock, irqflags);
-	if (held)
-		list_add(&pin->node, (struct list_head *)&held->node);
-	else
-		list_add_tail(&pin->node, &set->tracks);
+	list_add_tail(&pin->node, &set->tracks);
 	raw_spin_unlock_irqrestore(&set->track_lock, irqflags);
 }
 
@@ -266,13 +263,6 @@ static void untrack(struct commit_pin *pin)
 	raw_spin_unlock_irqrestore(&set->track_lock, irqflags);
 }
 
-static void watch(struct commit_pin *pin, const struct commit_pin *held)
-{
-	trace_commit_root_pin(pin->set->name, pin->roots->generation);
-	if (pin->set->tracked)
-		track(pin, held);
-}
-
 /**
  * __commit_root_pinned() - trace and track a pin
  * @pin: just taken
@@ -281,7 +271,9 @@ static void watch(struct commit_pin *pin, const struct commit_pin *held)
  */
 void __commit_root_pinned(struct commit_pin *pin)
 {
-	watch(pin, NULL);
+	trace_commit_root_pin(pin->set->name, pin->roots->generation);
+	if (pin->set->tracked)
+		track(pin);
 }
 EXPORT_SYMBOL_FSCOMMIT(__commit_root_pinned);
 
@@ -312,36 +304,6 @@ int __commit_root_refused(struct commit_root_set *set)
 	return READ_ONCE(set->ending) ? -ESHUTDOWN : -ENODATA;
 }
 EXPORT_SYMBOL_FSCOMMIT(__commit_root_refused);
-
-/**
- * commit_root_pin_again() - pin the roots of another pin
- * @pin: the new pin, with an unpin of its own
- * @held: a pin that stays held during the call
- *
- * For a request that is split: both halves see the same commit.
- *
- * Context: as commit_root_pin(). Cannot fail, even after commit_root_set_destroy() began.
- */
-void commit_root_pin_again(struct commit_pin *pin, const struct commit_pin *held)
-	__fsc_unchecked
-{
-	struct commit_roots *roots = held->roots;
-
-	*pin = (struct commit_pin){ .roots = roots, .set = held->set };
-	if (WARN_ONCE(!roots, "fscommit: %s() of a pin that is not held\n", __func__))
-		return;
-	count(pin->set, COMMIT_ROOT_PIN);
-	preempt_disable();
-	if (!READ_ONCE(roots->retired))
-		this_cpu_inc(*roots->pins);
-	else
-		atomic_long_inc(&roots->users);
-	preempt_enable();
-	__commit_root_own(pin);
-	if (static_branch_unlikely(&commit_root_watched))
-		watch(pin, held);
-}
-EXPORT_SYMBOL_FSCOMMIT(commit_root_pin_again);
 
 /**
  * __commit_root_unpin_retired() - drop a pin of roots that were replaced

@@ -386,7 +386,7 @@ TEST_F(commit_root, space_is_wanted_from_old_pins)
 
 TEST_F(commit_root, oldest_pin_has_a_name)
 {
-	__u32 again = ROOT_TEST_PIN_AGAIN, irqs_off = ROOT_TEST_IRQS_OFF;
+	__u32 irqs_off = ROOT_TEST_IRQS_OFF;
 	struct root_test_state s;
 	__u64 generation;
 	char line[64];
@@ -395,8 +395,7 @@ TEST_F(commit_root, oldest_pin_has_a_name)
 	EXPECT_FALSE(state(self->fd).has_pin);
 	ASSERT_TRUE(put(PARAMETERS "track_pins", "1"));
 	fd = open_fs(ROOT_TEST_COMMIT_ROOT, 0);
-	/* each on a set of its own */
-	EXPECT_EQ(0, run_ioctl(self->fd, ROOT_TEST_CONTRACT, &again));
+	/* on a set of its own */
 	EXPECT_EQ(0, run_ioctl(self->fd, ROOT_TEST_CONTRACT, &irqs_off));
 	put(PARAMETERS "track_pins", "0");
 	ASSERT_GE(fd, 0);
@@ -454,7 +453,6 @@ TEST_F(commit_root, name)						\
 }
 
 CONTRACT(refused_before_the_first_commit, ROOT_TEST_EARLY)
-CONTRACT(pin_again_keeps_what_is_pinned, ROOT_TEST_PIN_AGAIN)
 CONTRACT(oldest_pin_is_found_during_a_release, ROOT_TEST_SLOW_RELEASE)
 CONTRACT(prepared_commit_takes_new_trees, ROOT_TEST_LATE_TREES)
 CONTRACT(each_pin_sees_its_commit, ROOT_TEST_EACH_COMMIT)

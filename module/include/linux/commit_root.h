@@ -145,18 +145,6 @@ static inline void commit_gen_add(struct commit_gen *gen, u64 generation)
 		gen->max = generation;
 }
 
-/**
- * commit_gen_merge() - merge the generations of one request into another
- * @gen: the accumulator of the request that remains
- * @from: the accumulator of the request that was merged into it
- */
-static inline void commit_gen_merge(struct commit_gen *gen, const struct commit_gen *from)
-{
-	gen->unknown |= from->unknown;
-	if (from->max)
-		commit_gen_add(gen, from->max);
-}
-
 /* Is the whole request in the commit of @generation? */
 static inline bool __commit_gen_within(const struct commit_gen *gen, u64 generation)
 {
@@ -271,9 +259,9 @@ fscommit_lock_struct(commit_pin);
 /**
  * struct commit_pin - a pin of the roots of one commit
  *
- * Belongs to one request. Never copy it: use commit_root_pin_again(). For lockdep it is held by
- * the task that pinned. If another task may drop it, or if it stays when the task returns to user
- * space, call commit_root_disown().
+ * Belongs to one request. Never copy it: each half of a split request has a pin of its own. For
+ * lockdep it is held by the task that pinned. If another task may drop it, or if it stays when the
+ * task returns to user space, call commit_root_disown().
  */
 struct commit_pin {
 /* private: */
@@ -441,9 +429,6 @@ static inline int __must_check commit_root_pin(struct commit_root_set *set,
 		__commit_root_pinned(pin);
 	return 0;
 }
-
-void commit_root_pin_again(struct commit_pin *pin, const struct commit_pin *held)
-	__fsc_acquires(pin);
 
 /**
  * commit_root_unpin() - drop a pin

@@ -155,15 +155,13 @@ long by_lockdep(struct fs *fs)
 int pinned(struct commit_root_set *set);
 int pinned(struct commit_root_set *set)
 {
-	struct commit_pin pin, second;
+	struct commit_pin pin;
 	int ret = commit_root_pin(set, &pin);
 
 	if (ret)
 		return ret;
-	commit_root_pin_again(&second, &pin);
-	commit_root_unpin(&pin);
 	ret = may_fail();
-	commit_root_unpin(&second);
+	commit_root_unpin(&pin);
 	return ret;
 }
 

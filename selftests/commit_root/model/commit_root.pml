@@ -244,16 +244,6 @@ proctype reader(byte me)
 		if
 		:: true
 		:: true -> hold()
-		/* commit_root_pin_again(), then the first pin is dropped */
-		:: atomic { on_a_cpu(); preempt_disable() }
-			if
-			:: !retired[mine] ->
-				atomic { PINS(mine, cpu)++; holders[mine]++; cpu = 0 }
-			:: else ->
-				atomic { users[mine]++; holders[mine]++; cpu = 0 }
-			fi;
-			atomic { preempt_enable() }
-			unpin()
 		fi;
 		search(mine);
 		unpin()

@@ -116,38 +116,6 @@ static int before_the_first_commit(struct commit_root_set *set, struct test_root
 	return 0;
 }
 
-/* After the first unpin a second pin of replaced roots keeps them, but not later roots. */
-static int pin_again(struct commit_root_set *set, struct test_roots *t)
-{
-	struct commit_pin first, second, newer;
-	struct commit_pin_info info;
-	struct commit_tree tree;
-	u64 generation = 0;
-
-	CHECK(!commit_tree_init(&tree, set));
-	CHECK(!commit_tree(set, 1, &tree, &t->root[0]));
-	CHECK(!commit_root_pin(set, &first));
-	CHECK(!commit_tree(set, 5, &tree, &t->root[1]));
-	/* the second pin is as old as the first one */
-	CHECK(!commit_root_pin(set, &newer));
-	commit_root_pin_again(&second, &first);
-	commit_root_unpin(&first);
-	CHECK(commit_root_oldest_pin(set, &info) && info.generation == 1);
-	commit_root_unpin(&newer);
-	CHECK(!commit_tree(set, 6, &tree, &t->root[2]));
-	CHECK(REACHED(t->nr_released == 1));
-	CHECK(released_at(t, 0, 1, 5));
-	CHECK(commit_root_reusable(set) == 1);
-	CHECK(commit_root_of(&second, &tree, &generation) == &t->root[0]);
-	CHECK(generation == 1 && commit_root_generation(&second) == 1);
-	commit_root_unpin(&second);
-	CHECK(REACHED(commit_root_reusable(set) == 6));
-	CHECK(t->nr_released == 2);
-	CHECK(released_at(t, 1, 0, 1));
-	commit_tree_destroy(&tree);
-	return 0;
-}
-
 /* A pin is found while older roots are being released. */
 static int slow_release(struct commit_root_set *set, struct test_roots *t)
 {
@@ -492,7 +460,7 @@ static int two_sets(struct commit_root_set *set, struct test_roots *t)
  */
 static int pins_with_interrupts_off(struct commit_root_set *set, struct test_roots *t)
 {
-	struct commit_pin pin, again;
+	struct commit_pin pin, old;
 	struct commit_tree tree;
 	unsigned long irqflags;
 	bool still_off;
@@ -501,19 +469,17 @@ static int pins_with_interrupts_off(struct commit_root_set *set, struct test_roo
 
 	CHECK(!commit_tree_init(&tree, set));
 	CHECK(!commit_tree(set, 1, &tree, &t->root[0]));
-	CHECK(!commit_root_pin(set, &again));
+	CHECK(!commit_root_pin(set, &old));
 	CHECK(!commit_tree(set, 2, &tree, &t->root[1]));
 	local_irq_save(irqflags);
 	ret = commit_root_pin(set, &pin);
 	root = ret ? NULL : commit_root_of(&pin, &tree, NULL);
 	if (!ret)
 		commit_root_unpin(&pin);
-	commit_root_pin_again(&pin, &again);
 	commit_root_want_space(set);
-	if (!commit_root_wanted(&pin))
+	if (!commit_root_wanted(&old))
 		ret = -EPROTO;
-	commit_root_unpin(&pin);
-	commit_root_unpin(&again);
+	commit_root_unpin(&old);
 	still_off = irqs_disabled();
 	local_irq_restore(irqflags);
 	CHECK(still_off);
@@ -526,7 +492,6 @@ int root_test_contract(u32 which)
 {
 	static int (*const scenario[])(struct commit_root_set *, struct test_roots *) = {
 		[ROOT_TEST_EARLY] = before_the_first_commit,
-		[ROOT_TEST_PIN_AGAIN] = pin_again,
 		[ROOT_TEST_TREES] = several_trees,
 		[ROOT_TEST_CANCEL] = cancelled_commit,
 		[ROOT_TEST_NAMED_TWICE] = named_twice,
@@ -542,7 +507,7 @@ int root_test_contract(u32 which)
 	};
 	/* number of roots that each scenario has passed to a switch */
 	static const unsigned int roots[] = {
-		1, 3, 5, 2, 1, 32, 2, 3, 201, 10, 100030, 1, 2, 2,
+		1, 5, 2, 1, 32, 2, 3, 201, 10, 100030, 1, 2, 2,
 	};
 	/* static: a scenario that fails leaves its set behind */
 	static struct commit_root_set sets[ARRAY_SIZE(scenario)];
