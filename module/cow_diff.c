@@ -37,7 +37,6 @@
 
 enum cow_diff_event {
 	COW_DIFF_BEGUN,
-	COW_DIFF_RESUMED,	/* by cow_diff_begin_after() */
 	COW_DIFF_PAIRS,
 	COW_DIFF_SHARED,
 	COW_DIFF_READ_OLD,
@@ -363,12 +362,6 @@ static int check_not_reused(struct cow_diff *d, unsigned int level,
 			old->generation);
 }
 
-static void note_position(struct cow_diff *d, const struct cow_diff_side *s)
-{
-	d->position.key = s->next.key;
-	d->position.level = s->next_level;
-}
-
 /* take_*(): 1 with a pair, 0 without */
 static int take_both(struct cow_diff *d, struct cow_diff_pair *pair)
 {
@@ -378,7 +371,6 @@ static int take_both(struct cow_diff *d, struct cow_diff_pair *pair)
 
 	if (old->next.block == new->next.block &&
 	    old->next.generation == new->next.generation) {
-		note_position(d, new);
 		advance(old, false);
 		advance(new, false);
 		d->shared++;
@@ -398,7 +390,7 @@ static int take_both(struct cow_diff *d, struct cow_diff_pair *pair)
 	}
 	pair->old = old->next;
 	pair->new = new->next;
-	note_position(d, new);
+	pair->level = new->next_level;
 	enter(d, old, &old_node);
 	enter(d, new, &new_node);
 	return 1;
@@ -421,7 +413,7 @@ static int take_new(struct cow_diff *d, struct cow_diff_pair *pair)
 	if (old)
 		pair->old = *old;
 	pair->old_again = old;
-	note_position(d, new);
+	pair->level = new->next_level;
 	enter(d, new, &node);
 	return 1;
 }
@@ -443,9 +435,14 @@ static int take_old(struct cow_diff *d, struct cow_diff_pair *pair)
 	if (new)
 		pair->new = *new;
 	pair->new_again = new;
-	note_position(d, old);
+	pair->level = old->next_level;
 	enter(d, old, &node);
 	return 1;
+}
+
+static const struct cow_diff_key *key_of(const struct cow_diff_pair *p)
+{
+	return p->new.block && !p->new_again ? &p->new.key : &p->old.key;
 }
 
 /**
@@ -487,9 +484,8 @@ int cow_diff_next(struct cow_diff *diff, struct cow_diff_pair *pair)
 	} while (!ret);
 	if (ret < 0)
 		return ret;
-	pair->level = diff->position.level;
 	diff->pairs++;
-	trace_cow_diff_pair(pair, &diff->position.key);
+	trace_cow_diff_pair(pair, key_of(pair));
 	return 1;
 }
 EXPORT_SYMBOL_FSCOMMIT(cow_diff_next);
@@ -574,7 +570,6 @@ int cow_diff_begin(struct cow_diff *diff, const struct cow_diff_params *params)
 	diff->flags = params->flags;
 	diff->old.root = params->old;
 	diff->new.root = params->new;
-	diff->position.level = COW_DIFF_MAX_LEVELS;
 	ret = check_root(diff, &diff->old);
 	if (!ret)
 		ret = check_root(diff, &diff->new);
@@ -587,123 +582,6 @@ int cow_diff_begin(struct cow_diff *diff, const struct cow_diff_params *params)
 	return 0;
 }
 EXPORT_SYMBOL_FSCOMMIT(cow_diff_begin);
-
-static bool is_passed(const struct cow_diff_key *key, unsigned int level,
-		      const struct cow_diff_position *pos)
-{
-	int order = cow_diff_compare_keys(key, &pos->key);
-
-	return order < 0 || (!order && level >= pos->level);
-}
-
-/* Does only this tree have the block of the next pointer? Only the position records that. */
-static bool was_changed(const struct cow_diff *d, const struct cow_diff_side *s,
-			const struct cow_diff_position *pos)
-{
-	u8 changed = s == &d->new ? pos->changed_new : pos->changed_old;
-
-	return changed >> s->next_level & 1;
-}
-
-/* Is the sibling after the next pointer passed, too? */
-static bool is_sibling_passed(const struct cow_diff_side *s, const struct cow_diff_position *pos)
-{
-	const struct cow_diff_level *parent;
-
-	if (!s->begun)
-		return false;
-	parent = &s->level[s->next_level + 1];
-	return parent->next + 1 < parent->node.nr &&
-	       is_passed(&s->next_end, s->next_level, pos);
-}
-
-/* Walk down to the last pointer of each level that was passed. */
-static int seek(struct cow_diff *d, struct cow_diff_side *s, const struct cow_diff_position *pos)
-{
-	struct cow_diff_node node;
-	int ret;
-
-	for (;;) {
-		ret = peek_next(d, s);
-		if (ret || s->done || !is_passed(&s->next.key, s->next_level, pos))
-			return ret;
-		if (is_sibling_passed(s, pos)) {
-			advance(s, false);
-			continue;
-		}
-		if (!was_changed(d, s, pos)) {
-			advance(s, false);
-			return 0;
-		}
-		ret = read_next(d, s, &node);
-		if (ret)
-			return ret;
-		enter(d, s, &node);
-		if (s->at == d->lowest_level)
-			return 0;
-	}
-}
-
-/**
- * cow_diff_begin_after() - continue where another diff stopped
- * @diff: as for cow_diff_begin()
- * @params: the same parameters as those of the other diff
- * @position: from cow_diff_get_position()
- *
- * This diff reports the pairs that the other one had not reported yet.
- *
- * Context: as &cow_diff_ops.read, which it calls for the blocks on the way.
- * Return: 0; the errors of cow_diff_begin() and cow_diff_next(); -EINVAL, with a warning, for a
- * level above COW_DIFF_MAX_LEVELS.
- */
-int cow_diff_begin_after(struct cow_diff *diff, const struct cow_diff_params *params,
-			 const struct cow_diff_position *position)
-{
-	int ret = cow_diff_begin(diff, params);
-
-	if (ret)
-		return ret;
-	if (position->level > COW_DIFF_MAX_LEVELS) {
-		misused("position of level %u: must be 0 to %d", position->level,
-			COW_DIFF_MAX_LEVELS);
-		ret = -EINVAL;
-	}
-	if (!ret)
-		ret = seek(diff, &diff->old, position);
-	if (!ret)
-		ret = seek(diff, &diff->new, position);
-	if (ret) {
-		cow_diff_end(diff);
-		return ret;
-	}
-	diff->position = *position;
-	count(COW_DIFF_RESUMED, 1);
-	return 0;
-}
-EXPORT_SYMBOL_FSCOMMIT(cow_diff_begin_after);
-
-/**
- * cow_diff_get_position() - get the position of a diff
- * @diff: a diff that has begun
- * @position: filled in: after the last pair, or after shared blocks passed since
- *
- * Context: any.
- */
-void cow_diff_get_position(const struct cow_diff *diff, struct cow_diff_position *position)
-{
-	unsigned int i;
-
-	*position = diff->position;
-	position->changed_old = 0;
-	position->changed_new = 0;
-	for (i = 0; i < COW_DIFF_MAX_LEVELS; i++) {
-		if (counterpart(&diff->old, &position->key, i))
-			position->changed_old |= 1U << i;
-		if (counterpart(&diff->new, &position->key, i))
-			position->changed_new |= 1U << i;
-	}
-}
-EXPORT_SYMBOL_FSCOMMIT(cow_diff_get_position);
 
 /**
  * cow_diff_end() - end a diff, at any pair
@@ -736,7 +614,6 @@ EXPORT_SYMBOL_FSCOMMIT(cow_diff_end);
 
 static const char * const event_names[NR_COW_DIFF_EVENTS] = {
 	[COW_DIFF_BEGUN] = "diffs",
-	[COW_DIFF_RESUMED] = "resumed",
 	[COW_DIFF_PAIRS] = "pairs",
 	[COW_DIFF_SHARED] = "shared",
 	[COW_DIFF_READ_OLD] = "reads_old",

@@ -296,9 +296,7 @@ TEST_F(cow_diff, a_lower_bound_finds_the_same)
 	ASSERT_EQ(0, change(self->fd, DIFF_TEST_CHANGE_RANDOM, 600, 20, 1));
 	for (bound = 0; bound >= -3; bound--) {
 		EXPECT_GOOD(DIFF(self->fd, .bound = bound));
-		EXPECT_GOOD(DIFF(self->fd, .bound = bound, .stop_after = 1));
-		/* with failed reads; each restart follows shared blocks, too */
-		EXPECT_GOOD(DIFF(self->fd, .bound = bound, .stop_after = 5, .fail_in = 3));
+		EXPECT_GOOD(DIFF(self->fd, .bound = bound, .fail_in = 3));
 	}
 }
 
@@ -317,9 +315,7 @@ TEST_F(cow_diff, trees_that_both_have_changed)
 		ASSERT_EQ(0, change(self->fd, DIFF_TEST_CHANGE_RANDOM, 600, 10 - i, 1));
 		EXPECT_GOOD(DIFF(self->fd, .flags = DIFF_TEST_SNAPSHOT));
 		EXPECT_GOOD(DIFF(self->fd, .flags = DIFF_TEST_SNAPSHOT | DIFF_TEST_SWAP));
-		EXPECT_GOOD(DIFF(self->fd, .flags = DIFF_TEST_SNAPSHOT, .stop_after = 2));
-		EXPECT_GOOD(DIFF(self->fd, .flags = DIFF_TEST_SNAPSHOT, .stop_after = 5,
-				 .fail_in = 3));
+		EXPECT_GOOD(DIFF(self->fd, .flags = DIFF_TEST_SNAPSHOT, .fail_in = 3));
 	}
 }
 
@@ -349,7 +345,7 @@ TEST_F_TIMEOUT(cow_diff, pairs_are_those_of_brute_force, 120)
 			d = DIFF(fd, .lowest_level = round % 3);
 			EXPECT_GOOD(d);
 			pairs += d.pairs;
-			d = DIFF(fd, .stop_after = 1 + seed % 4, .fail_in = seed % 5 * 3);
+			d = DIFF(fd, .fail_in = seed % 5 * 3);
 			EXPECT_GOOD(d);
 		}
 		ASSERT_EQ(0, ioctl(fd, DIFF_TEST_CHECK));
@@ -420,9 +416,10 @@ TEST_F(cow_diff, leaves_are_told_unread_on_request)
 	EXPECT_EQ(none.reads, d.reads);
 }
 
-/* --- stops and errors ---------------------------------------------------- */
+/* --- ends and errors ----------------------------------------------------- */
 
-TEST_F(cow_diff, goes_on_where_it_stopped)
+/* EXPECT_GOOD(): the pairs up to there are right, and no block stays open. */
+TEST_F(cow_diff, ends_at_any_pair)
 {
 	unsigned int n;
 
@@ -431,8 +428,7 @@ TEST_F(cow_diff, goes_on_where_it_stopped)
 		struct diff_test_diff d = DIFF(self->fd, .stop_after = n);
 
 		EXPECT_GOOD(d);
-		EXPECT_GT(d.resume_reads, 0);
-		EXPECT_LE(d.resume_reads, d.levels[0] + d.levels[1]);
+		EXPECT_EQ(n, d.pairs);
 	}
 }
 
@@ -447,8 +443,6 @@ TEST_F(cow_diff, a_failed_read_loses_nothing)
 
 		EXPECT_GOOD(d);
 		EXPECT_GT(d.failed, 0);
-		d = DIFF(self->fd, .fail_in = n, .stop_after = 2);
-		EXPECT_GOOD(d);
 	}
 }
 
@@ -612,32 +606,29 @@ static long counter(const char *name)
 TEST_F(cow_diff, debugfs_counts)
 {
 	static const char * const names[] = {
-		"diffs", "pairs", "shared", "reads_old", "bad_trees", "resumed", "reads_failed",
+		"diffs", "pairs", "shared", "reads_old", "bad_trees", "reads_failed",
 	};
-	long before[7], n[7];
+	long before[ARRAY_SIZE(names)], n[ARRAY_SIZE(names)];
 	struct diff_test_diff d;
 	unsigned int i;
 
 	if (counter("diffs") < 0)
 		SKIP(return, "no debugfs");
 	ASSERT_EQ(0, change(self->fd, DIFF_TEST_INSERT, 20, 1, 1));
-	for (i = 0; i < 7; i++)
+	for (i = 0; i < ARRAY_SIZE(names); i++)
 		before[i] = counter(names[i]);
 	d = DIFF(self->fd, 0);
 	EXPECT_GOOD(d);
-	EXPECT_GOOD(DIFF(self->fd, .stop_after = 2));
 	EXPECT_GOOD(DIFF(self->fd, .fail_in = 4));
 	EXPECT_EQ(SWAPPED, DIFF(self->fd, .flags = DIFF_TEST_SWAP).problem);
-	for (i = 0; i < 7; i++)
+	for (i = 0; i < ARRAY_SIZE(names); i++)
 		n[i] = counter(names[i]) - before[i];
-	/* the diff with stop_after runs at least twice */
-	EXPECT_GE(n[0], 4);
-	EXPECT_EQ(3 * d.pairs, n[1]);
-	EXPECT_EQ(3 * d.shared, n[2]);
-	EXPECT_GE(n[3], 3 * d.reads / 2);
+	EXPECT_EQ(2, n[0]);
+	EXPECT_EQ(2 * d.pairs, n[1]);
+	EXPECT_EQ(2 * d.shared, n[2]);
+	EXPECT_GE(n[3], 2 * d.reads / 2);
 	EXPECT_EQ(1, n[4]);
-	EXPECT_EQ(d.pairs / 2, n[5]);
-	EXPECT_GE(n[6], 1);
+	EXPECT_GE(n[5], 1);
 	EXPECT_EQ(0, counter("misuses"));
 }
 

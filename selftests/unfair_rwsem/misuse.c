@@ -46,7 +46,6 @@ static const char * const of_cow_diff[] = {
 	[DIFF_TEST_LOWEST_TOO_HIGH] = "diff_lowest_too_high",
 	[DIFF_TEST_UNKNOWN_FLAGS] = "diff_unknown_flags",
 	[DIFF_TEST_NO_CHILDREN] = "diff_no_children",
-	[DIFF_TEST_POSITION_TOO_HIGH] = "diff_position_too_high",
 };
 
 static int misuse_cow_diff(__u32 which)

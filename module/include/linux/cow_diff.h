@@ -45,7 +45,7 @@
  *     is none.
  *
  * Pairs are ordered by key, pairs of one key from the root down. So a key and a level have at
- * most one pair, and are a position from which another diff can continue.
+ * most one pair.
  *
  * Requirements on the trees:
  *
@@ -64,8 +64,7 @@
  * changed since they were one.
  *
  * The diff reads no shared block, and no block twice, unless the read of its counterpart failed:
- * then the retry reads both. cow_diff_begin_after() reads at most one block of each level and
- * tree, on the way to its position.
+ * then the retry reads both.
  *
  * The range of a block ends where that of the next child of its parent begins. The last block of
  * a level has no end: all higher keys are in its range.
@@ -76,16 +75,15 @@
  *    trees may run at once.
  *  - The caller keeps the blocks of both trees unchanged from begin to end, for example by a
  *    reference or a pin.
- *  - cow_diff_next(), cow_diff_begin_after() and cow_diff_end() sleep where &cow_diff_ops.read or
- *    &cow_diff_ops.release does; end only releases. The other calls do not sleep and may be made
- *    in any context.
+ *  - cow_diff_next() and cow_diff_end() sleep where &cow_diff_ops.read or &cow_diff_ops.release
+ *    does; end only releases. The other calls do not sleep and may be made in any context.
  *
  * The comment of each function, here or in module/cow_diff.c, has its context and errors;
  * docs/cow_diff.rst shows both files.
  *
  * What to do on an error:
  *
- *  - cow_diff_begin(), cow_diff_begin_after(): nothing has begun; cow_diff_end() has no effect.
+ *  - cow_diff_begin(): nothing has begun; cow_diff_end() has no effect.
  *  - cow_diff_next(): call it again to retry the same step, for example after -ENOMEM, or call
  *    cow_diff_end(). On -EUCLEAN a tree is corrupt or not the intended one: do not retry.
  *
@@ -223,21 +221,6 @@ struct cow_diff_pair {
 };
 
 /**
- * struct cow_diff_position - a position in a diff
- * @key: all pairs below this key were reported
- * @level: of the pairs of this key, those of this level and above were reported
- * @changed_old: private: which old blocks at the position are gone, a bit for each level
- * @changed_new: private: which new blocks at the position are new, a bit for each level
- *
- * Valid for any diff of the same two trees.
- */
-struct cow_diff_position {
-	struct cow_diff_key	key;
-	u8			level;
-	u8			changed_old, changed_new;
-};
-
-/**
  * enum cow_diff_problem - what is wrong with a tree
  * @COW_DIFF_FINE: nothing
  * @COW_DIFF_SWAPPED: the old tree is newer than the bound and the new tree, and not higher
@@ -324,16 +307,11 @@ struct cow_diff {
 	void			*private;
 	u64			newer_than;
 	unsigned int		lowest_level, flags;
-	struct cow_diff_position position;
 	struct cow_diff_side	old, new;
 };
 
 int __must_check cow_diff_begin(struct cow_diff *diff, const struct cow_diff_params *params);
-int __must_check cow_diff_begin_after(struct cow_diff *diff,
-				      const struct cow_diff_params *params,
-				      const struct cow_diff_position *position);
 int __must_check cow_diff_next(struct cow_diff *diff, struct cow_diff_pair *pair);
-void cow_diff_get_position(const struct cow_diff *diff, struct cow_diff_position *position);
 void cow_diff_end(struct cow_diff *diff);
 int cow_diff_describe(const struct cow_diff *diff, char *text, size_t size);
 

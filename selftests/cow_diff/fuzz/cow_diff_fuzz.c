@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Fuzz module/cow_diff.c, unmodified, in userspace. Compare the pairs of random trees with a
- * brute-force search, with stops, failed reads and levels left out. Then corrupt the trees: a
+ * brute-force search, with failed reads and levels left out. Then corrupt the trees: a
  * diff must refuse them or end. selftests/mutants/run.sh builds this program with
  * -fsanitize=address,undefined.
  *
@@ -23,7 +23,7 @@
 static struct {
 	struct cow_fs *fs;
 	unsigned long counts[NR_COW_DIFF_EVENTS];
-	unsigned long trees, pairs, resumed, failed_reads, corrupted, refused, harmless;
+	unsigned long trees, pairs, failed_reads, corrupted, refused, harmless;
 	unsigned long problems[NR_COW_DIFF_PROBLEMS];
 	unsigned long balances, dirty[2];
 	struct cow_random random;
@@ -147,11 +147,6 @@ static struct two_trees make_trees(void)
 	return two;
 }
 
-static unsigned long two_heights(const struct two_trees *two)
-{
-	return data_of(t.fs, two->old)->level + data_of(t.fs, two->new)->level + 2;
-}
-
 /* --- against brute force ------------------------------------------------- */
 
 static struct cow_diff_params params_of(struct cow_diff_reader *r, const struct two_trees *two,
@@ -164,9 +159,9 @@ static struct cow_diff_params params_of(struct cow_diff_reader *r, const struct 
 	return p;
 }
 
-static void must_begin(const struct cow_diff_params *p, const struct cow_diff_position *pos)
+static void must_begin(const struct cow_diff_params *p)
 {
-	int ret = pos ? cow_diff_begin_after(&diff, p, pos) : cow_diff_begin(&diff, p);
+	int ret = cow_diff_begin(&diff, p);
 	char text[200];
 
 	if (!ret)
@@ -181,10 +176,8 @@ static void compare(const struct two_trees *two, unsigned int lowest, bool unrea
 	struct cow_diff_params p = params_of(&r, two, lowest, unread);
 	unsigned long all;
 	long nr = cow_diff_expect(t.fs, &p, expected, MAX_PAIRS, &all), i = 0;
-	unsigned int stops = random() % 3 ? 0 : 1 + random() % 8;
 	bool fails = !(random() % 3);
 	size_t bits = (t.fs->nr_blocks / BITS_PER_LONG + 1) * sizeof(long);
-	struct cow_diff_position pos;
 	struct cow_diff_pair pair;
 	unsigned long reads;
 	char text[200];
@@ -193,30 +186,15 @@ static void compare(const struct two_trees *two, unsigned int lowest, bool unrea
 	if (nr < 0 || nr > MAX_PAIRS)
 		fail("%ld pairs", nr);
 	r.was_read = calloc(1, bits);
-	must_begin(&p, NULL);
+	must_begin(&p);
 	for (;;) {
 		if (fails && !r.fail_in)
 			r.fail_in = 1 + random() % 4;
 		ret = cow_diff_next(&diff, &pair);
 		if (ret == -EIO) {
 			t.failed_reads++;
-			if (random() % 2)
-				continue;
-		}
-		if (stops && !(random() % stops)) {
-			/* stop after a pair or a failed read */
-			cow_diff_get_position(&diff, &pos);
-			cow_diff_end(&diff);
-			r.fail_in = 0;
-			memset(r.was_read, 0, bits);
-			must_begin(&p, &pos);
-			/* at most one block of each level and tree */
-			if (cow_diff_reads(&diff) > two_heights(two))
-				fail("%lu reads to go on", cow_diff_reads(&diff));
-			t.resumed++;
-		}
-		if (ret == -EIO)
 			continue;
+		}
 		if (ret <= 0)
 			break;
 		if (i >= nr || !cow_diff_same_pair(&pair, &expected[i]))
@@ -227,7 +205,7 @@ static void compare(const struct two_trees *two, unsigned int lowest, bool unrea
 	if (ret || i != nr)
 		fail("%ld pairs of %ld, %d, %s", i, nr, ret, text);
 	reads = cow_diff_reads(&diff);
-	if (!stops && !unread && !fails && reads != cow_diff_changed(expected, nr, NULL))
+	if (!unread && !fails && reads != cow_diff_changed(expected, nr, NULL))
 		fail("%lu reads, %lu changed", reads, cow_diff_changed(expected, nr, NULL));
 	cow_diff_end(&diff);
 	if (r.open || (!fails && r.read_twice))
@@ -258,11 +236,6 @@ static void walk_corrupted(const struct two_trees *two, long nr)
 	struct cow_diff_reader r = { .fs = t.fs };
 	struct cow_diff_params p = params_of(&r, two, random() % 4 ? 0 : random() % 3,
 					     !(random() % 4));
-	struct cow_diff_position pos = {
-		.key = cow_diff_key(random() % 2 ? random() % 3000 : cow_bad_value(&t.random, 0)),
-		.level = random() % (COW_DIFF_MAX_LEVELS + 1), .changed_old = random(),
-		.changed_new = random(),
-	};
 	struct cow_diff_pair pair;
 	unsigned long n = 0;
 	char text[200];
@@ -275,7 +248,7 @@ static void walk_corrupted(const struct two_trees *two, long nr)
 		p.new.ptr.generation = cow_bad_value(&t.random, p.new.ptr.generation);
 	if (!(random() % 16))
 		p.newer_than = cow_bad_value(&t.random, p.newer_than);
-	ret = random() % 4 ? cow_diff_begin(&diff, &p) : cow_diff_begin_after(&diff, &p, &pos);
+	ret = cow_diff_begin(&diff, &p);
 	if (!ret) {
 		while ((ret = cow_diff_next(&diff, &pair)) > 0)
 			if (++n > MAX_PAIRS)
@@ -426,7 +399,7 @@ int main(int argc, char **argv)
 	while (t.corrupted < want)
 		run(seed++, want - t.corrupted < PER_TREE ? want - t.corrupted : PER_TREE);
 	printf("%lu pairs of trees: %lu pairs of blocks as by brute force, ", t.trees, t.pairs);
-	printf("%lu stops, %lu failed reads\n", t.resumed, t.failed_reads);
+	printf("%lu failed reads\n", t.failed_reads);
 	printf("%lu corrupted trees: %lu refused, %lu without a visible problem\n", t.corrupted,
 	       t.refused, t.harmless);
 	printf("%lu balances: %lu dirty blocks by diff, %lu by whole subtrees\n", t.balances,

@@ -59,9 +59,7 @@ struct diff_test_pair {
 struct diff_test_diff {
 	__u32 flags, lowest_level;
 	__s64 bound;		/* relative to the generation of the mark */
-	__u32 stop_after;	/* end and restart the diff after so many pairs and after a
-				 * failed read; 0: never
-				 */
+	__u32 stop_after;	/* end the diff after so many pairs; 0: never */
 	__u32 fail_in;		/* every @fail_in-th read fails; 0: none */
 	__u64 pairs_at;		/* address of @max_pairs struct diff_test_pair; 0: none */
 	__u32 max_pairs;
@@ -72,7 +70,6 @@ struct diff_test_diff {
 	__u32 open, read_twice;	/* blocks: must be 0 */
 	__u32 differs;		/* pairs that only the diff or only brute force finds */
 	__u64 pairs, reads, shared, new_blocks, old_blocks, blocks;
-	__u64 resume_reads;	/* maximum for a restart */
 	__u64 failed;
 	__u64 all_blocks;	/* blocks of both trees; shared blocks count twice */
 	__u64 ns;		/* of the diff */
@@ -126,7 +123,7 @@ enum diff_test_by_hand {
 
 enum diff_test_misuse {
 	DIFF_TEST_NO_OPERATION, DIFF_TEST_NEXT_AFTER_END, DIFF_TEST_LOWEST_TOO_HIGH,
-	DIFF_TEST_UNKNOWN_FLAGS, DIFF_TEST_NO_CHILDREN, DIFF_TEST_POSITION_TOO_HIGH,
+	DIFF_TEST_UNKNOWN_FLAGS, DIFF_TEST_NO_CHILDREN, 
 };
 
 #endif /* COW_DIFF_TEST_H */

@@ -89,11 +89,10 @@ static int do_damage(struct diff_test *c, struct damage *d, u32 problem)
 	return -EINVAL;
 }
 
-static int run_diff(struct diff_test *c, const struct cow_diff_params *p,
-		    const struct cow_diff_position *pos)
+static int run_diff(struct diff_test *c, const struct cow_diff_params *p)
 {
 	struct cow_diff_pair pair;
-	int ret = pos ? cow_diff_begin_after(&c->diff, p, pos) : cow_diff_begin(&c->diff, p);
+	int ret = cow_diff_begin(&c->diff, p);
 
 	while (!ret) {
 		ret = cow_diff_next(&c->diff, &pair);
@@ -121,7 +120,7 @@ int diff_test_corrupt(struct diff_test *c, struct diff_test_corrupt *args)
 	d.root = data_of(c->fs, d.of_new ? c->tree.root : c->marked.root);
 	ret = do_damage(c, &d, args->problem);
 	if (!ret) {
-		args->error = run_diff(c, &d.p, NULL);
+		args->error = run_diff(c, &d.p);
 		args->found = c->diff.trouble.problem;
 		args->found_in_new = c->diff.trouble.of_new;
 		args->open = reader.open;
@@ -156,19 +155,12 @@ static void fuzz_once(struct diff_test *c, struct diff_test_fuzz *f)
 	struct cow_diff_reader reader = { .fs = c->fs };
 	struct cow_diff_params p = cow_diff_params_of(&reader, c->marked.root, c->tree.root,
 						      c->generation);
-	const struct cow_diff_position pos = {
-		.key = cow_diff_key(cow_bad_value(&c->random,
-						  cow_random_below(&c->random, 10000))),
-		.level = cow_random_below(&c->random, COW_DIFF_MAX_LEVELS + 1),
-		.changed_old = cow_random(&c->random),
-		.changed_new = cow_random(&c->random),
-	};
 
 	if (!cow_random_below(&c->random, 4))
 		p.flags = COW_DIFF_UNREAD;
 	if (!cow_random_below(&c->random, 16))
 		p.newer_than = cow_bad_value(&c->random, p.newer_than);
-	f->refused += !!run_diff(c, &p, cow_random_below(&c->random, 4) ? NULL : &pos);
+	f->refused += !!run_diff(c, &p);
 	f->open += reader.open;
 }
 
@@ -211,7 +203,6 @@ int diff_test_misuse(struct diff_test *c, u32 which)
 	struct cow_diff_params p = cow_diff_params_of(&reader, c->marked.root, c->tree.root,
 						      c->generation);
 	struct cow_diff_ops ops = cow_diff_tree_ops;
-	struct cow_diff_position pos = { .level = COW_DIFF_MAX_LEVELS + 1 };
 	struct cow_diff_pair pair;
 
 	p.ops = &ops;
@@ -228,12 +219,10 @@ int diff_test_misuse(struct diff_test *c, u32 which)
 	case DIFF_TEST_UNKNOWN_FLAGS:
 		p.flags = ~COW_DIFF_UNREAD;
 		break;
-	case DIFF_TEST_POSITION_TOO_HIGH:
-		return run_diff(c, &p, &pos);
 	case DIFF_TEST_NEXT_AFTER_END:
-		if (run_diff(c, &p, NULL))
+		if (run_diff(c, &p))
 			return 0;
 		return cow_diff_next(&c->diff, &pair);
 	}
-	return run_diff(c, &p, NULL);
+	return run_diff(c, &p);
 }
