@@ -1,22 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Share gate, and a range lock for callers that have none. The sections that skip the lock are
- * inline in the header.
+ * Share gate. The sections that skip the lock are inline in the header.
  *
  * A gate has three numbers that only increase: the latest generation in which something was
  * shared, the number of marks, and the mark up to which all shares are logged. So marks need no
  * lock, against other marks or a clear: a mark made after marks was read is not cleared. The
  * last two are one word, so that each change of one sees the other.
- *
- * The range lock is an interval tree of the ranges that are held or wait. Each range counts the
- * earlier ranges that overlap it. A range that is removed, held or waiting, decrements that count
- * in each later range that overlaps; the task of a range whose count is 0 holds it. So overlapping
- * ranges are granted in order, and a killed waiter is removed like a holder.
  */
 #include <linux/debugfs.h>
-#include <linux/interval_tree_generic.h>
 #include <linux/module.h>
-#include <linux/sched/signal.h>
 #include <linux/seq_file.h>
 
 #include <linux/share_gate.h>
@@ -222,175 +214,6 @@ void __share_gate_misused(struct share_gate_section *section, const char *how)
 }
 EXPORT_SYMBOL_FSCOMMIT(__share_gate_misused);
 
-/* --- the range lock ------------------------------------------------------ */
-
-static u64 first_of(const struct share_range *range)
-{
-	return range->first;
-}
-
-static u64 last_of(const struct share_range *range)
-{
-	return range->last;
-}
-
-INTERVAL_TREE_DEFINE(struct share_range, node, u64, subtree_last, first_of, last_of, static, ranges)
-
-/* Under the lock: each range that overlaps @range. */
-#define for_each_overlap(r, ranges, range)					\
-	for (r = ranges_iter_first(&(ranges)->tree, (range)->first, (range)->last); r; \
-	     r = ranges_iter_next(r, (range)->first, (range)->last))
-
-static void insert_range(struct share_ranges *ranges, struct share_range *range)
-{
-	struct share_range *r;
-
-	spin_lock(&ranges->lock);
-	range->ticket = ++ranges->last_ticket;
-	for_each_overlap(r, ranges, range)
-		range->in_the_way++;
-	ranges_insert(range, &ranges->tree);
-	spin_unlock(&ranges->lock);
-}
-
-static void remove_range(struct share_ranges *ranges, struct share_range *range)
-{
-	struct share_range *r;
-
-	spin_lock(&ranges->lock);
-	ranges_remove(range, &ranges->tree);
-	for_each_overlap(r, ranges, range) {
-		if (r->ticket < range->ticket)
-			continue;
-		/* B: pairs with is_granted(): our accesses to the range come first */
-		smp_store_release(&r->in_the_way, r->in_the_way - 1);
-		if (!r->in_the_way)
-			wake_up_process(r->task);
-	}
-	spin_unlock(&ranges->lock);
-}
-
-static bool is_granted(const struct share_range *range)
-{
-	/* B: pairs with remove_range() */
-	return !smp_load_acquire(&range->in_the_way);
-}
-
-static int lock_range(struct share_ranges *ranges, struct share_range *range, u64 first, u64 last,
-		      unsigned int state)
-{
-	int ret = 0;
-
-	*range = (struct share_range) { .first = first, .last = last, .task = current };
-	if (first > last) {
-		count(SHARE_GATE_MISUSE);
-		WARN_ONCE(1, "fscommit: share_range_lock() of %llu to %llu: first is above last\n",
-			  first, last);
-		range->task = NULL;
-		return -EINVAL;
-	}
-	insert_range(ranges, range);
-	if (is_granted(range))
-		return 0;
-	count(SHARE_GATE_RANGE_WAIT);
-	trace_contention_begin(ranges, LCB_F_WRITE);
-	for (;;) {
-		set_current_state(state);
-		if (is_granted(range))
-			break;
-		if (signal_pending_state(state, current)) {
-			ret = -EINTR;
-			break;
-		}
-		schedule();
-	}
-	__set_current_state(TASK_RUNNING);
-	trace_contention_end(ranges, ret);
-	if (ret) {
-		remove_range(ranges, range);
-		range->task = NULL;
-		return ret;
-	}
-	/* the task that granted the range may still access it, to wake us */
-	spin_lock(&ranges->lock);
-	spin_unlock(&ranges->lock);
-	return 0;
-}
-
-/**
- * share_range_lock() - lock a range
- * @ranges: the range lock
- * @range: for share_range_unlock() by the same task
- * @first: first of the range
- * @last: last of the range, inclusive; below @first is a bug of the caller: a warning, and
- *	nothing is locked
- *
- * Waits for all earlier ranges that overlap. A task that already holds one of them deadlocks.
- *
- * Context: process context; may sleep.
- */
-void share_range_lock(struct share_ranges *ranges, struct share_range *range, u64 first, u64 last)
-	__fsc_unchecked
-{
-	lock_range(ranges, range, first, last, TASK_UNINTERRUPTIBLE);
-}
-EXPORT_SYMBOL_FSCOMMIT(share_range_lock);
-
-/**
- * share_range_lock_killable() - lock a range, unless killed while waiting
- * @ranges: as for share_range_lock()
- * @range: as for share_range_lock()
- * @first: as for share_range_lock()
- * @last: as for share_range_lock()
- *
- * Context: process context; may sleep.
- * Return: 0; -EINTR after a fatal signal, with nothing locked; -EINVAL, with a warning, for a
- * range that ends before it begins.
- */
-int share_range_lock_killable(struct share_ranges *ranges, struct share_range *range, u64 first,
-			      u64 last)
-{
-	return lock_range(ranges, range, first, last, TASK_KILLABLE);
-}
-EXPORT_SYMBOL_FSCOMMIT(share_range_lock_killable);
-
-/**
- * share_range_unlock() - release a range
- * @ranges: as for share_range_lock()
- * @range: as for share_range_lock(); if it is not locked, this only warns
- *
- * Context: process context.
- */
-void share_range_unlock(struct share_ranges *ranges, struct share_range *range)
-	__fsc_unchecked
-{
-	if (unlikely(!range->task)) {
-		count(SHARE_GATE_MISUSE);
-		WARN_ONCE(1, "fscommit: %s() of %llu to %llu, which is not locked\n", __func__,
-			  range->first, range->last);
-		return;
-	}
-	remove_range(ranges, range);
-	range->task = NULL;
-}
-EXPORT_SYMBOL_FSCOMMIT(share_range_unlock);
-
-/* The context analysis cannot follow a void *. */
-static int gate_lock(void *lock, u64 first, u64 last, void *private)
-	__fsc_unchecked
-{
-	return share_range_lock_killable(lock, private, first, last);
-}
-
-static void gate_unlock(void *lock, u64 first, u64 last, void *private)
-	__fsc_unchecked
-{
-	share_range_unlock(lock, private);
-}
-
-const struct share_gate_ops share_range_ops = { gate_lock, gate_unlock };
-EXPORT_SYMBOL_FSCOMMIT(share_range_ops);
-
 /* --- debugfs ------------------------------------------------------------- */
 
 static int share_gates_show(struct seq_file *m, void *unused)
@@ -402,7 +225,6 @@ static int share_gates_show(struct seq_file *m, void *unused)
 		[SHARE_GATE_SKIP] = "sections_skipped",
 		[SHARE_GATE_LOCK] = "sections_locked",
 		[SHARE_GATE_LOCK_FAILED] = "locks_failed",
-		[SHARE_GATE_RANGE_WAIT] = "range_waits",
 		[SHARE_GATE_MISUSE] = "misuses",
 	};
 	unsigned int i;

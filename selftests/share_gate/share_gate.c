@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Share gate: which sections lock, what the log holds after a crash, and the range lock.
+ * Share gate: which sections lock, and what the log holds after a crash.
  *
  * Each rule of the header has a test that runs twice: with the rule, and with the rule
  * disabled in the toy filesystem. Then checksums must be missing after the replay.
@@ -194,7 +194,6 @@ TEST_F(share_gate, bad_arguments)
 	struct gate_test_setup setup = {
 		.mode = GATE_TEST_NR_MODES, .lock_type = LOCK_TEST_UNFAIR, .files = 1,
 	};
-	struct gate_test_range r = { .first = 2, .last = 1 };
 	int fd = open("/dev/share_gate_test", O_RDWR);
 
 	EXPECT_EQ(ENXIO, write_slot(fd, 0, 0));
@@ -204,7 +203,6 @@ TEST_F(share_gate, bad_arguments)
 	EXPECT_EQ(EINVAL, share(self->fd, 0, 1, GATE_TEST_BLOCKS, 1));
 	EXPECT_EQ(EINVAL, share(self->fd, 0, 1, 8, 9));
 	EXPECT_EQ(ENODATA, share(self->fd, 0, 1, 0, 1));
-	EXPECT_EQ(EINVAL, run_ioctl(fd, GATE_TEST_RANGE, &r));
 	close(fd);
 }
 
@@ -402,144 +400,6 @@ TEST_F_TIMEOUT(share_gate, concurrent_fsyncs_lose_nothing, 100)
 		checked += c.checked;
 	}
 	EXPECT_GT(checked, 0);
-}
-
-/* --- the range lock ------------------------------------------------------ */
-
-static pid_t hold_range(int fd, __u64 first, __u64 last, __u32 ms)
-{
-	struct gate_test_range r = { .first = first, .last = last, .ms = ms };
-	pid_t pid = fork();
-
-	if (pid)
-		return pid;
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	_exit(ioctl(fd, GATE_TEST_RANGE, &r) ? 255 : (int)(r.turn & 0x7f));
-}
-
-static struct gate_test_range_state ranges(int fd)
-{
-	struct gate_test_range_state s = { };
-
-	ioctl(fd, GATE_TEST_RANGE_STATE, &s);
-	return s;
-}
-
-static long range_waits(void)
-{
-	return debugfs_counter("share_gates", "range_waits");
-}
-
-TEST_F(share_gate, ranges_include_their_ends)
-{
-	pid_t a = hold_range(self->fd, 10, 20, 60000), b, c, d;
-
-	ASSERT_TRUE(REACHED(ranges(self->fd).holding == 1));
-	/* next to it */
-	b = hold_range(self->fd, 21, 30, 60000);
-	ASSERT_TRUE(REACHED(ranges(self->fd).holding == 2));
-	c = hold_range(self->fd, 0, 9, 60000);
-	ASSERT_TRUE(REACHED(ranges(self->fd).holding == 3));
-	/* on its last and on its first block */
-	d = hold_range(self->fd, 20, 20, 0);
-	ASSERT_TRUE(REACHED(ranges(self->fd).waiting == 1));
-	usleep(100000);
-	EXPECT_EQ(1, ranges(self->fd).waiting);
-	stop(a);
-	EXPECT_EQ(d, waitpid(d, NULL, 0));
-	d = hold_range(self->fd, 0, 0, 0);
-	ASSERT_TRUE(REACHED(ranges(self->fd).waiting == 1));
-	stop(c);
-	EXPECT_EQ(d, waitpid(d, NULL, 0));
-	stop(b);
-	EXPECT_EQ(0, ranges(self->fd).together);
-}
-
-/* Of two overlapping requests that wait for the same range, the later does not overtake. */
-TEST_F(share_gate, ranges_are_had_in_turn)
-{
-	pid_t first = hold_range(self->fd, 0, 9, 60000), pid[8];
-	long before = range_waits();
-	int i, status, turn, last = -1;
-
-	ASSERT_TRUE(REACHED(ranges(self->fd).holding == 1));
-	for (i = 0; i < 8; i++) {
-		pid[i] = hold_range(self->fd, i, 9, 10);
-		/* counted once it is queued; .waiting counts earlier */
-		ASSERT_TRUE(REACHED(range_waits() == before + i + 1));
-	}
-	stop(first);
-	for (i = 0; i < 8; i++) {
-		ASSERT_EQ(pid[i], waitpid(pid[i], &status, 0));
-		turn = WEXITSTATUS(status);
-		EXPECT_TRUE(WIFEXITED(status) && turn != 255);
-		/* turn counts modulo 128 */
-		if (last >= 0)
-			EXPECT_EQ((last + 1) % 128, turn);
-		last = turn;
-	}
-	EXPECT_EQ(0, ranges(self->fd).together);
-}
-
-TEST_F(share_gate, killed_waiter_leaves_nothing)
-{
-	pid_t holder = hold_range(self->fd, 0, 9, 60000), killed, next;
-	long before = range_waits();
-
-	ASSERT_TRUE(REACHED(ranges(self->fd).holding == 1));
-	killed = hold_range(self->fd, 5, 14, 60000);
-	ASSERT_TRUE(REACHED(range_waits() == before + 1));
-	/* overlaps only the range of the task to be killed */
-	next = hold_range(self->fd, 10, 20, 0);
-	ASSERT_TRUE(REACHED(range_waits() == before + 2));
-	stop(killed);
-	EXPECT_EQ(next, waitpid(next, NULL, 0));
-	EXPECT_EQ(0, ranges(self->fd).waiting);
-	stop(holder);
-	/* the whole range is free */
-	next = hold_range(self->fd, 0, 100, 0);
-	EXPECT_EQ(next, waitpid(next, NULL, 0));
-	EXPECT_EQ(0, ranges(self->fd).together);
-}
-
-static pid_t start_ranges(int fd, unsigned int seed)
-{
-	pid_t pid = fork();
-
-	if (pid)
-		return pid;
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	for (;;) {
-		__u64 first = rand_r(&seed) % 100;
-		struct gate_test_range r = {
-			.first = first, .last = first + rand_r(&seed) % 20,
-			.ms = rand_r(&seed) % 2,
-		};
-
-		ioctl(fd, GATE_TEST_RANGE, &r);
-	}
-}
-
-TEST_F_TIMEOUT(share_gate, ranges_exclude_each_other, 60)
-{
-	pid_t pid[8];
-	int i;
-
-	for (i = 0; i < 8; i++)
-		pid[i] = start_ranges(self->fd, i + 1);
-	for (i = 0; i < scaled(40); i++) {
-		int k = random() % 8;
-
-		usleep(50000);
-		/* kill a task at a random point and start another */
-		stop(pid[k]);
-		pid[k] = start_ranges(self->fd, i + 9);
-	}
-	for (i = 0; i < 8; i++)
-		stop(pid[i]);
-	EXPECT_EQ(0, ranges(self->fd).together);
-	EXPECT_EQ(0, ranges(self->fd).waiting);
-	EXPECT_EQ(0, ranges(self->fd).holding);
 }
 
 TEST_HARNESS_MAIN

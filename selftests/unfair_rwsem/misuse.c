@@ -36,8 +36,6 @@ static const char * const of_share_gates[] = {
 	[GATE_TEST_EMPTY_RANGE] = "empty_range",
 	[GATE_TEST_NO_GENERATION] = "no_generation",
 	[GATE_TEST_SHARED_MEANWHILE] = "shared_meanwhile",
-	[GATE_TEST_UNLOCK_TWICE] = "unlock_twice",
-	[GATE_TEST_LOCK_EMPTY_RANGE] = "lock_empty_range",
 };
 
 static const char * const of_cow_diff[] = {

@@ -8,13 +8,8 @@
 #include <linux/atomic.h>
 #include <linux/bits.h>
 #include <linux/fs_generation.h>
-#include <linux/fscommit_context.h>
 #include <linux/percpu.h>
-#include <linux/rbtree.h>
-#include <linux/spinlock.h>
 #include <linux/types.h>
-
-struct task_struct;
 
 /**
  * DOC: Overview
@@ -29,9 +24,8 @@ struct task_struct;
  * overlaps, and no other object can log the same range::
  *
  *	struct share_gate_section section;
- *	struct share_range range;		// if &share_range_ops is the range lock
- *	int ret = share_gate_enter(&section, &inode->gate, running, &share_range_ops,
- *				   &log->ranges, &range, first, last);
+ *	int ret = share_gate_enter(&section, &inode->gate, running, &range_lock_ops,
+ *				   &log->range_lock, NULL, first, last);
  *
  *	if (ret < 0)
  *		return ret;			// from the range lock; nothing is held
@@ -65,11 +59,9 @@ struct task_struct;
  *    holds no memory and needs no end.
  *  - share_gate_enter() and share_gate_exit() may sleep only if the object may be shared: in the
  *    range lock. Several tasks may be in sections of one object.
- *  - share_range_lock() and share_range_lock_killable() may sleep, share_range_unlock() does not
- *    (except on PREEMPT_RT). All three are for process context.
  *
  * If share_gate_enter() fails, nothing is held: do not log and do not call share_gate_exit().
- * With &share_range_ops it fails with -EINTR after a fatal signal. -EINVAL is a bug of the caller.
+ * -EINVAL is a bug of the caller; other errors are those of the range lock.
  *
  * The comment of each function, here or in module/share_gate.c, has its context and errors;
  * docs/share_gate.rst shows both files.
@@ -113,7 +105,6 @@ enum share_gate_event {
 	SHARE_GATE_SKIP,	/* sections without the lock */
 	SHARE_GATE_LOCK,	/* sections with the lock */
 	SHARE_GATE_LOCK_FAILED,
-	SHARE_GATE_RANGE_WAIT,	/* share_range_lock() that slept */
 	SHARE_GATE_MISUSE,
 	NR_SHARE_GATE_EVENTS,
 };
@@ -191,8 +182,6 @@ static inline bool share_gate_may_be_shared(const struct share_gate *gate, u64 g
  *	Return 0, or a negative error with nothing held. @private is that of
  *	share_gate_enter(), for what @unlock needs
  * @unlock: release the range
- *
- * &share_range_ops does this for &struct share_ranges.
  */
 struct share_gate_ops {
 	int (*lock)(void *lock, u64 first, u64 last, void *private);
@@ -291,57 +280,5 @@ static inline u64 share_gate_marks(const struct share_gate *gate)
 {
 	return atomic64_read_acquire(&gate->state) & SHARE_GATE_NUMBER;
 }
-
-/* --- a range lock -------------------------------------------------------- */
-
-/**
- * struct share_ranges - a range lock, for callers that have none
- *
- * Exclusive, first come first served. Ranges that do not overlap do not wait for each other.
- */
-struct share_ranges {
-/* private: */
-	spinlock_t		lock;
-	struct rb_root_cached	tree;		/* of held and waiting ranges */
-	u64			last_ticket;
-};
-
-fscommit_lock_struct(share_range);
-
-/**
- * struct share_range - a range that is held or waits
- *
- * On the stack of the task that locks it. All fields are private.
- */
-struct share_range {
-/* private: */
-	struct rb_node		node;
-	u64			first, last, subtree_last;
-	u64			ticket;
-	unsigned int		in_the_way;	/* earlier ranges that overlap */
-	struct task_struct	*task;
-};
-
-/**
- * share_ranges_init() - initialise a range lock
- * @ranges: the range lock
- */
-static inline void share_ranges_init(struct share_ranges *ranges)
-{
-	spin_lock_init(&ranges->lock);
-	ranges->tree = RB_ROOT_CACHED;
-	ranges->last_ticket = 0;
-}
-
-void share_range_lock(struct share_ranges *ranges, struct share_range *range, u64 first, u64 last)
-	__fsc_acquires(range);
-int __must_check share_range_lock_killable(struct share_ranges *ranges, struct share_range *range,
-					   u64 first, u64 last)
-	__fsc_cond_acquires(0, range);
-void share_range_unlock(struct share_ranges *ranges, struct share_range *range)
-	__fsc_releases(range);
-
-/* Killable; @lock is a struct share_ranges, @private a struct share_range. */
-extern const struct share_gate_ops share_range_ops;
 
 #endif /* _LINUX_SHARE_GATE_H */

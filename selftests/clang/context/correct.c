@@ -164,16 +164,3 @@ int pinned(struct commit_root_set *set)
 	commit_root_unpin(&pin);
 	return ret;
 }
-
-int range_locked(struct share_ranges *ranges);
-int range_locked(struct share_ranges *ranges)
-{
-	struct share_range range;
-
-	share_range_lock(ranges, &range, 0, 4095);
-	share_range_unlock(ranges, &range);
-	if (share_range_lock_killable(ranges, &range, 0, 4095))
-		return -EINTR;
-	share_range_unlock(ranges, &range);
-	return 0;
-}

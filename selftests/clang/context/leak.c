@@ -62,16 +62,3 @@ int pin_on_error(struct commit_root_set *set)
 	return 0;
 	/* report: commit_pin 'pin' is not held on every path through here */
 }
-
-int range_on_error(struct share_ranges *ranges);
-int range_on_error(struct share_ranges *ranges)
-{
-	struct share_range range;
-
-	share_range_lock(ranges, &range, 0, 4095);
-	if (may_fail())
-		return -EIO;
-	share_range_unlock(ranges, &range);
-	return 0;
-	/* report: share_range 'range' is not held on every path through here */
-}

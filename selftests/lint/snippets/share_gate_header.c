@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Compile the examples of the header: see snippets.py. */
+#include <linux/mutex.h>
 #include <linux/share_gate.h>
 
 struct file_of_fs {
@@ -7,8 +8,10 @@ struct file_of_fs {
 };
 
 struct log {
-	struct share_ranges ranges;
+	struct mutex range_lock;
 };
+
+static const struct share_gate_ops range_lock_ops;
 
 static void delete_items(struct log *log, u64 first, u64 last)
 {

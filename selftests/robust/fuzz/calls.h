@@ -95,10 +95,6 @@ static const struct device devices[] = {
 		{ GATE_TEST_EVICT, { { 0, 32 } } }, { GATE_TEST_COMMIT, { } },
 		{ GATE_TEST_CRASH, { } }, { GATE_TEST_STATE, { } },
 		{ GATE_TEST_WRITE_FSYNC, { { 0, 32 }, { 1, 16 } } },
-		/* any range, also an empty one */
-		{ GATE_TEST_RANGE, { AT(struct gate_test_range, ms, 4),
-				     AT(struct gate_test_range, unused, 1) } },
-		{ GATE_TEST_RANGE_STATE, { } },
 	} },
 	{ "/dev/cow_diff_test", {
 		{ DIFF_TEST_SETUP, { AT(struct diff_test_setup, keys, 2000) } },

@@ -73,23 +73,9 @@ struct gate_test_state {
 #define GATE_TEST_CRASH		_IOR('S', 8, struct gate_test_crash)	/* replay, check, commit */
 #define GATE_TEST_STATE		_IOR('S', 9, struct gate_test_state)
 #define GATE_TEST_WRITE_FSYNC	_IOW('S', 10, struct gate_test_slot)
-#define GATE_TEST_RANGE		_IOWR('S', 11, struct gate_test_range)
-#define GATE_TEST_RANGE_STATE	_IOR('S', 12, struct gate_test_range_state)
 /* enum gate_test_contract; EPROTO on failure, and the log names the check */
-#define GATE_TEST_CONTRACT	_IOW('S', 13, __u32)
-#define GATE_TEST_MISUSE	_IOW('S', 14, __u32)	/* enum gate_test_misuse */
-
-/* Hold a range for @ms or until a signal. The wait for it is killable. */
-struct gate_test_range {
-	__u64 first, last;
-	__u32 ms, unused;
-	__u64 turn;		/* out: number of ranges acquired before */
-};
-
-struct gate_test_range_state {
-	__u32 waiting, holding;
-	__u64 together;		/* overlapping pairs held at once: must stay 0 */
-};
+#define GATE_TEST_CONTRACT	_IOW('S', 11, __u32)
+#define GATE_TEST_MISUSE	_IOW('S', 12, __u32)	/* enum gate_test_misuse */
 
 enum gate_test_contract {
 	GATE_TEST_MONOTONIC, GATE_TEST_LATE_MARK, GATE_TEST_RELOADED, GATE_TEST_WRAP,
@@ -98,7 +84,7 @@ enum gate_test_contract {
 
 enum gate_test_misuse {
 	GATE_TEST_EXIT_TWICE, GATE_TEST_EMPTY_RANGE, GATE_TEST_NO_GENERATION,
-	GATE_TEST_SHARED_MEANWHILE, GATE_TEST_UNLOCK_TWICE, GATE_TEST_LOCK_EMPTY_RANGE,
+	GATE_TEST_SHARED_MEANWHILE,
 };
 
 #endif /* SHARE_GATE_TEST_H */

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What the calls of share_gate.h promise, on gates of their own; misuse that must be
- * reported; and ranges held for programs.
+ * What the calls of share_gate.h promise, on gates of their own, and misuse that must be reported.
  */
 #include <linux/delay.h>
 #include <linux/list.h>
@@ -218,13 +217,10 @@ int gate_test_contract(u32 which)
 int gate_test_misuse(u32 which)
 {
 	struct share_gate_section section;
-	struct share_ranges ranges;
-	struct share_range range;
 	struct share_gate gate;
 	int no_error = 0, ret;
 
 	share_gate_init(&gate);
-	share_ranges_init(&ranges);
 	switch (which) {
 	case GATE_TEST_EXIT_TWICE:
 		ret = share_gate_enter(&section, &gate, 7, &count_ops, NULL, &no_error, 1, 2);
@@ -242,81 +238,6 @@ int gate_test_misuse(u32 which)
 		share_gate_mark(&gate, &gate, 7);
 		share_gate_exit(&section);
 		return ret;
-	case GATE_TEST_UNLOCK_TWICE:
-		share_range_lock(&ranges, &range, 1, 2);
-		share_range_unlock(&ranges, &range);
-		share_range_unlock(&ranges, &range);
-		return 0;
-	case GATE_TEST_LOCK_EMPTY_RANGE:
-		if (share_range_lock_killable(&ranges, &range, 2, 1) != -EINVAL)
-			return -EPROTO;
-		/* the empty range is not held: all blocks can be locked at once */
-		share_range_lock(&ranges, &range, 0, ~0ULL);
-		share_range_unlock(&ranges, &range);
-		return 0;
 	}
 	return -EINVAL;
-}
-
-/* --- ranges -------------------------------------------------------------- */
-
-struct holder {
-	struct list_head	node;
-	u64			first, last;
-};
-
-static DEFINE_SPINLOCK(holders_lock);
-static LIST_HEAD(holders);
-static struct share_ranges ranges = {
-	.lock = __SPIN_LOCK_UNLOCKED(ranges.lock), .tree = RB_ROOT_CACHED,
-};
-
-static atomic_t waiting, holding;
-static atomic64_t together, turns;
-
-static void hold(struct holder *me, u32 ms)
-{
-	struct holder *h;
-
-	spin_lock(&holders_lock);
-	list_for_each_entry(h, &holders, node)
-		if (h->first <= me->last && me->first <= h->last)
-			atomic64_inc(&together);
-	list_add(&me->node, &holders);
-	spin_unlock(&holders_lock);
-	if (ms)
-		msleep_interruptible(ms);
-	spin_lock(&holders_lock);
-	list_del(&me->node);
-	spin_unlock(&holders_lock);
-}
-
-int gate_test_range(struct gate_test_range *r)
-{
-	struct holder me = { .first = r->first, .last = r->last };
-	struct share_range range;
-	int ret;
-
-	if (r->first > r->last || r->unused)
-		return -EINVAL;
-	atomic_inc(&waiting);
-	ret = share_range_lock_killable(&ranges, &range, r->first, r->last);
-	atomic_dec(&waiting);
-	if (ret)
-		return ret;
-	atomic_inc(&holding);
-	r->turn = atomic64_inc_return(&turns) - 1;
-	hold(&me, r->ms);
-	atomic_dec(&holding);
-	share_range_unlock(&ranges, &range);
-	return 0;
-}
-
-void gate_test_range_state(struct gate_test_range_state *state)
-{
-	*state = (struct gate_test_range_state) {
-		.waiting = atomic_read(&waiting),
-		.holding = atomic_read(&holding),
-		.together = atomic64_read(&together),
-	};
 }

@@ -269,7 +269,8 @@ int gate_test_set_up(struct gate_test *s, const struct gate_test_setup *setup)
 	if (s->fs)
 		return -EBUSY;
 	s->setup = *setup;
-	share_ranges_init(&s->ranges);
+	for (i = 0; i < GATE_TEST_RANGES; i++)
+		mutex_init(&s->range_lock[i]);
 	atomic64_set(&s->next_place, 0);
 	s->file = kvcalloc(setup->files, sizeof(*s->file), GFP_KERNEL);
 	if (!s->file)

@@ -12,6 +12,8 @@
 #include "cow_tree.h"
 #include "share_gate_test.h"
 
+#define GATE_TEST_RANGES	256
+
 /* A part of an extent; nr == 0: an empty slot. */
 struct slot {
 	u64	place;		/* of the first block of the part */
@@ -36,7 +38,7 @@ struct gate_test {
 	struct mutex		lock;		/* commits */
 	struct cow_fs		*fs;		/* NULL until set up */
 	struct cow_tree		log, next_log;
-	struct share_ranges	ranges;
+	struct mutex		range_lock[GATE_TEST_RANGES];	/* of extents, by place */
 	struct test_file	*file;
 	atomic64_t		next_place;
 	atomic64_t		skipped, locked, deleted;
@@ -59,7 +61,5 @@ int gate_test_crash(struct gate_test *s, struct gate_test_crash *crash);
 /* share_gate_test_contract.c */
 int gate_test_contract(u32 which);
 int gate_test_misuse(u32 which);
-int gate_test_range(struct gate_test_range *r);
-void gate_test_range_state(struct gate_test_range_state *state);
 
 #endif /* SHARE_GATE_TEST_INTERNAL_H */

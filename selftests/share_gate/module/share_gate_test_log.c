@@ -77,6 +77,24 @@ static int delete_items(struct gate_test *s, u64 first, u64 last)
 	}
 }
 
+/* The range lock: each section locks one whole extent. */
+static struct mutex *mutex_of(struct gate_test *s, u64 first)
+{
+	return &s->range_lock[first / GATE_TEST_BLOCKS % GATE_TEST_RANGES];
+}
+
+static int lock_extent(void *s, u64 first, u64 last, void *private)
+{
+	return mutex_lock_killable(mutex_of(s, first));
+}
+
+static void unlock_extent(void *s, u64 first, u64 last, void *private)
+{
+	mutex_unlock(mutex_of(s, first));
+}
+
+static const struct share_gate_ops extent_lock_ops = { lock_extent, unlock_extent };
+
 /*
  * Log @slot, an extent of the running generation, within a transaction. Lock the whole extent:
  * an overlapping item may extend beyond the slot.
@@ -86,23 +104,22 @@ int gate_test_log_slot(struct gate_test *s, struct share_gate *gate, const struc
 	u64 first = slot->place, last = first + slot->nr - 1;
 	u64 start = start_of_extent(first), end = start + GATE_TEST_BLOCKS - 1;
 	struct share_gate_section section;
-	struct share_range range;
 	int ret;
 
 	switch (s->setup.mode) {
 	case GATE_TEST_ALWAYS:
-		ret = share_range_lock_killable(&s->ranges, &range, start, end);
+		ret = lock_extent(s, start, end, NULL);
 		if (ret)
 			return ret;
 		atomic64_inc(&s->locked);
 		ret = delete_items(s, first, last) ?: cow_insert(&s->log, first, slot->nr);
-		share_range_unlock(&s->ranges, &range);
+		unlock_extent(s, start, end, NULL);
 		return ret;
 	case GATE_TEST_NEVER:
 		return cow_insert(&s->log, first, slot->nr);
 	}
-	ret = share_gate_enter(&section, gate, cow_running(s->fs), &share_range_ops, &s->ranges,
-			       &range, start, end);
+	ret = share_gate_enter(&section, gate, cow_running(s->fs), &extent_lock_ops, s, NULL, start,
+			       end);
 	if (ret < 0)
 		return ret;
 	atomic64_inc(ret == SHARE_GATE_LOCKED ? &s->locked : &s->skipped);

@@ -12,8 +12,6 @@ union gate_test_args {
 	struct gate_test_clone clone;
 	struct gate_test_crash crash;
 	struct gate_test_state state;
-	struct gate_test_range range;
-	struct gate_test_range_state range_state;
 	u32 number;
 };
 
@@ -65,11 +63,6 @@ static int on_files(struct gate_test *s, unsigned int cmd, union gate_test_args 
 static int gate_test_do(struct gate_test *s, unsigned int cmd, union gate_test_args *a)
 {
 	switch (cmd) {
-	case GATE_TEST_RANGE:
-		return gate_test_range(&a->range);
-	case GATE_TEST_RANGE_STATE:
-		gate_test_range_state(&a->range_state);
-		return 0;
 	case GATE_TEST_CONTRACT:
 		return gate_test_contract(a->number);
 	case GATE_TEST_MISUSE:
@@ -102,7 +95,7 @@ static int gate_test_run(void *object, unsigned int cmd, void *args)
 
 static int gate_test_open(void **object)
 {
-	struct gate_test *s = kzalloc(sizeof(*s), GFP_KERNEL);
+	struct gate_test *s = kvzalloc(sizeof(*s), GFP_KERNEL);
 
 	if (!s)
 		return -ENOMEM;
@@ -115,7 +108,7 @@ static int gate_test_open(void **object)
 static void gate_test_release(void *object)
 {
 	gate_test_tear_down(object);
-	kfree(object);
+	kvfree(object);
 }
 
 TEST_DEVICE(share_gate_test, gate_test_open, gate_test_release, gate_test_run,
