@@ -341,7 +341,8 @@ TEST_F_TIMEOUT(commit_root, freed_blocks_wait_for_pins, 60)
 		if (!(i % 20))
 			sleep_ms(30);
 	}
-	EXPECT_EQ(blocks, state(self->fd).blocks);
+	/* a release that is late costs some blocks; without reuse these commits need hundreds */
+	EXPECT_LE(state(self->fd).blocks, blocks + 30);
 	EXPECT_EQ(0, run_ioctl(self->fd, ROOT_TEST_CHECK, NULL));
 }
 
@@ -403,12 +404,12 @@ TEST_F(commit_root, oldest_pin_has_a_name)
 	ASSERT_EQ(0, pin(fd, 3, &generation));
 	commit(fd);
 	ASSERT_EQ(0, pin(fd, 4, NULL));
-	sleep_ms(30);
+	/* an age is in jiffies, and these may come late */
+	EXPECT_TRUE(REACHED(state(fd).oldest_age_ms >= 20));
 	s = state(fd);
 	EXPECT_TRUE(s.has_pin);
 	EXPECT_EQ(generation, s.oldest_generation);
 	EXPECT_EQ(getpid(), s.oldest_pid);
-	EXPECT_GE(s.oldest_age_ms, 20);
 	snprintf(line, sizeof(line), "comm=commit_root pid=%d ", getpid());
 	EXPECT_TRUE(is_in_debugfs(line)) TH_LOG("%s", line);
 	unpin(fd, 3);
