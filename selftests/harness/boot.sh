@@ -197,7 +197,7 @@ secure_boot_disk()
 }
 
 # the last that User-Mode Linux prints
-powered_down() { [ "$arch" = um ] && grep 'reboot: Power down' "$out/console" >/dev/null; }
+powered_down() { [ "$arch" = um ] && grep -s 'reboot: Power down' "$out/console" >/dev/null; }
 
 rc=0
 if [ "$arch" = um ]; then
