@@ -61,9 +61,11 @@ patches=() alone='' files=() flags=() checks=()
 # shellcheck source=/dev/null
 . "$FSDIR/$fs/options"
 
+# usage [ERROR]
 usage()
 {
 	local o
+	[ $# -eq 0 ] || say "error: $*"
 	say "port.sh $fs KERNEL [OPTION=VALUE...]; options with their defaults:"
 	for o in "${options[@]}"; do
 		say "    ${o%% *}$(case $o in *\ *) echo "   (of: ${o#* })" ;; esac)"
@@ -117,15 +119,18 @@ need_packages coccinelle rsync make kmod perl
 # --- the target kernel --------------------------------------------------------
 
 if [ -n "$KERNEL" ]; then
-	kernel=$("$HARNESS/kernel.sh" get "$KERNEL")
+	kernel=$("$HARNESS/kernel.sh" get "$KERNEL") || exit 1
 	[ -n "$KSRC" ] || KSRC=$("$HARNESS/kernel.sh" source "$(matrix_field "$KERNEL" version)")
 	KDIR=$kernel/kdir
 	release=$(cat "$kernel/release")
 	place=$CACHE/build/fs/$KERNEL
 else
 	if [ -z "$KSRC" ] || [ -z "$KDIR" ]; then
-		usage
+		usage "which kernel? Name it by KERNEL=, or by both KSRC= and KDIR="
 	fi
+	[ -d "$KSRC" ] || die "KSRC=$KSRC: no such folder.$([ ! -e "$KSRC.tar.xz" ] ||
+		echo " Run: tar -C ${KSRC%/*} -xf $KSRC.tar.xz")"
+	[ -e "$KDIR/Makefile" ] || die "KDIR=$KDIR: no headers and no build folder of a kernel"
 	KSRC=$(cd "$KSRC" && pwd)
 	KDIR=$(cd "$KDIR" && pwd)
 	# not `make kernelrelease`: the flavours of Debian's 6.1 have the same

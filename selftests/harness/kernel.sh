@@ -336,8 +336,9 @@ make_built()
 
 get()
 {
-	local name=$1
-	case $(matrix_field "$name" kind) in
+	local name=$1 kind
+	kind=$(matrix_field "$name" kind) || exit 1
+	case $kind in
 	stock) locked "kernel-$name" make_stock "$name" ;;
 	uml|built) locked "kernel-$name" make_built "$name" ;;
 	*) die "matrix: unknown kind of kernel '$name'" ;;
