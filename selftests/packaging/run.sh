@@ -3,7 +3,7 @@
 # `make test-package`: tests of what users install.
 #
 #   run.sh quick                for `make test-all`: installation, an example driver, tools, on uml
-#   run.sh [all]                the same on several kernels; packages, DKMS, signatures
+#   run.sh all                  the same on several kernels; packages, DKMS, signatures
 #   run.sh installed KERNEL...  make install, make install-headers, and the example
 #   run.sh deb                  the packages build, and lintian reports nothing
 #   run.sh dkms SUITE...        the packages in a chroot of Debian bookworm or trixie
@@ -23,7 +23,7 @@ for part in installed packages root sign tools; do
 done
 
 need_packages rsync make kmod xz-utils
-case ${1:-all} in
+case ${1:-} in
 quick)
 	installed uml
 	tools uml ;;
