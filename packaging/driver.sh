@@ -54,7 +54,7 @@ check_kernel()
 {
 	[ -d "/lib/modules/$release" ] ||
 		die "KERNEL_RELEASE=$release: no such kernel; there are: $(
-			cd /lib/modules && echo *)"
+			cd /lib/modules 2>/dev/null && echo *)"
 	[ -e "$kdir/Makefile" ] ||
 		die "no headers of $release. Run: apt install linux-headers-$release"
 	! grep -qs "/$fs\.ko" "/lib/modules/$release/modules.builtin" ||
@@ -108,16 +108,31 @@ check_key()
 {
 	key=${SIGN_KEY:-/var/lib/dkms/mok.key} cert=${SIGN_CERT:-/var/lib/dkms/mok.pub}
 	if [ -e "$key" ] && [ -e "$cert" ]; then
-		signatures_enforced || return 0
-		mokutil --test-key "$cert" 2>/dev/null | grep 'already enrolled' >/dev/null ||
-			die "this machine loads signed modules only, and mokutil does not list" \
-				"$cert. Run: mokutil --import $cert; then reboot and try again"
+		! signatures_enforced || check_enrolled
 		return
 	fi
 	[ -z "$SIGN_KEY$SIGN_CERT" ] || die "SIGN_KEY=$key, SIGN_CERT=$cert: no such file"
-	! signatures_enforced || die "this machine loads signed modules only, and has no key of DKMS" \
-		"($key). Make one as docs/packaging.rst says, and give SIGN_KEY= and SIGN_CERT="
+	! signatures_enforced || die "this machine loads signed modules only, and has no key. Run:" \
+		"openssl req -new -x509 -newkey rsa:2048 -nodes -days 3650 -subj /CN=fscommit/ -addext" \
+		"extendedKeyUsage=codeSigning -outform DER -keyout key.pem -out cert.der &&" \
+		"mokutil --import cert.der; reboot, enroll the key at the console, and give" \
+		"SIGN_KEY=key.pem SIGN_CERT=cert.der"
 	key=''
+}
+
+# mokutil exits with 1 for a key that the kernel trusts, so only its words count.
+check_enrolled()
+{
+	local said again="reboot, enroll it at the console, and try again"
+	command -v mokutil >/dev/null || die "this machine loads signed modules only, and cannot tell" \
+		"whether it trusts $cert. Run: apt install mokutil"
+	said=$(mokutil --test-key "$cert" 2>&1) || true
+	case $said in
+	*"already enrolled"*|*"already in db"*|*"trusted keyring"*) ;;
+	*"enrollment request"*) die "the firmware does not have $cert yet: $again" ;;
+	*)	die "this machine loads signed modules only, and mokutil says: $said." \
+			"Run: mokutil --import $cert; then $again" ;;
+	esac
 }
 
 # --- changes --------------------------------------------------------------------------------------
