@@ -84,7 +84,17 @@ modules = $(INSTALL_MOD_PATH)/lib/modules/$(release)
 # The kernel's modules_install skips depmod if the headers have no System.map.
 install: modules_install
 
-modules_install: module
+# A driver of install-FS has the symbol versions of the fscommit beside it. Another fscommit could
+# be loaded instead, and the kernel would refuse the driver.
+check-driver: check-kdir
+	@cd '$(modules)/updates/fscommit' 2>/dev/null && [ -e fscommit.ko ] || exit 0; \
+	for f in *.ko; do [ $$f = fscommit.ko ] || fs="$$fs $${f%.ko}"; done; \
+	echo "error: $$PWD/fscommit.ko came with$${fs:- a driver}, and a kernel has one fscommit." >&2; \
+	for f in $${fs:-FS}; do \
+		echo "To replace both, run: make install-$$f; to remove both: make uninstall-$$f" >&2; \
+	done; exit 1
+
+modules_install: check-driver module
 	$(MAKE) -C $(KDIR) M=$(CURDIR) INSTALL_MOD_DIR=$(INSTALL_MOD_DIR) modules_install
 	$(DEPMOD) $(if $(INSTALL_MOD_PATH),-b '$(INSTALL_MOD_PATH)') $(release)
 
@@ -207,7 +217,7 @@ clean:
 		-o -name '.module-common*' \) -delete
 	@rm -rf out docs/_build
 
-.PHONY: check all help help-all module check-kdir install modules_install install-headers install-tools \
+.PHONY: check all help help-all module check-kdir check-driver install modules_install install-headers install-tools \
 	uninstall uninstall-tools deb \
 	test-package demo test test-all test-rest torture bench bench-btrfs test-meta verify verify-quick lint docs \
 	kernels clean test-arch $(PORTS) coverage fuzz test-debug test-points test-faults test-clang upstream \
