@@ -8,7 +8,7 @@ struct file_of_fs {
 };
 
 struct log {
-	struct mutex range_lock;
+	struct mutex range_lock;	/* of the log */
 };
 
 static const struct share_gate_ops range_lock_ops;
