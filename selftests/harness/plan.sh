@@ -71,6 +71,26 @@ plan_tests()
 		-e "s/^test ([a-z0-9_]+) ([0-9]+) ([a-z0-9_]+)$/test \\1 \\2 FSCOMMIT_SCALE=$scale \\3/"
 }
 
+# the kernel's torture test, see build.sh there
+# shellcheck disable=SC2034 # for the scripts that source this
+LOCKTORTURE=$TOP/selftests/unfair_rwsem/locktorture
+# shellcheck disable=SC2034 # the same
+locktorture_types='rwsem_lock unfair_rwsem_lock unfair_rwsem_expedited_lock'
+
+# plan_locktorture SECONDS TYPE...: print a plan that tortures each type of lock
+plan_locktorture()
+{
+	local seconds=$1 t
+	shift
+	echo "load fscommit"
+	echo "load torture"
+	for t in "$@"; do
+		echo "test $t $((seconds + 120)) locktorture_guest $seconds $t"
+	done
+	echo "unload torture"
+	echo "unload fscommit"
+}
+
 # torture_seconds KERNEL: print the duration of the torture test; DURATION sets it for a kernel
 # that is not part of `make test`
 torture_seconds()

@@ -115,12 +115,22 @@ is_silent_on()
 fails_on()
 {
 	local name=$1 broken=$2 how=$3 program=$4 test=$5 start=$SECONDS out=$LOGS/mutant-$1-$5
-	local path seconds=110 panic=--no-panic
+	local path='' seconds=110 panic=--no-panic files
 	# a warning of the kernel must stop the guest
 	[ "$how" = fails ] || panic=
-	path=$(echo "$programs"/*/"$program")
-	[ -e "$path" ] || die "mutant $name: no test program '$program'"
 	case $program in
+	locktorture) ;;
+	*)	path=$(echo "$programs"/*/"$program")
+		[ -e "$path" ] || die "mutant $name: no test program '$program'"
+		files=("$broken"/selftests/*_test.ko "$path") ;;
+	esac
+	case $program in
+	# the test is a type of lock, and the name of the guest's test, too
+	locktorture)
+		seconds=200 program=$test
+		files=("$("$LOCKTORTURE/build.sh" uml "$broken")"/*.ko
+			"$LOCKTORTURE/locktorture_guest")
+		plan_locktorture 6 "$test" ;;
 	# loads the modules itself
 	load_cycles) seconds=140
 		echo "test $program 120 cd /fscommit && FSCOMMIT_CYCLES=200 $program -t $test" ;;
@@ -128,8 +138,7 @@ fails_on()
 		plan_suite "$(basename "$(dirname "$path")")" 80 "$program" -t "$test" ;;
 	esac >"$out.plan"
 	"$HARNESS/boot.sh" --out "$out" --timeout "$seconds" ${panic:+"$panic"} uml "$out.plan" \
-		"$broken/module/fscommit.ko" "$broken"/selftests/*_test.ko \
-		"$path" </dev/null >"$out.log" 2>&1 || true
+		"$broken/module/fscommit.ko" "${files[@]}" </dev/null >"$out.log" 2>&1 || true
 	# failed, or the guest died before it could report; but the test must have begun
 	if grep -q "^TEST $program" "$out/result.txt" && ! grep -q '^TAP ok ' "$out/result.txt" &&
 	   ! grep -q "^DONE $program 0 " "$out/result.txt" &&

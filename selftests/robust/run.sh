@@ -1,12 +1,15 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0
-# Test faults: failing allocations, signals, frozen and killed tasks, module load and unload.
+# Test faults: failing allocations, signals, frozen and killed tasks, module load and unload; and
+# the lock by the kernel's own torture test.
 #
 #   run.sh quick           for `make test-all`, on uml: no failing allocations, 20 load cycles
 #   run.sh all [KERNEL]    everything: failing allocations and kmemleak on KERNEL [uml-fault],
 #                          1,000 load cycles on uml unless KERNEL is given
 #   run.sh allocations [KERNEL]
 #   run.sh give_back [KERNEL]
+#   run.sh locktorture [KERNEL] [SECONDS]
+#                          the kernel's locktorture on its rw_semaphore and on ours
 #
 # Print lines `KERNEL TEST VERDICT SECONDS PASSED FAILED SKIPPED`. The exit status is 0 if
 # no test failed.
@@ -14,6 +17,7 @@
 # shellcheck source-path=SCRIPTDIR
 . "$(dirname "$0")/../harness/lib.sh"
 . "$HARNESS/results.sh"
+. "$HARNESS/plan.sh"
 FAULTS=$TOP/selftests/robust
 
 # guest NAME KERNEL SECONDS FOLDER [OPTION...]: boot a guest with the plan from stdin
@@ -85,13 +89,35 @@ allocations()
 	printf '%s\n' "$sites" >&2
 }
 
+# locktorture KERNEL SECONDS
+locktorture()
+{
+	local kernel=$1 seconds=$2 start=$SECONDS tree dir out=$LOGS/locktorture-$1
+	if ! tree=$("$HARNESS/stage.sh" "$kernel") ||
+			! dir=$("$LOCKTORTURE/build.sh" "$kernel" "$tree"); then
+		result "$kernel" locktorture-build FAIL $((SECONDS - start))
+		return
+	fi
+	mkdir -p "$out"
+	# shellcheck disable=SC2086,SC2154 # a list; of plan.sh
+	plan_locktorture "$seconds" $locktorture_types >"$out.plan"
+	step "locktorture on $kernel" "$((seconds * 3 + 10)) s" "$out.log" "$HARNESS/boot.sh" \
+		--out "$out" --timeout $((seconds * 20 + 300)) "$kernel" "$out.plan" \
+		"$tree/module/fscommit.ko" "$dir"/*.ko "$LOCKTORTURE/locktorture_guest" || true
+	collect "$kernel" "$out" $((SECONDS - start))
+	sed -n 's/^TEST /  /p;s/^TAP #/   /p' "$out/result.txt" >&2
+}
+
 programs=$("$HARNESS/programs.sh") || die "cannot build the test programs"
 case ${1:-} in
 quick)
 	tasks uml 16 20 60
-	give_back uml ;;
+	give_back uml
+	locktorture uml 6 ;;
 give_back)
 	give_back "${2:-uml}" ;;
+locktorture)
+	locktorture "${2:-uml}" "${3:-6}" ;;
 allocations)
 	allocations "${2:-uml-fault}" ;;
 all)
