@@ -18,6 +18,7 @@
 . "$(dirname "$0")/../harness/lib.sh"
 
 bench=$TOP/selftests/bench
+. "$bench/drivers.sh"
 . "$bench/f2fs.sh"
 out=$TOP/out/bench
 

@@ -6,7 +6,7 @@
 #
 #   KERNEL=uml      a kernel of the matrix; uml runs at native speed, stock kernels in QEMU
 #   ROUNDS=5        number of rounds; 1 with QUICK=1
-#   VARIANTS=       names of variants() below; default: all that the kernel supports
+#   VARIANTS=       names of btrfs_variants in drivers.sh; default: all that the kernel supports
 #   LOAD=           options of syncbench
 #
 # Results: out/bench-btrfs-KERNEL/sync.{txt,svg,json}. A folder per round has for each run the
@@ -17,6 +17,7 @@
 . "$(dirname "$0")/../harness/lib.sh"
 
 bench=$TOP/selftests/bench
+. "$bench/drivers.sh"
 kernel=${KERNEL:-uml}
 out=$TOP/out/bench-btrfs-$kernel
 case ${QUICK:-0} in
@@ -26,21 +27,6 @@ esac
 rounds=${ROUNDS:-$rounds}
 # --drop makes readers read data and checksum tree blocks again, as memory pressure does
 load=${LOAD:--r 128 -w 2 -b 4 --drop -D $duration}
-
-# Print lines `NAME OPTION...` with options of port.sh.
-variants()
-{
-	cat <<-END
-		stock LOCKS=none
-		eb LOCKS=eb
-		roots COMMIT_ROOT=1
-		eb-roots LOCKS=eb COMMIT_ROOT=1
-	END
-	# stock 7.x already searches checksums in committed trees
-	case $(matrix_field "$kernel" version) in
-	6.*) echo "eb-roots-csum LOCKS=eb COMMIT_ROOT=1 CSUM=1" ;;
-	esac
-}
 
 # plan ROUND: print the plan; another variant is the first in each round
 plan()
@@ -56,25 +42,16 @@ plan()
 
 run()
 {
-	local name options ko tree modules=$CACHE/build/bench-btrfs-$kernel kmods=() r dir test rc
+	local tree modules=$CACHE/build/bench-btrfs-$kernel kmods=() r dir
 	PATH=$PATH:/usr/sbin:/sbin
 	need_packages btrfs-progs gcc libc6-dev kmod python3-matplotlib
-	rm -rf "$modules" "$out"
-	mkdir -p "$modules" "$out" "$CACHE/build/bench" "$LOGS"
+	rm -rf "$out"
+	mkdir -p "$out" "$CACHE/build/bench" "$LOGS"
 	programs=$("$HARNESS/programs.sh") || die "cannot build the programs"
-	names=${VARIANTS:-$(variants | cut -d' ' -f1)}
+	names=${VARIANTS:-$(variant_names btrfs "$kernel")}
 	tree=$("$HARNESS/stage.sh" "$kernel")
-	for name in $names; do
-		options=$(variants | sed -n "s/^$name //p")
-		[ -n "$options" ] || die "VARIANTS: btrfs has no variant '$name'; it has:" \
-			"$(variants | cut -d' ' -f1 | tr '\n' ' ')"
-		# shellcheck disable=SC2086 # words
-		ko=$("$TOP/ports/port.sh" btrfs "$kernel" $options) || exit 1
-		strip -g -o "$modules/btrfs-$name.ko" "$ko"
-	done
-	for name in $(modinfo -F depends "$modules"/*.ko | tr , '\n' | sort -u); do
-		[ "$name" = fscommit ] || kmods+=(--kmod "$name")
-	done
+	# shellcheck disable=SC2086 # words
+	build_variants btrfs "$kernel" "$modules" $names
 	for r in $(seq "$rounds"); do
 		dir=$out/round-$r
 		mkdir -p "$dir"
@@ -85,10 +62,9 @@ run()
 			--disk 1G --mem 1G --with mkfs.btrfs --with btrfs "${kmods[@]}" \
 			"$kernel" "$CACHE/build/bench-btrfs.plan" "$tree/module/fscommit.ko" \
 			"$modules"/*.ko "$programs/filesystems/bench/syncbench" \
-			"$bench/btrfs_guest.sh" || die "btrfs: $(guest_verdict "$dir"); see $dir"
-		while read -r _ test rc _; do
-			[ "$rc" -eq 0 ] || die "btrfs: $test failed ($rc); see $dir/result.txt"
-		done < <(grep '^DONE ' "$dir/result.txt")
+			"$bench"/{driver,btrfs}_guest.sh ||
+			die "btrfs: $(guest_verdict "$dir"); see $dir"
+		check_runs btrfs "$dir"
 		sed -n 's/^TAP # //p' "$dir/result.txt" >"$dir/said"
 	done
 	/usr/bin/python3 "$bench/report_btrfs.py" --out "$out" "$out"/round-*

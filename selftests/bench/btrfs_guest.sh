@@ -15,14 +15,7 @@ shift 2
 mnt=/tmp/mnt
 tracing=/sys/kernel/tracing
 
-die() { echo "btrfs_guest.sh: $name: $*"; exit 1; }
-
-end()
-{
-	umount "$mnt" 2>/dev/null
-	rmmod btrfs 2>/dev/null
-}
-trap end EXIT
+. /fscommit/driver_guest.sh
 
 # the task that calls sync, and btrfs's transaction thread
 committers='comm == "syncer" || comm ~ "btrfs-transacti*"'
@@ -75,10 +68,7 @@ stop_trace()
 	sed "s/^/# $name waited: /" "/tmp/out/$name.waits"
 }
 
-mkdir -p "$mnt" /tmp/out
-insmod "/fscommit/$module.ko" || die "cannot load $module.ko"
-mkfs.btrfs -q -f "$DISK" >/tmp/mkfs.log 2>&1 || die "mkfs: $(tail -n 3 /tmp/mkfs.log)"
-mount -t btrfs "$DISK" "$mnt" || die "cannot mount it"
+mount_new btrfs "$module"
 start_trace
 syncbench --json="/tmp/out/$name.json" --variant="$name" "$@" "$mnt" || die "syncbench failed"
 stop_trace
@@ -86,5 +76,4 @@ for f in /sys/fs/btrfs/*-*/commit_stats; do
 	sed "s/^/# $name commit_stats: /" "$f"
 	cp "$f" "/tmp/out/$name.commit_stats"
 done
-umount "$mnt" || die "cannot unmount it"
-btrfs check --readonly "$DISK" >/tmp/check.log 2>&1 || die "check: $(tail -n 5 /tmp/check.log)"
+unmount_and_check btrfs

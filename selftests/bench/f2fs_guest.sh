@@ -18,14 +18,8 @@ tracing=/sys/kernel/tracing
 # since 7.0, if the driver was built with it
 held=$tracing/events/f2fs/f2fs_lock_elapsed_time/enable
 
-die() { echo "f2fs_guest.sh: $name: $*"; exit 1; }
-
-end()
-{
-	umount "$mnt" 2>/dev/null
-	rmmod f2fs 2>/dev/null
-}
-trap end EXIT
+# shellcheck source-path=SCRIPTDIR
+. /fscommit/driver_guest.sh
 
 # Print `LOCK TYPE MS`, the longest time that a task held a lock, for each kind of lock. Times below
 # 1 ms have no event.
@@ -46,28 +40,10 @@ longest_held()
 		END { for (lock in max) print lock, max[lock] }' $tracing/trace | sort
 }
 
-mkdir -p "$mnt" /tmp/out
 rm -f "$manifest".*
-insmod "/fscommit/$module.ko" || die "cannot load $module.ko"
-mkfs.f2fs -f -q "$DISK" >/tmp/mkfs.log 2>&1 || die "mkfs: $(tail -n 3 /tmp/mkfs.log)"
-mount -t f2fs -o checkpoint_merge "$DISK" "$mnt" || die "cannot mount it"
-for k in fscommit/lend_links=8 $(echo "${knobs#:}" | tr , ' '); do
-	f=/sys/fs/f2fs/$(basename "$DISK")/${k%%=*}
-	case $k in
-	fscommit/*) f=/sys/module/fscommit/parameters/${k#fscommit/} f=${f%%=*} ;;
-	esac
-	[ -e "$f" ] || die "$module.ko has no ${k%%=*}"
-	echo "${k#*=}" >"$f" || die "cannot set $k"
-done
-
-# an administrator can raise the priority of the threads that write checkpoints and flush
-# shellcheck disable=SC2013 # numbers
-for pid in $(grep -lE '^f2fs_(ckpt|flush)' /proc/[0-9]*/comm 2>/dev/null | cut -d/ -f3); do
-	case ${CKPT:-} in
-	nice) renice -n -20 -p "$pid" >/dev/null ;;
-	fifo) chrt -f -p 1 "$pid" >/dev/null ;;
-	esac || die "cannot set the priority of $pid"
-done
+mount_new f2fs "$module"
+set_knobs "${knobs#:}"
+set_threads "${CKPT:-}"
 
 if [ "${TRACE:-0}" = 1 ]; then
 	. /fscommit/f2fs_trace_guest.sh
@@ -90,10 +66,7 @@ elif [ -e "$held" ]; then
 	echo 4 >$tracing/buffer_size_kb
 fi
 
-umount "$mnt" || die "cannot unmount it"
-# not -a or -f, which repair: a filesystem that needs a repair is a failure here
-fsck.f2fs --dry-run "$DISK" >/tmp/fsck.log 2>&1 || die "fsck: $(tail -n 5 /tmp/fsck.log)"
-! grep -qE '\[(ASSERT|Fail)' /tmp/fsck.log || die "fsck: $(grep -E 'ASSERT|Fail' /tmp/fsck.log)"
+unmount_and_check f2fs
 mount -t f2fs "$DISK" "$mnt" || die "cannot mount it again"
 fsyncbench --manifest=$manifest verify "$mnt" || die "fsynced data are lost"
 umount "$mnt" || die "cannot unmount it again"
