@@ -17,7 +17,7 @@
 #   --with PROGRAM   copy a program of the host and its libraries
 #   --no-panic       do not panic on a WARN
 #   --disk SIZE      a block device in the host's memory, for example 512M: $DISK in the
-#                    guest; the second is $DISK2, and so on
+#                    guest; the second is $DISK2, and so on. Or a file: read only
 #   --root IMAGE INITRAMFS
 #                    boot with this initramfs, and with the root filesystem in IMAGE, which stays.
 #                    If IMAGE does not exist, make it: a f2fs with PLAN and each FILE
@@ -139,13 +139,20 @@ fi
 
 disk_args=() disk_env='' n=0
 for size in "${disks[@]}"; do
-	truncate -s "$size" "$disk_dir/$n" || die "--disk $size: must be a size, for example 512M"
+	file=$disk_dir/$n ro=''
+	if [ -f "$size" ]; then
+		file=$size ro=r
+	else
+		truncate -s "$size" "$file" ||
+			die "--disk $size: must be a file, or a size, for example 512M"
+	fi
 	letter=$(printf '%b' "\\$(printf '%o' $((97 + n)))")
 	if [ "$arch" = um ]; then
-		disk_args+=("ubd$n=$disk_dir/$n")
+		disk_args+=("ubd$n$ro=$file")
 		dev=/dev/ubd$letter
 	else
-		disk_args+=(-drive "file=$disk_dir/$n,format=raw,if=virtio,cache=unsafe,discard=unmap")
+		drive=format=raw,if=virtio,cache=unsafe,discard=unmap${ro:+,readonly=on}
+		disk_args+=(-drive "file=$file,$drive")
 		dev=/dev/vd$letter
 	fi
 	n=$((n + 1))

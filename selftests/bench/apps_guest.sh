@@ -1,0 +1,225 @@
+#!/bin/busybox sh
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=dash
+# In the guest: run an application once with one variant of a driver, on a new filesystem, beside
+# low-priority tasks.
+#
+#   apps_guest.sh prepare APP
+#   apps_guest.sh FS VARIANT[:KNOB=VALUE,...] APP none|N:KIND
+#
+# The disk $IMAGE has the programs. NICE is the application's nice value, BUSY the number of tasks
+# that spin beside a load, DURATION the seconds of a run. Write what the application printed to
+# /tmp/out/APP.VARIANT.LOAD.said, and the metrics of stress-ng to .low.
+
+root=/apps
+mnt=$root/mnt
+name=$*
+. /fscommit/driver_guest.sh
+
+# a run ends after this time, also if a sync takes longer than the DURATION
+limit=$((DURATION + 100))
+pg=/usr/lib/postgresql/15/bin
+
+in_root() { chroot $root /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C "$@"; }
+
+# front COMMAND...: run a program of the application
+front() { in_root nice -n "$NICE" timeout -k 5 "$limit" "$@"; }
+
+# PostgreSQL refuses to run as root
+postgres() { front setpriv --reuid=1000 --regid=1000 --clear-groups "$@"; }
+
+now() { tr -d . </proc/uptime | cut -d' ' -f1; }
+
+# pids NAME: print the ids of the processes with this name
+pids() { grep -lx "$1" /proc/[0-9]*/comm 2>/dev/null | cut -d/ -f3 | sort -n; }
+
+# repeat COMMAND...: until DURATION is over; the last time completes
+repeat()
+{
+	local end=$(($(now) + DURATION * 100))
+	while [ "$(now)" -lt $end ]; do
+		"$@" || return
+	done
+}
+
+fio()
+{
+	front fio --name=fio --directory=/mnt --thread --group_reporting --bs=4k --time_based \
+		--runtime="$DURATION" --output-format=json "$@"
+}
+
+db_bench() { front db_bench --db=/mnt/db --num=10000 --value_size=100 --sync "$@"; }
+
+# untar once, and print the time
+untar_rm()
+{
+	local start
+	start=$(now)
+	front tar -C /mnt -xf /linux.tar && front rm -rf /mnt/linux || return
+	echo "untar+rm $(($(now) - start)) cs"
+}
+
+# start APP: what it does before the tasks of low priority begin
+start()
+{
+	case $1 in
+	fio) fio --create_only=1 --size=8M --numjobs=2 >/dev/null ;;
+	fio-64) fio --create_only=1 --size=2M --numjobs=64 >/dev/null ;;
+	readwhilewriting) db_bench --benchmarks=fillbatch ;;
+	sqlite) echo 'CREATE TABLE t(i INTEGER PRIMARY KEY, s TEXT);' | front sqlite3 /mnt/t.db ;;
+	pgbench)
+		cp -a /tmp/pg "$mnt/" &&
+		postgres $pg/pg_ctl -D /mnt/pg -o '-c listen_addresses= -k /tmp' -l /tmp/pg.log -w \
+			start >/dev/null ;;
+	pg_test_fsync) chown 1000 $mnt ;;
+	etcd)	ifconfig lo 127.0.0.1 up
+		limit=300 front etcd --data-dir /mnt/etcd >/tmp/etcd.log 2>&1 &
+		for _ in $(seq 100); do
+			in_root etcdctl endpoint health >/dev/null 2>&1 && return
+			sleep 0.2
+		done
+		return 1 ;;
+	esac
+}
+
+# run APP: what is measured
+run()
+{
+	case $1 in
+	fio) fio --rw=randwrite --fsync=1 --size=8M --numjobs=2 ;;
+	fio-64) fio --rw=randrw --sync=1 --size=2M --numjobs=64 ;;
+	fs_mark) repeat front fs_mark -d /mnt/files -l /tmp/fs_log -S 1 -s 4096 -n 10 -v ;;
+	fs_mark-nosync) repeat front fs_mark -d /mnt/files -l /tmp/fs_log -S 0 -s 4096 -n 5000 ;;
+	# a long line: the pipe holds 16 of them when the time is over
+	sqlite)	awk -v d="$DURATION" 'BEGIN {
+			print ".timer on"
+			for (end = systime() + d; systime() < end; i++)
+				printf "INSERT INTO t(s) VALUES (%c%0100d%c);%3900s\n", 39, i, 39, ""
+		}' | front sqlite3 -batch /mnt/t.db ;;
+	fillsync)
+		db_bench --benchmarks=fillsync --duration="$DURATION" --histogram ;;
+	readwhilewriting)
+		db_bench --benchmarks=readwhilewriting --use_existing_db=1 --threads=2 \
+			--duration="$DURATION" --statistics ;;
+	pgbench)
+		postgres pgbench -h /tmp -U postgres -N -n -c 2 -T "$DURATION" -l \
+			--log-prefix=/tmp/pglog postgres ;;
+	pg_test_fsync) postgres $pg/pg_test_fsync -f /mnt/pg_test_fsync -s 1 ;;
+	# its exit status is that of the verdict
+	etcd)	front etcdctl check perf || : ;;
+	dbench)	front dbench -s -c /usr/share/dbench/client.txt -D /mnt -t "$DURATION" 4 ;;
+	untar)	repeat untar_rm ;;
+	esac
+}
+
+# stop APP: end its servers, and collect their logs in OUT
+stop()
+{
+	case $1 in
+	pgbench)
+		postgres $pg/pg_ctl -D /mnt/pg -m fast -w stop >/dev/null
+		cut -d' ' -f3 /tmp/pglog.* >"$2.log"
+		rm -f /tmp/pglog.* ;;
+	etcd)	kill "$(pids etcd)"
+		wait ;;
+	esac
+}
+
+# prepare APP: mount the image; run the application once for 1 s on a tmpfs, so that its programs
+# are in memory
+prepare()
+{
+	mkdir -p $root
+	mount -t ext4 -o ro "$IMAGE" $root || die "cannot mount $IMAGE"
+	for d in proc sys dev tmp; do
+		mount --rbind /$d $root/$d || die "cannot bind /$d"
+	done
+	if [ "$1" = pgbench ]; then
+		mkdir -p /tmp/pg && chown 1000:1000 /tmp/pg
+		postgres $pg/initdb -N -D /tmp/pg -U postgres -A trust >/tmp/initdb.log 2>&1 &&
+		postgres $pg/pg_ctl -D /tmp/pg -o '-c listen_addresses= -k /tmp' -l /tmp/pg.log -w \
+			start &&
+		postgres pgbench -h /tmp -U postgres -i -q postgres 2>&1 &&
+		postgres $pg/pg_ctl -D /tmp/pg -m fast -w stop || die "$(tail -n 5 /tmp/initdb.log)"
+	fi
+	cat $root/linux.tar >/dev/null
+	mount -t tmpfs tmp $mnt
+	DURATION=1
+	case $1 in
+	etcd|pg_test_fsync) ;;
+	*) { start "$1" && run "$1"; } >/tmp/said 2>&1 || die "$1: $(tail -n 3 /tmp/said)" ;;
+	esac
+	stop "$1" /tmp/said
+	umount $mnt
+}
+
+# start_low N:KIND: start stress-ng with N tasks, wait for them, and start tasks that spin. Set low
+# and busy to their process ids.
+start_low()
+{
+	local n=${1%%:*} kind=${1#*:} group=/sys/fs/cgroup/low each=$((${1%%:*} / 4))
+	mkdir -p $mnt/low $group
+	set -- stress-ng --temp-path /mnt/low --dentry $((n - each - each - 1)) --dentries 256 \
+		--rename $each --link 1 --dir $each --dir-dirs 64 \
+		--metrics --yaml /tmp/low.yaml
+	case $kind in
+	nice:*) set -- nice -n "${kind#nice:}" "$@" ;;
+	idle) set -- chrt -i 0 "$@" ;;
+	weight:*) echo "${kind#weight:}" >$group/cpu.weight ;;
+	quota:*) echo "$((${kind#quota:} * 1000)) 100000" >$group/cpu.max ;;
+	*) die "no kind of load '$kind'" ;;
+	esac
+	(
+		case $kind in weight:*|quota:*)
+			sh -c 'echo $PPID' >$group/cgroup.procs ;;
+		esac
+		in_root "$@" >/tmp/low.said 2>&1
+	) &
+	waiter=$!
+	for _ in $(seq 50); do
+		[ "$(find $mnt/low -maxdepth 1 | wc -l)" -le "$n" ] || break
+		sleep 0.1
+	done
+	low=$(pids stress-ng | head -n 1)
+	[ -n "$low" ] || die "stress-ng: $(cat /tmp/low.said)"
+	# shellcheck disable=SC2153 # not $busy
+	for _ in $(seq "$BUSY"); do
+		sh -c 'while :; do :; done' &
+		busy="$busy $!"
+	done
+}
+
+stop_low()
+{
+	local group=/sys/fs/cgroup/low
+	# shellcheck disable=SC2086 # words
+	[ -z "$busy" ] || kill -KILL $busy
+	[ -n "$low" ] || return 0
+	echo max >$group/cpu.max
+	kill "$low"
+	wait "$waiter"
+	cp /tmp/low.yaml "$1.low" || die "stress-ng: $(tail -n 5 /tmp/low.said)"
+	rm -f /tmp/low.yaml
+	rmdir $group
+}
+
+if [ "$1" = prepare ]; then
+	prepare "$2"
+	exit
+fi
+fs=$1 variant=$2 app=$3 load=$4 low='' busy=''
+name=$app.${variant%%:*}.$(echo "$load" | tr : -)
+out=/tmp/out/$name
+mount_new "$fs" "$fs-${variant%%:*}"
+case $variant in *:*) set_knobs "${variant#*:}" ;; *) set_knobs ;; esac
+start "$app" >/tmp/said 2>&1 || die "$app does not start: $(tail -n 5 /tmp/said)"
+sync
+[ "$load" = none ] || start_low "$load"
+began=$(now)
+run "$app" >"$out.said" 2>/tmp/err
+rc=$?
+echo "elapsed $(($(now) - began)) cs" >>"$out.said"
+stop_low "$out"
+stop "$app" "$out"
+[ "$rc" -eq 0 ] || die "$app: $rc: $(tail -n 3 /tmp/err "$out.said")"
+unmount_and_check "$fs"
