@@ -108,12 +108,24 @@ locktorture()
 	sed -n 's/^TEST /  /p;s/^TAP #/   /p' "$out/result.txt" >&2
 }
 
+# the test of soak.sh
+soak()
+{
+	local start=$SECONDS
+	if "$FAULTS/soak.sh" test >&2; then
+		result any soak ok $((SECONDS - start))
+	else
+		result any soak FAIL $((SECONDS - start))
+	fi
+}
+
 programs=$("$HARNESS/programs.sh") || die "cannot build the test programs"
 case ${1:-} in
 quick)
 	tasks uml 16 20 60
 	give_back uml
-	locktorture uml 6 ;;
+	locktorture uml 6
+	soak ;;
 give_back)
 	give_back "${2:-uml}" ;;
 locktorture)
