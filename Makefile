@@ -86,8 +86,9 @@ modules = $(INSTALL_MOD_PATH)/lib/modules/$(release)
 # The kernel's modules_install skips depmod if the headers have no System.map.
 install: modules_install
 
-# A driver of install-FS has the symbol versions of the fscommit beside it. Another fscommit could
-# be loaded instead, and the kernel would refuse the driver.
+# A driver of install-FS has the symbol versions of the fscommit beside it. modprobe uses one of two
+# modules of the same name: the driver's (depmod of Debian 12), so that the new one has no effect, or
+# the new one, which the driver may not match.
 check-driver: check-kdir
 	@cd '$(modules)/updates/fscommit' 2>/dev/null && [ -e fscommit.ko ] || exit 0; \
 	for f in *.ko; do [ $$f = fscommit.ko ] || fs="$$fs $${f%.ko}"; done; \
