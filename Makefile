@@ -51,7 +51,7 @@ help-all: help
 	@echo '  make test-scale       2, 16 and 64 CPUs, 1,000 readers; GUEST=uml or 6.12:16      40 min'
 	@echo '  make test-meta        every mutant of the module must fail its tests                2 h'
 	@echo '  make test-points      the lock with random delays; FUNCTION=all takes 3 h         20 min'
-	@echo '  make test-package     packages, DKMS, signing, in Debian chroots, root on f2fs    20 min'
+	@echo '  make test-package     packages, DKMS, signing, in Debian chroots, root on f2fs    30 min'
 	@echo '  make test-upstream    the parts built into Linux 7.3, booted                       5 min'
 	@echo '  make test-clang       built by clang for each kernel; its context analysis        15 min'
 	@echo '  make verify           models and litmus tests; verify-quick: some of them    15 / 3 min'
