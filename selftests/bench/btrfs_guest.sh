@@ -5,6 +5,7 @@
 # must find nothing afterwards.
 #
 #   btrfs_guest.sh MODULE NAME [OPTION...]
+#   btrfs_guest.sh MODULE NAME --fio JOBS     fio instead: an fsync after each write of 64 KiB
 #
 # Load MODULE.ko as btrfs; the options are syncbench's. Write /tmp/out/NAME.json, and the lock waits
 # of the committing tasks, from the kernel's contention events, to /tmp/out/NAME.waits, as lines
@@ -68,7 +69,26 @@ stop_trace()
 	sed "s/^/# $name waited: /" "/tmp/out/$name.waits"
 }
 
+# Write fio's results to /tmp/out/NAME.fsync.json, and the share gate's counters beside them.
+fsyncs()
+{
+	local gates=/sys/kernel/debug/fscommit/share_gates
+	cp $gates /tmp/gates
+	fio --name="$name" --directory="$mnt" --numjobs="$1" --thread --group_reporting --rw=write \
+		--fsync=1 --bs=64k --size=$((256 / $1))m --fallocate=none --ioengine=sync \
+		--time_based --runtime=4 --output-format=json \
+		--output="/tmp/out/$name.fsync.json" >/tmp/fio.log 2>&1 ||
+		die "fio: $(tail -n 3 /tmp/fio.log)"
+	awk 'NR == FNR { before[$1] = $2; next } { print $1, $2 - before[$1] }' \
+		/tmp/gates $gates >"/tmp/out/$name.gates"
+}
+
 mount_new btrfs "$module"
+if [ "$1" = --fio ]; then
+	fsyncs "$2"
+	unmount_and_check btrfs
+	exit
+fi
 start_trace
 syncbench --json="/tmp/out/$name.json" --variant="$name" "$@" "$mnt" || die "syncbench failed"
 stop_trace

@@ -23,7 +23,8 @@ f2fs_variants()
 	END
 }
 
-# The same for btrfs. Stock 7.x already searches checksums in committed trees.
+# The same for btrfs. Stock 7.x already searches checksums in committed trees. gate and always differ
+# in when an fsync locks its range of the log.
 btrfs_variants()
 {
 	cat <<-END
@@ -32,6 +33,8 @@ btrfs_variants()
 		roots COMMIT_ROOT=1
 		eb-roots LOCKS=eb,COMMIT_ROOT=1
 		eb-roots-csum LOCKS=eb,COMMIT_ROOT=1,CSUM=1
+		gate SHARE_GATE=1
+		always EDIT=always_locks
 	END
 }
 

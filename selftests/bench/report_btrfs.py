@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
-"""Write a table, a plot and one JSON file from all rounds of btrfs.sh.
+"""Write a table, a plot and one JSON file from all rounds of btrfs.sh, or a table of fsyncs.
 
 report_btrfs.py --out DIR ROUND...
 """
@@ -116,12 +116,40 @@ def plot(runs, path):
     plt.close(fig)
 
 
+def write_fsyncs(rounds, path):
+    """Write and print a table of the fsyncs a second of each variant and number of jobs."""
+    runs = {}
+    for folder in rounds:
+        for file in glob.glob(os.path.join(folder, "*.fsync.json")):
+            with open(file, encoding="utf-8") as f:
+                job = json.load(f)["jobs"][0]
+            with open(file.replace(".fsync.json", ".gates"), encoding="utf-8") as f:
+                gates = dict(line.split() for line in f)
+            variant, jobs = os.path.basename(file).split(".")[0].split("-")
+            late = job["sync"]["lat_ns"]["percentile"]
+            runs.setdefault((int(jobs), variant), []).append(
+                (job["write"]["iops"], late["50.000000"], late["99.000000"],
+                 int(gates["sections_skipped"]), int(gates["sections_locked"])))
+    with open(path, "w", encoding="utf-8") as f:
+        for (jobs, variant), of in sorted(runs.items()):
+            rates, p50, p99, skipped, locked = zip(*of)
+            line = "%4d jobs  %-7s %6.0f fsyncs/s (%.0f to %.0f)  p50 %s  p99 %s" % (
+                jobs, variant, statistics.median(rates), min(rates), max(rates),
+                time_text(statistics.median(p50)), time_text(statistics.median(p99)))
+            line += "  sections skipped %d, locked %d" % (sum(skipped), sum(locked))
+            f.write(line + "\n")
+            print(line)
+    return bool(runs)
+
+
 def main():
     """Read all rounds, and write three files."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--out", required=True)
     parser.add_argument("rounds", nargs="+")
     args = parser.parse_args()
+    if write_fsyncs(args.rounds, os.path.join(args.out, "fsync.txt")):
+        return
     runs = read_runs(args.rounds)
     if not runs:
         fatal("no results in %s" % " ".join(args.rounds))
