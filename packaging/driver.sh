@@ -86,7 +86,7 @@ find_source()
 	KSRC=$CACHE/src/$version-$fs
 	rm -rf "$KSRC"
 	mkdir -p "$KSRC"
-	step "unpacking fs/$fs of $tar" "20 s" "$LOGS/driver-$fs.log" tar -C "$KSRC" \
+	step "unpacking fs/$fs of $tar" "20 s" "$LOGS/source-$fs.log" tar -C "$KSRC" \
 		--strip-components=1 -xf "$tar" "linux-source-$series/fs/$fs" \
 		"linux-source-$series/Makefile" || die "cannot unpack $tar"
 	have=$(sed -nE 's/^(VERSION|PATCHLEVEL|SUBLEVEL) = //p' "$KSRC/Makefile" | xargs | tr ' ' .)
