@@ -86,18 +86,23 @@ modules = $(INSTALL_MOD_PATH)/lib/modules/$(release)
 # The kernel's modules_install skips depmod if the headers have no System.map.
 install: modules_install
 
-# A driver of install-FS has the symbol versions of the fscommit beside it. modprobe uses one of two
-# modules of the same name: the driver's (depmod of Debian 12), so that the new one has no effect, or
-# the new one, which the driver may not match.
-check-driver: check-kdir
-	@cd '$(modules)/updates/fscommit' 2>/dev/null && [ -e fscommit.ko ] || exit 0; \
-	for f in *.ko; do [ $$f = fscommit.ko ] || fs="$$fs $${f%.ko}"; done; \
-	echo "error: $$PWD/fscommit.ko came with$${fs:- a driver}, and a kernel has one fscommit." >&2; \
-	for f in $${fs:-FS}; do \
-		echo "To replace both, run: make install-$$f; to remove both: make uninstall-$$f" >&2; \
-	done; exit 1
+# modprobe uses one of two modules of the same name, in Debian 12 that of install-FS, so that a new
+# one would have no effect; and a driver only loads with the fscommit that it was built with.
+check-other: check-kdir
+	@other=$$(find '$(modules)/updates' -name 'fscommit.ko*' 2>/dev/null | \
+		grep -vF '$(modules)/$(INSTALL_MOD_DIR)/module/' | head -n 1); \
+	[ -n "$$other" ] || exit 0; \
+	echo "error: $$other is another fscommit, and a kernel can have one." >&2; \
+	case $$other in \
+	*/updates/fscommit/*) \
+		for f in $$(cd "$${other%/*}" && ls | sed -n 's/\.ko.*//p' | grep -vx fscommit); do \
+			echo "It came with $$f. To replace both, run: make install-$$f;" \
+				"to remove both: make uninstall-$$f" >&2; \
+		done ;; \
+	*) echo "Remove it first, for example by: apt remove fscommit-dkms" >&2 ;; \
+	esac; exit 1
 
-modules_install: check-driver module
+modules_install: check-other module
 	$(MAKE) -C $(KDIR) M=$(CURDIR) INSTALL_MOD_DIR=$(INSTALL_MOD_DIR) modules_install
 	$(DEPMOD) $(if $(INSTALL_MOD_PATH),-b '$(INSTALL_MOD_PATH)') $(release)
 
@@ -226,7 +231,7 @@ clean:
 		-o -name '.module-common*' \) -delete
 	@rm -rf out docs/_build
 
-.PHONY: check all help help-all module check-kdir check-driver install modules_install install-headers install-tools \
+.PHONY: check all help help-all module check-kdir check-other install modules_install install-headers install-tools \
 	uninstall uninstall-tools deb \
 	test-package demo test test-all test-rest torture bench bench-apps bench-btrfs soak test-meta \
 	verify verify-quick lint docs \
