@@ -118,6 +118,10 @@ stop()
 	case $1 in
 	pgbench)
 		postgres $pg/pg_ctl -D /mnt/pg -m fast -w stop >/dev/null
+		# its processes may exit a little later
+		while [ -n "$(pids postgres)" ]; do
+			sleep 0.1
+		done
 		cut -d' ' -f3 /tmp/pglog.* >"$2.log"
 		rm -f /tmp/pglog.* ;;
 	etcd)	kill "$(pids etcd)"
