@@ -7,7 +7,8 @@
 #   soak.sh report         print the table of what is done
 #   soak.sh test           test this script
 #
-#   PIECE=300              seconds of a piece, approximately
+#   PIECE=300              seconds of a piece, approximately; of less than 150, the stress tests may
+#                          complain of too few operations
 #   PIECES=                names, see piece(); default: all in turn
 #
 # The state is in the cache, below soak/, in a folder for this state of the sources. After an
