@@ -49,9 +49,6 @@ static uint reuse_hold;
 module_param(reuse_hold, uint, 0600);
 MODULE_PARM_DESC(reuse_hold, "tests: a path walk stays at a symlink for so many allocations [0]");
 
-static atomic_long_t recycled, early, skipped, waits, stale_waits, chunks, kept;
-static atomic_long_t chosen, walks, walks_reused;
-
 static int counter_get(char *buffer, const struct kernel_param *kp)
 {
 	return sysfs_emit(buffer, "%ld\n", atomic_long_read((atomic_long_t *)kp->arg));
@@ -59,26 +56,23 @@ static int counter_get(char *buffer, const struct kernel_param *kp)
 
 static const struct kernel_param_ops counter_ops = { .get = counter_get };
 
-module_param_cb(reuse_recycled, &counter_ops, &recycled, 0400);
-MODULE_PARM_DESC(reuse_recycled, "inodes recycled");
-module_param_cb(reuse_early, &counter_ops, &early, 0400);
-MODULE_PARM_DESC(reuse_early, "inodes recycled before their grace period has passed");
-module_param_cb(reuse_skipped, &counter_ops, &skipped, 0400);
-MODULE_PARM_DESC(reuse_skipped, "inodes that allocations skipped");
-module_param_cb(reuse_waits, &counter_ops, &waits, 0400);
-MODULE_PARM_DESC(reuse_waits, "times that a lookup or an allocation waited");
+/* A counter, which the parameter reuse_NAME shows. */
+#define COUNTER(name, text)						\
+	static atomic_long_t name;					\
+	module_param_cb(reuse_##name, &counter_ops, &name, 0400);	\
+	MODULE_PARM_DESC(reuse_##name, text)
 
-module_param_cb(reuse_stale_waits, &counter_ops, &stale_waits, 0400);
-MODULE_PARM_DESC(reuse_stale_waits, "those for an inode whose chunk was freed meanwhile");
-module_param_cb(reuse_chunks, &counter_ops, &chunks, 0400);
-MODULE_PARM_DESC(reuse_chunks, "allocations that found no inode and ask for a chunk");
-module_param_cb(reuse_kept, &counter_ops, &kept, 0400);
-MODULE_PARM_DESC(reuse_kept, "chunks kept when their last inode was freed");
-module_param_cb(reuse_walks, &counter_ops, &walks, 0400);
-MODULE_PARM_DESC(reuse_walks, "path walks that stayed for reuse_hold allocations");
-module_param_cb(reuse_walks_reused, &counter_ops, &walks_reused, 0400);
-MODULE_PARM_DESC(reuse_walks_reused, "path walks whose inode was recycled meanwhile");
+COUNTER(recycled, "inodes recycled");
+COUNTER(early, "inodes recycled before their grace period has passed");
+COUNTER(skipped, "inodes that allocations skipped");
+COUNTER(waits, "times that a lookup or an allocation waited");
+COUNTER(stale_waits, "those for an inode whose chunk was freed meanwhile");
+COUNTER(chunks, "allocations that found no inode and ask for a chunk");
+COUNTER(kept, "chunks kept when their last inode was freed");
+COUNTER(walks, "path walks that stayed for reuse_hold allocations");
+COUNTER(walks_reused, "path walks whose inode was recycled meanwhile");
 
+static atomic_long_t chosen;
 static struct rcu_reuse_clock reuse_clock;
 
 void xfs_reuse_init(void)
