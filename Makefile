@@ -63,6 +63,7 @@ help-all: help
 	@echo '  make bench            all figures, with plots and a report                           2 h'
 	@echo '  make bench-PART       locks, csum, diff, share, reuse, f2fs, btrfs            6-90 min'
 	@echo '  make bench-apps       databases, fio, ... on FS=f2fs or btrfs; QUICK=1 takes 3 min   2 h'
+	@echo '  make bench-harm       what other tasks notice of lent priority                  5 min'
 	@echo '  make docs             the documents as a site, in docs/_build/html                30 s'
 	@echo '  make kernels, clean   fetch and build all kernels; remove what builds leave here'
 	@echo 'Kernels, compilers and logs are in $${XDG_CACHE_HOME:-~/.cache}/fscommit;'
@@ -168,6 +169,9 @@ bench:
 bench-apps:
 	@selftests/bench/apps.sh
 
+bench-harm:
+	@selftests/bench/harm.sh
+
 bench-btrfs:
 	@selftests/bench/btrfs.sh
 
@@ -233,8 +237,8 @@ clean:
 
 .PHONY: check all help help-all module check-kdir check-other install modules_install install-headers install-tools \
 	uninstall uninstall-tools deb \
-	test-package demo test test-all test-rest torture bench bench-apps bench-btrfs soak test-meta \
-	verify verify-quick lint docs \
+	test-package demo test test-all test-rest torture bench bench-apps bench-btrfs bench-harm soak \
+	test-meta verify verify-quick lint docs \
 	kernels clean test-arch $(PORTS) coverage fuzz test-debug test-points test-faults test-clang upstream \
 	test-upstream test-scale $(PORTS:%=install-%) $(PORTS:%=uninstall-%)
 endif
