@@ -6,8 +6,10 @@
 #
 #   KERNEL=uml      a kernel of the matrix; uml runs at native speed, stock kernels in QEMU
 #   ROUNDS=5        number of rounds; 1 with QUICK=1
-#   VARIANTS=       names of btrfs_variants in drivers.sh; default: all that the kernel supports
-#   LOAD=           options of syncbench
+#   VARIANTS=       names of btrfs_variants in drivers.sh; default: all that the kernel supports, but
+#                   gate, always and all
+#   LOAD=           options of syncbench, for example -m MIB and -C CPUS for a cgroup of the
+#                   readers: the table has its stall times
 #   FSYNC='1 8'     instead, measure fsyncs of so many jobs of fio, each with a file of its own: the
 #                   stock driver, one with SHARE_GATE=1, and one that always locks the log's range
 #
@@ -34,12 +36,13 @@ load=${LOAD:--r 128 -w 2 -b 4 --drop -D $duration}
 # plan ROUND: print the plan; another variant is the first in each round
 plan()
 {
-	local name jobs
+	local name jobs run
 	echo 'load fscommit'
 	for jobs in $fsync; do
 		# shellcheck disable=SC2086 # words
 		for name in $(rotate "$1" $names); do
-			echo "test $name-$jobs 300 btrfs_guest.sh btrfs-$name $name-$jobs --fio $jobs"
+			run="btrfs_guest.sh btrfs-$name $name-$jobs --fio $jobs"
+			echo "test $name-$jobs 300 $run"
 		done
 	done
 	[ -z "$fsync" ] || { echo 'unload fscommit'; return; }
@@ -58,7 +61,7 @@ run()
 	rm -rf "$out"
 	mkdir -p "$out" "$CACHE/build/bench" "$LOGS"
 	programs=$("$HARNESS/programs.sh") || die "cannot build the programs"
-	names=$(variant_names btrfs "$kernel" | grep -vxE 'gate|always')
+	names=$(variant_names btrfs "$kernel" | grep -vxE 'gate|always|all')
 	if [ -n "$fsync" ]; then
 		names='stock gate always'
 		need_packages fio
@@ -75,7 +78,8 @@ run()
 		: >"$LOGS/bench-btrfs.log"
 		step "btrfs on $kernel, round $r of $rounds: $(wc -w <<<"$names") runs" "2 min" \
 			"$LOGS/bench-btrfs.log" boot_and_follow "$dir" --timeout 1800 \
-			--disk 1G --mem 1G --with mkfs.btrfs --with btrfs "${extra[@]}" "${kmods[@]}" \
+			--disk 1G --mem 1G --with mkfs.btrfs --with btrfs "${extra[@]}" \
+			"${kmods[@]}" \
 			"$kernel" "$CACHE/build/bench-btrfs.plan" "$tree/module/fscommit.ko" \
 			"$modules"/*.ko "$programs/filesystems/bench/syncbench" \
 			"$bench"/{driver,btrfs}_guest.sh ||

@@ -35,6 +35,7 @@ btrfs_variants()
 		eb-roots-csum LOCKS=eb,COMMIT_ROOT=1,CSUM=1
 		gate SHARE_GATE=1
 		always EDIT=always_locks
+		all LOCKS=eb,COMMIT_ROOT=1,CSUM=1,SHARE_GATE=1
 	END
 }
 

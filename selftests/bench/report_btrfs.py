@@ -19,6 +19,7 @@ VARIANTS = {
     "roots": ("ours: commit roots", "#3d9275"),
     "eb-roots": ("ours: both", "#006d4e"),
     "eb-roots-csum": ("ours: both, and checksums", "#003d2b"),
+    "all": ("ours: all options", "#001f16"),
 }
 
 
@@ -73,11 +74,14 @@ def row(name, runs):
             time_text(1e6 * max(r["commit_stats"]["max_commit_ms"] for r in runs)),
             time_text(median(switch)), time_text(max(switch(r) for r in runs)),
             time_text(median(lambda r: sum(w[1] for w in r["waits"].values()))),
-            count_text(median(lambda r: r["reads"])))
+            count_text(median(lambda r: r["reads"])),
+            time_text(1e3 * median(lambda r: r["memory_some_us"])),
+            time_text(1e3 * median(lambda r: r["io_some_us"])))
 
 
 HEAD = ("variant", "syncs", "p50", "p99", "max", "worst", "worst commit",
-        "waits in the switch", "worst", "lock waits", "reads")
+        "waits in the switch", "worst", "lock waits", "reads",
+        "memory pressure", "I/O pressure")
 
 
 def write_table(runs, path):
@@ -130,6 +134,8 @@ def write_fsyncs(rounds, path):
             runs.setdefault((int(jobs), variant), []).append(
                 (job["write"]["iops"], late["50.000000"], late["99.000000"],
                  int(gates["sections_skipped"]), int(gates["sections_locked"])))
+    if not runs:
+        return False
     with open(path, "w", encoding="utf-8") as f:
         for (jobs, variant), of in sorted(runs.items()):
             rates, p50, p99, skipped, locked = zip(*of)
@@ -139,7 +145,7 @@ def write_fsyncs(rounds, path):
             line += "  sections skipped %d, locked %d" % (sum(skipped), sum(locked))
             f.write(line + "\n")
             print(line)
-    return bool(runs)
+    return True
 
 
 def main():

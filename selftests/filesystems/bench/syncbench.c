@@ -2,10 +2,11 @@
 /*
  * syncbench - measure sync latency beside many low-priority readers
  *
- * Low-priority readers, optionally in a cgroup with little memory, read old files that are
- * not in the page cache, so that each read looks up checksums. Writers overwrite some of these
- * files, so that each commit deletes and inserts checksums. Busy tasks spin. A task of nice -20
- * syncs in a loop and is timed. A sync that is unfinished at the end counts with its full time.
+ * Low-priority readers, optionally in a cgroup with little memory and few CPUs, read old files
+ * that are not in the page cache, so that each read looks up checksums. Writers overwrite some of
+ * these files, so that each commit deletes and inserts checksums. Busy tasks spin. A task of nice
+ * -20 syncs in a loop and is timed. A sync that is unfinished at the end counts with its full time.
+ * For a cgroup, the report has the time that its tasks were stalled for memory and for I/O.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -38,7 +39,7 @@ static struct {
 	long nr_readers, nr_writers, nr_busy, nr_files, file_kb, memory_high, cpu_max;
 	bool idle, drop;
 	double duration;
-	const char *json, *title, *variant;
+	const char *json, *title, *variant, *cpuset;
 } opt = {
 	.nr_readers = 64, .nr_writers = 2, .nr_busy = 4, .nr_files = 64, .file_kb = 1024,
 	.idle = true, .duration = 10, .title = "sync beside low-priority readers", .variant = "",
@@ -47,6 +48,8 @@ static struct {
 static struct shared {
 	_Atomic bool go, stop;
 	_Atomic uint64_t ready, errors, reads, writes, since;
+	/* pressure of the cgroup, in us */
+	uint64_t memory_some, memory_full, io_some, io_full;
 	struct samples sync;
 } *shared;
 
@@ -116,13 +119,18 @@ static void wait_for_go(void)
 		usleep(1000);
 }
 
+static bool has_cgroup(void)
+{
+	return opt.memory_high || opt.cpu_max || opt.cpuset;
+}
+
 static void reader(int n)
 {
 	struct sched_param param = { };
 	static char data[CHUNK];
 	uint64_t seed = n + 1;
 
-	if (opt.memory_high || opt.cpu_max)
+	if (has_cgroup())
 		put(CGROUP "/cgroup.procs", "0");
 	if (opt.idle && sched_setscheduler(0, SCHED_IDLE, &param))
 		fatal("SCHED_IDLE: %s", strerror(errno));
@@ -133,7 +141,9 @@ static void reader(int n)
 
 		if (pread(fd, data, CHUNK, at) != CHUNK)
 			fail("read", "old");
-		posix_fadvise(fd, at, CHUNK, POSIX_FADV_DONTNEED);
+		/* With a limit, the data stays in the page cache until the limit removes it. */
+		if (!opt.memory_high)
+			posix_fadvise(fd, at, CHUNK, POSIX_FADV_DONTNEED);
 		close(fd);
 		atomic_fetch_add(&shared->reads, 1);
 	}
@@ -205,9 +215,13 @@ static void make_cgroup(void)
 {
 	char text[32];
 
-	if (!opt.memory_high && !opt.cpu_max)
+	if (!has_cgroup())
 		return;
-	put("/sys/fs/cgroup/cgroup.subtree_control", opt.memory_high ? "+cpu +memory" : "+cpu");
+	put("/sys/fs/cgroup/cgroup.subtree_control", "+cpu");
+	if (opt.memory_high)
+		put("/sys/fs/cgroup/cgroup.subtree_control", "+memory");
+	if (opt.cpuset)
+		put("/sys/fs/cgroup/cgroup.subtree_control", "+cpuset");
 	if (mkdir(CGROUP, 0700) && errno != EEXIST)
 		fatal("%s: %s", CGROUP, strerror(errno));
 	snprintf(text, sizeof(text), "%ldM", opt.memory_high);
@@ -216,6 +230,32 @@ static void make_cgroup(void)
 	snprintf(text, sizeof(text), "%ld 100000", opt.cpu_max * 1000);
 	if (opt.cpu_max)
 		put(CGROUP "/cpu.max", text);
+	if (opt.cpuset)
+		put(CGROUP "/cpuset.cpus", opt.cpuset);
+}
+
+/* The cgroup's stall times in us, until now; 0 without a cgroup or without CONFIG_PSI. */
+static void read_pressure(const char *what, uint64_t *some, uint64_t *full)
+{
+	unsigned long long some_us = 0, full_us = 0;
+	char path[64];
+	FILE *f;
+
+	snprintf(path, sizeof(path), CGROUP "/%s.pressure", what);
+	f = fopen(path, "r");
+	if (f && fscanf(f, "some %*s %*s %*s total=%llu full %*s %*s %*s total=%llu", &some_us,
+			&full_us) != 2)
+		fatal("%s: not a pressure file", path);
+	if (f)
+		fclose(f);
+	*some = some_us - *some;
+	*full = full_us - *full;
+}
+
+static void read_pressures(void)
+{
+	read_pressure("memory", &shared->memory_some, &shared->memory_full);
+	read_pressure("io", &shared->io_some, &shared->io_full);
 }
 
 static void measure(void)
@@ -242,8 +282,10 @@ static void measure(void)
 			exit(1);
 		usleep(10000);
 	}
+	read_pressures();
 	shared->go = true;
 	usleep(opt.duration * 1e6);
+	read_pressures();
 	reads = shared->reads;
 	writes = shared->writes;
 	shared->stop = true;
@@ -268,6 +310,10 @@ static void report(int argc, char **argv, time_t began)
 	       opt.variant, (unsigned long long)s->count, samples_percentile(s, 50) / 1e6,
 	       samples_percentile(s, 99) / 1e6, s->max / 1e6,
 	       (unsigned long long)shared->reads, (unsigned long long)shared->writes);
+	if (has_cgroup())
+		printf("# %s: stalled for memory %.1f s (all tasks %.1f s), I/O %.1f s (%.1f s)\n",
+		       opt.variant, shared->memory_some / 1e6, shared->memory_full / 1e6,
+		       shared->io_some / 1e6, shared->io_full / 1e6);
 	if (!opt.json)
 		return;
 	f = json_begin(opt.json, "btrfs", argc, argv, began, "%s", opt.title);
@@ -275,6 +321,10 @@ static void report(int argc, char **argv, time_t began)
 		opt.variant, opt.nr_readers, opt.nr_writers, opt.nr_busy);
 	fprintf(f, "  \"duration_s\": %.1f, \"reads\": %llu, \"writes\": %llu,\n", opt.duration,
 		(unsigned long long)shared->reads, (unsigned long long)shared->writes);
+	fprintf(f, "  \"memory_some_us\": %llu, \"memory_full_us\": %llu,\n",
+		(unsigned long long)shared->memory_some, (unsigned long long)shared->memory_full);
+	fprintf(f, "  \"io_some_us\": %llu, \"io_full_us\": %llu,\n",
+		(unsigned long long)shared->io_some, (unsigned long long)shared->io_full);
 	fprintf(f, "  \"sync\": { \"count\": %llu, \"p50_ns\": %llu, \"p99_ns\": %llu, ",
 		(unsigned long long)s->count, (unsigned long long)samples_percentile(s, 50),
 		(unsigned long long)samples_percentile(s, 99));
@@ -297,6 +347,7 @@ static void usage(FILE *f)
 "  -n       --normal          run readers at nice 0, not SCHED_IDLE\n"
 "  -m MIB   --memory-high=MIB  memory.high of the readers' cgroup, 1 to 65536\n"
 "  -c NUM   --cpu-max=NUM     CPU quota of the readers' cgroup, 1 to 100 percent of a CPU\n"
+"  -C CPUS  --cpuset=CPUS     CPUs of the readers' cgroup, for example 0 or 0-3\n"
 "  -d       --drop            drop the page cache ten times a second\n"
 "  -D TIME  --duration=TIME   0.1s to 600s; suffix s, m or h           [10s]\n"
 "  -v TEXT  --variant=TEXT    name of the driver in the report\n"
@@ -322,18 +373,22 @@ static void options(int argc, char **argv)
 		{ "readers", 1, NULL, 'r' }, { "writers", 1, NULL, 'w' }, { "busy", 1, NULL, 'b' },
 		{ "files", 1, NULL, 'f' }, { "kb", 1, NULL, 'k' }, { "normal", 0, NULL, 'n' },
 		{ "memory-high", 1, NULL, 'm' }, { "cpu-max", 1, NULL, 'c' },
+		{ "cpuset", 1, NULL, 'C' },
 		{ "duration", 1, NULL, 'D' }, { "drop", 0, NULL, 'd' }, { "variant", 1, NULL, 'v' },
 		{ "json", 1, NULL, 'j' }, { "title", 1, NULL, 't' },
 		{ "help", 0, NULL, 'h' }, { },
 	};
 	int c;
 
-	while ((c = getopt_long(argc, argv, "r:w:b:f:k:nm:c:dD:v:", longs, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, "r:w:b:f:k:nm:c:C:dD:v:", longs, NULL)) != -1) {
 		if (set_number_option(numbers, c, optarg))
 			continue;
 		switch (c) {
 		case 'n':
 			opt.idle = false;
+			break;
+		case 'C':
+			opt.cpuset = optarg;
 			break;
 		case 'd':
 			opt.drop = true;
