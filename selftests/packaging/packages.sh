@@ -95,9 +95,11 @@ deb()
 
 # --- DKMS --------------------------------------------------------------------
 
-# chroot_headers SUITE: prints the oldest and the newest kernel release of one flavour
+# chroot_headers SUITE: prints the oldest and the newest kernel release of one flavour. The chroot
+# reads its own lists, so ours must be as new: a mirror drops old kernels.
 chroot_headers()
 {
+	rm -f "$CACHE/apt/$1-backports/updated"
 	suite_update "$1-backports"
 	suite_apt "$1-backports" apt-cache pkgnames linux-headers- |
 		sed -n 's/^linux-headers-\([0-9].*-cloud-amd64\)$/\1/p' | sort -V | sed -n '1p;$p'
