@@ -103,6 +103,7 @@ fill_image()
 	fi
 	# PostgreSQL runs programs by the shell, and refuses to run as root
 	ln -sf dash "$d/bin/sh"
+	echo 127.0.0.1 localhost >"$d/etc/hosts"
 	printf '%s\n' root:x:0:0::/tmp:/bin/sh postgres:x:1000:1000::/tmp:/bin/sh >"$d/etc/passwd"
 	if [ "$changed" ] || [ ! -e "$image" ]; then
 		truncate -s 2G "$image.tmp"

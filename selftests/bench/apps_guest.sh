@@ -74,10 +74,12 @@ start()
 	pg_test_fsync) chown 1000 $mnt ;;
 	etcd)	ifconfig lo 127.0.0.1 up
 		limit=300 front etcd --data-dir /mnt/etcd >/tmp/etcd.log 2>&1 &
-		for _ in $(seq 100); do
-			in_root etcdctl endpoint health >/dev/null 2>&1 && return
-			sleep 0.2
+		for _ in $(seq 20); do
+			sleep 0.5
+			in_root etcdctl endpoint health --command-timeout=2s >/dev/null 2>&1 &&
+				return
 		done
+		cat /tmp/etcd.log
 		return 1 ;;
 	esac
 }
