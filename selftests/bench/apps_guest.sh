@@ -227,5 +227,10 @@ rc=$?
 echo "elapsed $(($(now) - began)) cs" >>"$out.said"
 stop_low "$out"
 stop "$app" "$out"
+# an application that timeout ended is a result
+if [ "$rc" -eq 124 ]; then
+	echo "stopped after $limit s" >>"$out.said"
+	rc=0
+fi
 [ "$rc" -eq 0 ] || die "$app: $rc: $(tail -n 3 /tmp/err "$out.said")"
 unmount_and_check "$fs"

@@ -159,7 +159,11 @@ def read_runs(rounds):
     for path in [p for r in rounds for p in sorted(glob.glob(os.path.join(r, "*.said")))]:
         app, variant, load = os.path.basename(path)[:-len(".said")].split(".")
         with open(path, encoding="utf-8", errors="replace") as f:
-            run = READERS[app](app, f.read(), path)
+            text = f.read()
+        # an application that was stopped reported nothing; this is the least that it waited
+        stopped = re.search(r"^stopped after (\d+) s$", text, re.M)
+        run = {"max": 1e3 * int(stopped.group(1)), "stopped": True} if stopped else \
+            READERS[app](app, text, path)
         if os.path.exists(path[:-len("said")] + "low"):
             with open(path[:-len("said")] + "low", encoding="utf-8") as f:
                 rates = re.findall(r"bogo-ops-per-second-real-time: ([0-9.]+)", f.read())
@@ -187,6 +191,8 @@ def cell(of, figure):
     if not values:
         return "–"
     text = number(statistics.median(values))
+    if figure == "max" and any("stopped" in run for run in of):
+        text = "stopped after " + text
     if len(values) > 1:
         text += " (%s-%s)" % (number(min(values)), number(max(values)))
     verdicts = [run["verdict"] for run in of if "verdict" in run]
