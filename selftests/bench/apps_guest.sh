@@ -108,7 +108,7 @@ run()
 			--log-prefix=/tmp/pglog postgres ;;
 	pg_test_fsync) postgres $pg/pg_test_fsync -f /mnt/pg_test_fsync -s 1 ;;
 	# its exit status is that of the verdict
-	etcd)	front etcdctl check perf || : ;;
+	etcd)	front etcdctl check perf 2>&1 || : ;;
 	dbench)	front dbench -s -c /usr/share/dbench/client.txt -D /mnt -t "$DURATION" 4 ;;
 	untar)	repeat untar_rm ;;
 	esac

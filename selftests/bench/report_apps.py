@@ -128,7 +128,9 @@ def pg_test_fsync(_, text, path):
 
 
 def etcd(_, text, path):
-    """Return its throughput, its slowest request, and its verdict."""
+    """Return its throughput, its slowest request, and its verdict: without one, it gave up."""
+    if not re.search(r"^(PASS|FAIL)$", text, re.M):
+        return {"verdict": "no verdict"}
     rate, = found(r"Throughput (?:is|too low:) (\d+) writes/s", text, path)
     slowest, = found(r"Slowest request took (?:too long: )?([0-9.]+)s", text, path)
     return {"throughput": rate, "max": 1e3 * slowest,
@@ -188,14 +190,14 @@ def number(v):
 def cell(of, figure):
     """Return the median, and with more rounds the highest and lowest."""
     values = [run[figure] for run in of if figure in run]
+    verdicts = [run["verdict"] for run in of if "verdict" in run]
     if not values:
-        return "–"
+        return verdicts[0] if figure == "throughput" and verdicts else "–"
     text = number(statistics.median(values))
     if figure == "max" and any("stopped" in run for run in of):
         text = "stopped after " + text
     if len(values) > 1:
         text += " (%s-%s)" % (number(min(values)), number(max(values)))
-    verdicts = [run["verdict"] for run in of if "verdict" in run]
     if figure == "throughput" and verdicts:
         text += " " + "/".join(sorted(set(verdicts)))
     return text
