@@ -12,7 +12,7 @@
 #include "cow_tree.h"
 #include "share_gate_test.h"
 
-#define GATE_TEST_RANGES	256
+#define GATE_TEST_RANGES	4096
 
 /* A part of an extent; nr == 0: an empty slot. */
 struct slot {
