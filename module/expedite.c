@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Expedited sections: a committer lends to the readers of a lock although it waits for something
- * else. It makes the first look itself; the watcher makes the later ones.
+ * else. There is one section for each pair of task and semaphore. The name follows
+ * rcu_expedite_gp().
  *
- * There is one section for each pair of task and semaphore. All sections are in one tree, sorted
- * by semaphore, then by level: the sections of a semaphore are neighbours, the highest one first.
- * The name follows rcu_expedite_gp().
+ * Most sections are short and need no loan. So a section begins in a list of new sections and does
+ * not touch the semaphore. The watcher activates it a period later: from then on all readers are
+ * visible, and the watcher looks at them. Active sections are in one tree, sorted by semaphore,
+ * then by level: the sections of a semaphore are neighbours, the highest one first.
  */
 #include <linux/hash.h>
+#include <linux/list.h>
 #include <linux/module.h>
 #include <linux/pid.h>
 #include <linux/rbtree.h>
@@ -26,22 +29,28 @@
 #define EXPEDITE_CHUNK	32
 
 struct section {
-	struct rb_node		node;
 	struct hlist_node	hash;		/* by task */
+	struct list_head	entry;		/* in new_sections, or empty */
 	struct unfair_rwsem	*sem;
 	struct task_struct	*task;
 	struct lend_level	level;
-	u64			last_look;	/* by the watcher, in ns */
+	u64			since;		/* its begin, or the watcher's last visit */
 	unsigned int		nested;
+	/* of an active section */
+	struct rb_node		node;		/* empty: not active */
 	struct watch		watch;
 };
 
 /* Protects all variables below; nests within any wait_lock. */
 static DEFINE_RAW_SPINLOCK(expedite_lock);
-static struct rb_root sections;
+/* By since. */
+static LIST_HEAD(new_sections);
+static struct rb_root active_sections;
 static struct hlist_head sections_of_task[1 << TASK_BITS];
 /* Sections without effect, as their allocation failed. */
 static unsigned int without_memory;
+/* A section that is no longer new and not yet active. */
+static struct section *activating;
 /* A section whose task has exited; the watcher will end it. */
 static struct section *orphan;
 
@@ -73,13 +82,13 @@ static bool section_before(struct rb_node *na, const struct rb_node *nb)
 		return a->level.rt > b->level.rt;
 	if (a->level.nice != b->level.nice)
 		return a->level.nice < b->level.nice;
-	return a->last_look < b->last_look;
+	return a->since < b->since;
 }
 
-/* The section of @sem with the highest level. */
+/* The active section of @sem with the highest level. */
 static struct section *first_section(const struct unfair_rwsem *sem)
 {
-	struct rb_node *n = sections.rb_node;
+	struct rb_node *n = active_sections.rb_node;
 	struct section *first = NULL;
 
 	lockdep_assert_held(&expedite_lock);
@@ -93,7 +102,7 @@ static struct section *first_section(const struct unfair_rwsem *sem)
 	return first;
 }
 
-/* The highest level of the sections of @sem, or LEND_NOTHING. Called under wait_lock. */
+/* The highest level of the active sections of @sem, or LEND_NOTHING. Called under wait_lock. */
 struct lend_level expedite_level(const struct unfair_rwsem *sem)
 {
 	struct lend_level level = LEND_NOTHING;
@@ -109,7 +118,7 @@ struct lend_level expedite_level(const struct unfair_rwsem *sem)
 	return level;
 }
 
-/* The watch of a section of @sem, or NULL. Called under wait_lock, so it is not freed. */
+/* The watch of an active section of @sem, or NULL. Called under wait_lock, so it is not freed. */
 struct watch *expedite_watch(const struct unfair_rwsem *sem)
 {
 	struct section *s;
@@ -122,7 +131,7 @@ struct watch *expedite_watch(const struct unfair_rwsem *sem)
 
 /**
  * expedite_look() - lend the committers of a semaphore the levels that they lend
- * @sem: the semaphore, with at least one section
+ * @sem: the semaphore, with at least one active section
  * @work: for the caller to apply
  *
  * Without it, the readers that a committer lends to could keep it off its CPU.
@@ -144,20 +153,130 @@ void expedite_look(struct unfair_rwsem *sem, struct lend_work *work)
 		next = to_section(rb_next(&s->node));
 		if (s->task->exit_state)
 			orphan = s;
-		if (s->last_look != now) {
+		if (s->since != now) {
 			lend_to_expediter(sem, s->task, s->level, &look, work);
 			/* behind its equals: the next look begins with others */
-			rb_erase(&s->node, &sections);
-			s->last_look = now;
-			rb_add(&s->node, &sections, section_before);
+			rb_erase(&s->node, &active_sections);
+			s->since = now;
+			rb_add(&s->node, &active_sections, section_before);
 		}
 		s = next;
 	}
 	raw_spin_unlock(&expedite_lock);
 }
 
-/* Ends the loan of the section's task and the loans to readers, and frees the section. */
-static void end_section(struct section *s)
+/* The time from @now on until a new section is a period old, in ns; U64_MAX: there is none. */
+static u64 due_in(u64 now)
+{
+	struct section *s = list_first_entry_or_null(&new_sections, struct section, entry);
+	u64 due;
+
+	lockdep_assert_held(&expedite_lock);
+	if (!s)
+		return U64_MAX;
+	due = s->since + lend_period_ns();
+	return due > now ? due - now : 0;
+}
+
+/**
+ * expedite_due_in() - the time until the watcher must call expedite_activate()
+ *
+ * Context: with interrupts off.
+ * Return: the time in ns, 0 if it has passed; U64_MAX if there is no new section. A period if tasks
+ * are beginning or ending sections at this moment.
+ */
+u64 expedite_due_in(void)
+{
+	u64 in;
+
+	if (!raw_spin_trylock(&expedite_lock))
+		return lend_period_ns();
+	in = due_in(ktime_get_ns());
+	raw_spin_unlock(&expedite_lock);
+	return in;
+}
+
+/*
+ * Makes a section active that began a period ago. While @activating is set, the section does not
+ * end, so @sem is not freed. Returns the semaphore, with wait_lock held; NULL if there is none.
+ */
+static struct unfair_rwsem *activate_next(u64 now, struct section **next, unsigned long *irqflags)
+	__fsc_unchecked
+{
+	struct unfair_rwsem *sem;
+	struct section *s;
+
+	raw_spin_lock_irqsave(&expedite_lock, *irqflags);
+	if (due_in(now)) {
+		raw_spin_unlock_irqrestore(&expedite_lock, *irqflags);
+		return NULL;
+	}
+	s = list_first_entry(&new_sections, struct section, entry);
+	list_del_init(&s->entry);
+	activating = s;
+	raw_spin_unlock(&expedite_lock);
+	sem = s->sem;
+	raw_spin_lock(&sem->wait_lock);
+	raw_spin_lock(&expedite_lock);
+	rb_add(&s->node, &active_sections, section_before);
+	activating = NULL;
+	raw_spin_unlock(&expedite_lock);
+	*next = s;
+	return sem;
+}
+
+/**
+ * expedite_activate() - activate the sections that began a period ago
+ *
+ * Context: the watcher, without locks.
+ * Return: true if there was one: the watcher must look at its semaphore.
+ */
+bool expedite_activate(void)
+	__fsc_unchecked
+{
+	u64 now = ktime_get_ns();
+	struct unfair_rwsem *sem;
+	unsigned long irqflags;
+	bool found = false;
+	struct section *s;
+
+	while ((sem = activate_next(now, &s, &irqflags))) {
+		found = true;
+		sem->expedited = 1;
+		/*
+		 * From here on, all readers are visible and acquire wait_lock to release. LENT
+		 * comes first: while it is in the word, no reader sets BIAS again.
+		 */
+		lend_announce(sem);
+		visible_readers_revoke_bias(sem);
+		if (!sem->watched)
+			lend_watch_start(sem, &s->watch);
+		count_event(sem, EV_ACTIVATED);
+		raw_spin_unlock_irqrestore(&sem->wait_lock, irqflags);
+	}
+	return found;
+}
+
+/*
+ * Removes a section from the hash and the new ones. Called and returns under expedite_lock, which
+ * it may drop. Returns whether the section is active.
+ */
+static bool remove_section(struct section *s, unsigned long *irqflags)
+	__fsc_must_hold(&expedite_lock)
+{
+	/* the watcher has interrupts off, and waits for wait_lock only */
+	while (activating == s) {
+		raw_spin_unlock_irqrestore(&expedite_lock, *irqflags);
+		cpu_relax();
+		raw_spin_lock_irqsave(&expedite_lock, *irqflags);
+	}
+	hlist_del(&s->hash);
+	list_del(&s->entry);
+	return !RB_EMPTY_NODE(&s->node);
+}
+
+/* Ends the loan of the section's task and the loans to readers. */
+static void deactivate_section(struct section *s)
 {
 	struct unfair_rwsem *sem = s->sem;
 	struct lend_work work = { };
@@ -165,20 +284,20 @@ static void end_section(struct section *s)
 
 	raw_spin_lock_irqsave(&sem->wait_lock, irqflags);
 	raw_spin_lock(&expedite_lock);
-	hlist_del(&s->hash);
-	if (lends(s->level)) {
-		rb_erase(&s->node, &sections);
-		sem->expedited = !!first_section(sem);
-		sem->leaving++;
-	}
+	rb_erase(&s->node, &active_sections);
+	sem->expedited = !!first_section(sem);
 	raw_spin_unlock(&expedite_lock);
+	sem->leaving++;
 	lend_end(sem, s->task, LOAN_SECTION, &work);
 	if (s->watch.sem)
 		__unfair_rwsem_hand_over_watch(sem, &s->watch);
 	raw_spin_unlock_irqrestore(&sem->wait_lock, irqflags);
 	lend_apply(&work);
-	if (lends(s->level))
-		__unfair_rwsem_lenders_changed(sem);
+	__unfair_rwsem_lenders_changed(sem);
+}
+
+static void free_section(struct section *s)
+{
 	put_task_struct(s->task);
 	kfree(s);
 }
@@ -186,17 +305,21 @@ static void end_section(struct section *s)
 /* Ends a section whose task has exited. Called by the watcher. */
 void expedite_end_orphan(void)
 {
+	unsigned long irqflags;
 	struct section *s;
 
-	raw_spin_lock_irq(&expedite_lock);
+	raw_spin_lock_irqsave(&expedite_lock, irqflags);
 	s = orphan;
 	orphan = NULL;
-	raw_spin_unlock_irq(&expedite_lock);
+	if (s)
+		remove_section(s, &irqflags);
+	raw_spin_unlock_irqrestore(&expedite_lock, irqflags);
 	if (!s)
 		return;
 	pr_warn("fscommit: %s[%d] exits within an expedited section\n", s->task->comm,
 		task_pid_nr(s->task));
-	end_section(s);
+	deactivate_section(s);
+	free_section(s);
 }
 
 /* Nests in the section of the caller; returns false if it has none for @sem. */
@@ -229,6 +352,8 @@ static struct section *new_section(struct unfair_rwsem *sem)
 	/* without the caller's own loans, which may end earlier */
 	s->level = lend_own_level(sem, current);
 	s->nested = 1;
+	INIT_LIST_HEAD(&s->entry);
+	RB_CLEAR_NODE(&s->node);
 	return s;
 }
 
@@ -236,10 +361,11 @@ static struct section *new_section(struct unfair_rwsem *sem)
  * unfair_rwsem_expedite() - lend to the readers of a semaphore without waiting for it
  * @sem: the semaphore; the caller does not hold it, or holds it for reading
  *
- * For a commit that may wait for a folio or a mutex that a reader of @sem owns. Until
- * unfair_rwsem_unexpedite(), each task that holds @sem for reading and is not on a CPU is lent the
- * caller's priority: at once, and again each time it is preempted. The caller is lent the same
- * priority if that is above its own, so the readers that it lends to do not keep it off its CPU.
+ * For a commit that may wait for a folio or a mutex that a reader of @sem owns. The section takes
+ * effect one to two times lend_period_us later. From then on until unfair_rwsem_unexpedite(), each
+ * task that holds @sem for reading and is not on a CPU is lent the caller's priority, again each
+ * time it is preempted. The caller is lent the same priority if that is above its own, so the
+ * readers that it lends to do not keep it off its CPU. A section that ends earlier lends nothing.
  * Sections nest, and any number of tasks may expedite the same semaphore.
  *
  * Without effect if lending is off, or if the allocation of a small object fails.
@@ -248,11 +374,8 @@ static struct section *new_section(struct unfair_rwsem *sem)
  */
 void unfair_rwsem_expedite(struct unfair_rwsem *sem)
 {
-	struct lend_work work = { };
-	struct look look = { };
 	unsigned long irqflags;
 	struct section *s;
-	bool more;
 
 	might_sleep();
 	if (nest_section(sem))
@@ -260,34 +383,14 @@ void unfair_rwsem_expedite(struct unfair_rwsem *sem)
 	s = new_section(sem);
 	if (!s)
 		return;
-	raw_spin_lock_irqsave(&sem->wait_lock, irqflags);
-	raw_spin_lock(&expedite_lock);
+	raw_spin_lock_irqsave(&expedite_lock, irqflags);
 	hlist_add_head(&s->hash, task_bucket(current));
-	if (lends(s->level))
-		rb_add(&s->node, &sections, section_before);
-	raw_spin_unlock(&expedite_lock);
-	if (!lends(s->level)) {
-		raw_spin_unlock_irqrestore(&sem->wait_lock, irqflags);
-		return;
+	if (lends(s->level)) {
+		s->since = ktime_get_ns();
+		list_add_tail(&s->entry, &new_sections);
+		lend_watcher_start_timer();
 	}
-	sem->expedited = 1;
-	/*
-	 * From here on, all readers are visible and acquire wait_lock to release. LENT comes first:
-	 * while it is in the word, no reader sets BIAS again.
-	 */
-	lend_announce(sem);
-	visible_readers_revoke_bias(sem);
-	if (!sem->watched)
-		lend_watch_start(sem, &s->watch);
-	lend_to_expediter(sem, current, s->level, &look, &work);
-	do {
-		raw_spin_unlock_irqrestore(&sem->wait_lock, irqflags);
-		lend_apply(&work);
-		raw_spin_lock_irqsave(&sem->wait_lock, irqflags);
-		more = __unfair_rwsem_look(sem, &look, &work);
-	} while (more);
-	raw_spin_unlock_irqrestore(&sem->wait_lock, irqflags);
-	lend_apply(&work);
+	raw_spin_unlock_irqrestore(&expedite_lock, irqflags);
 	count_event(sem, EV_EXPEDITED);
 }
 EXPORT_SYMBOL_FSCOMMIT(unfair_rwsem_expedite);
@@ -303,7 +406,7 @@ EXPORT_SYMBOL_FSCOMMIT(unfair_rwsem_expedite);
  */
 void unfair_rwsem_unexpedite(struct unfair_rwsem *sem)
 {
-	bool wrong = false, ends = false;
+	bool wrong = false, ends = false, active = false;
 	unsigned long irqflags;
 	struct section *s;
 
@@ -316,9 +419,13 @@ void unfair_rwsem_unexpedite(struct unfair_rwsem *sem)
 		without_memory--;
 	else
 		wrong = true;
-	raw_spin_unlock_irqrestore(&expedite_lock, irqflags);
 	if (ends)
-		end_section(s);
+		active = remove_section(s, &irqflags);
+	raw_spin_unlock_irqrestore(&expedite_lock, irqflags);
+	if (active)
+		deactivate_section(s);
+	if (ends)
+		free_section(s);
 	WARN_ONCE(wrong, "fscommit: %s() by %s[%d], which has not expedited it\n", __func__,
 		  current->comm, task_pid_nr(current));
 }

@@ -82,7 +82,7 @@ MODULE_PARM_DESC(lend_cpu_us,
 static struct fscommit_param lend_period_us = { 300, 50, 60000000 };
 module_param_cb(lend_period_us, &fscommit_param_ops, &lend_period_us, 0644);
 MODULE_PARM_DESC(lend_period_us,
-		 "Period in which the watcher looks for holders that are not on a CPU, of locks with sleeping waiters or expedited sections; microseconds, 50 to 60000000, default 300");
+		 "Period in which the watcher looks for holders that are not on a CPU, of locks with sleeping waiters or expedited sections, and age at which a section takes effect; microseconds, 50 to 60000000, default 300");
 
 struct loan {
 	const struct unfair_rwsem	*sem;		/* NULL: free */
@@ -704,7 +704,7 @@ void lend_to_owner(struct unfair_rwsem *sem, struct task_struct *owner,
 void lend_to_expediter(struct unfair_rwsem *sem, struct task_struct *task,
 		       struct lend_level level, struct look *look, struct lend_work *work)
 {
-	if (!lends(level) || (task != current && compat_on_cpu(task)))
+	if (!lends(level) || compat_on_cpu(task))
 		return;
 	note_loan(sem, task, level, LOAN_SECTION, work);
 	chain_lend(sem, task, level, look, work);

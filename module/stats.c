@@ -41,6 +41,7 @@ static const char *const stat_names[NR_LOCK_EVENTS] = {
 	[EV_OVERRIDDEN] = "overridden",
 	[EV_LEND_FAILED] = "lend_failed",
 	[EV_EXPEDITED] = "expedited",
+	[EV_ACTIVATED] = "activated",
 };
 
 struct class_stats {

@@ -25,6 +25,7 @@ enum lock_event {
 	EV_OVERRIDDEN,		/* lent priorities that another task has changed */
 	EV_LEND_FAILED,		/* no free entry for a loan, or a priority that was not set */
 	EV_EXPEDITED,		/* expedited sections */
+	EV_ACTIVATED,		/* expedited sections that took effect */
 	NR_LOCK_EVENTS,
 };
 

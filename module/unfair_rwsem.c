@@ -591,7 +591,7 @@ static struct lend_level highest_level(struct unfair_rwsem *sem)
 }
 
 /**
- * __unfair_rwsem_look() - lend to holders that are off their CPU, in steps
+ * look_at_holders() - lend to holders that are off their CPU, in steps
  * @sem: the semaphore
  * @look: all zero at first
  * @work: loans for the caller to apply
@@ -602,7 +602,7 @@ static struct lend_level highest_level(struct unfair_rwsem *sem)
  * Context: under wait_lock.
  * Return: true if another step follows: drop wait_lock, apply @work, and call it again.
  */
-bool __unfair_rwsem_look(struct unfair_rwsem *sem, struct look *look, struct lend_work *work)
+static bool look_at_holders(struct unfair_rwsem *sem, struct look *look, struct lend_work *work)
 {
 	struct lend_levels levels = { highest_level(sem), lend_chain_level(sem) };
 	long word = atomic_long_read(&sem->word);
@@ -632,7 +632,7 @@ bool __unfair_rwsem_look(struct unfair_rwsem *sem, struct look *look, struct len
  * @wakes: tasks for the caller to wake
  *
  * Context: the watcher, under wait_lock.
- * Return: true if another step follows, as for __unfair_rwsem_look().
+ * Return: true if another step follows, as for look_at_holders().
  */
 bool __unfair_rwsem_watch(struct unfair_rwsem *sem, struct look *look, struct lend_work *work,
 			  struct wakes *wakes)
@@ -669,7 +669,7 @@ bool __unfair_rwsem_watch(struct unfair_rwsem *sem, struct look *look, struct le
 		look->reported = true;
 		return true;
 	}
-	return __unfair_rwsem_look(sem, look, work);
+	return look_at_holders(sem, look, work);
 }
 
 /*
@@ -709,7 +709,7 @@ static bool prepare_to_sleep(struct unfair_rwsem *sem, struct waiter *w, struct 
 
 	w->has_looked |= looks;
 	do {
-		more = looks && __unfair_rwsem_look(sem, &look, &work);
+		more = looks && look_at_holders(sem, &look, &work);
 		/* not if it can spin: holders on other CPUs have got loans */
 		if (w->write && !w->has_lent && (!work.soon || work.here || need_resched()))
 			lend_to_itself(sem, w, &own);

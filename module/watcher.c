@@ -13,8 +13,8 @@
  * that is held, a watch in the list and its semaphore cannot be freed. A look drops both locks
  * after each 64 slots; after that, the field `looking_at` shows whether the watch still exists.
  *
- * Most waits end within a period. So a timer checks the lists first, and wakes the watcher only if
- * it has work.
+ * Most waits and sections end within a period. So a timer checks the lists first, and wakes the
+ * watcher only if it has work.
  */
 #include <linux/hash.h>
 #include <linux/hrtimer.h>
@@ -59,7 +59,7 @@ static struct hrtimer watch_timer;
 /* Set while the timer is armed or the watcher runs; the timer clears it if there is no work. */
 static unsigned int timer_armed;
 static bool must_account;
-/* Look at all locks in the next pass, whatever their backoff. */
+/* Look at all locks in this or the next pass, whatever their backoff. */
 static bool look_now;
 
 static struct watch_list *list_of(const struct unfair_rwsem *sem)
@@ -253,8 +253,10 @@ static void look_at_list(struct watch_list *l)
 		w->pass = l->pass;
 		list_move_tail(&w->entry, &l->head);
 		sem = w->sem;
+		if (look_now)
+			w->due = 0;
 		/* skip a lock whose wait_lock is held: a running task is already working on it */
-		if ((look_now || w->due <= ktime_get_ns()) && raw_spin_trylock(&sem->wait_lock)) {
+		if (w->due <= ktime_get_ns() && raw_spin_trylock(&sem->wait_lock)) {
 			l->looking_at = w;
 			raw_spin_unlock(&l->lock);
 			look_at_lock(l, w, sem, irqflags);
@@ -268,14 +270,15 @@ static void look_at_list(struct watch_list *l)
 
 /* --- the thread ---------------------------------------------------------- */
 
-static bool has_work(void)
+/* The time in ns until the watcher has work; 0: it has some; U64_MAX: none. */
+static u64 work_in(void)
 {
 	unsigned int i;
 
 	for (i = 0; i < WATCH_LISTS; i++)
 		if (!list_empty(&watch_lists[i].head))
-			return true;
-	return READ_ONCE(must_account);
+			return 0;
+	return READ_ONCE(must_account) ? 0 : expedite_due_in();
 }
 
 static void start_timer(u64 ns)
@@ -285,20 +288,29 @@ static void start_timer(u64 ns)
 
 static enum hrtimer_restart watch_timeout(struct hrtimer *timer)
 {
-	if (!has_work()) {
+	u64 ns = work_in();
+
+	if (ns == U64_MAX) {
 		/*
 		 * I: pairs with lend_watcher_start_timer(). Either the task that adds work sees
 		 * that the timer is not armed, or the timer sees the new work.
 		 */
 		smp_store_mb(timer_armed, 0);
-		if (!has_work() || xchg(&timer_armed, 1))
+		ns = work_in();
+		if (ns == U64_MAX || xchg(&timer_armed, 1))
 			return HRTIMER_NORESTART;
 	}
-	wake_up_process(watcher);
+	if (ns)
+		start_timer(min(ns, MAX_INTERVAL));
+	else
+		wake_up_process(watcher);
 	return HRTIMER_NORESTART;
 }
 
-/* Makes the watcher run within a period. Called after new work was added, with interrupts off. */
+/*
+ * Makes the timer check for work within a period. Called after new work was added, with interrupts
+ * off.
+ */
 void lend_watcher_start_timer(void)
 {
 	smp_mb();	/* I: the new work, then the read of timer_armed */
@@ -332,6 +344,7 @@ static u64 look_at_all(u64 *accounted)
 	u64 start = ktime_get_ns(), end;
 	unsigned int i;
 
+	look_now |= expedite_activate();
 	for (i = 0; i < WATCH_LISTS; i++) {
 		look_at_list(&watch_lists[i]);
 		account(accounted);

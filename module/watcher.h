@@ -55,7 +55,6 @@ int lend_watcher_init(void);
 void lend_watcher_exit(void);
 
 /* In unfair_rwsem.c, which has the queues. */
-bool __unfair_rwsem_look(struct unfair_rwsem *sem, struct look *look, struct lend_work *work);
 bool __unfair_rwsem_watch(struct unfair_rwsem *sem, struct look *look, struct lend_work *work,
 			  struct wakes *wakes);
 void __unfair_rwsem_hand_over_watch(struct unfair_rwsem *sem, struct watch *from);
@@ -70,6 +69,8 @@ struct watch *expedite_watch(const struct unfair_rwsem *sem);
 void expedite_look(struct unfair_rwsem *sem, struct lend_work *work);
 
 /* In expedite.c. The caller holds no lock. */
+u64 expedite_due_in(void);
+bool expedite_activate(void);
 void expedite_end_orphan(void);
 
 /* In report.c. The caller holds the wait_lock of @sem. */

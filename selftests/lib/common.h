@@ -405,6 +405,20 @@ static inline struct task *hold_until_go(int fd, __u32 mode, struct job j)
 	       reached(is_asleep(t)) ? t : NULL;
 }
 
+/* Many overlapping reads make the lock biased. */
+static inline void make_biased(int fd)
+{
+	struct task *r;
+	int i;
+
+	r = start(fd, (struct job){ .mode = LOCK_TEST_READ, .hold = LOCK_TEST_UNTIL_GO, .id = 63 });
+	reached(state(fd).readers == 1);
+	for (i = 0; i < 600 && !state(fd).biased; i++)
+		lock(fd, LOCK_TEST_READ, LOCK_TEST_PLAIN);
+	go(fd, 63);
+	finish(r);
+}
+
 static inline void throttle_real_time(bool on)
 {
 	put("/proc/sys/kernel/sched_rt_runtime_us", on ? "950000" : "-1");

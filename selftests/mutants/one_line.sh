@@ -45,7 +45,7 @@ torture_plan()
 	load unfair_torture $common expedite=10
 	test lending $((lending + 30)) torture_watch $lending
 	unload unfair_torture
-	test counters 10 points_watch bias_set bias_revoked loans expedited
+	test counters 10 points_watch bias_set bias_revoked loans activated
 	unload fscommit
 	END
 }

@@ -133,6 +133,36 @@ TEST_F_TIMEOUT(g9_expedite, readers_that_come_later, 60)
 	EXPECT_EQ(0, finish(owner));
 }
 
+/* In its first lend_period_us, a section does not touch the lock: most sections end by then. */
+TEST_F_TIMEOUT(g9_expedite, new_section_has_no_effect, 60)
+{
+	struct task *owner, *c, *r;
+
+	ASSERT_TRUE(set_param("lend_fifo_us", "1000000"));
+	owner = hold_until_go(self->mutex, LOCK_TEST_WRITE, (struct job){ });
+	ASSERT_NE(NULL, owner);
+	make_biased(self->fd);
+	r = hold_until_go(self->fd, LOCK_TEST_READ, (struct job){ .nice = 19 });
+	ASSERT_NE(NULL, r);
+	ASSERT_TRUE(set_param("lend_period_us", "60000000"));
+	c = committer(self->fd, self->mutex, 33, true);
+	ASSERT_REACHED(is_asleep(c) && state(self->mutex).acquiring_writers == 1);
+	/* the watcher's timer runs every 100 ms */
+	sleep_ms(250);
+	EXPECT_EQ(0, state(self->fd).expedited);
+	EXPECT_TRUE(state(self->fd).biased);
+	EXPECT_TRUE(has_own(r));
+	ASSERT_TRUE(set_param("lend_period_us", "300"));
+	EXPECT_TRUE(reached(state(self->fd).expedited && has_fifo(r, 33)));
+	EXPECT_EQ(0, state(self->fd).biased);
+	go(self->mutex, 0);
+	EXPECT_EQ(0, finish(c));
+	EXPECT_EQ(0, finish(owner));
+	EXPECT_TRUE(reached(has_own(r)));
+	go(self->fd, 0);
+	EXPECT_EQ(0, finish(r));
+}
+
 /* The end of an inner section does not end the outer one. */
 TEST_F_TIMEOUT(g9_expedite, sections_nest, 60)
 {
@@ -354,10 +384,22 @@ static int later_reader_is_lent_to(int fd, int prio, unsigned int others)
 	return ret;
 }
 
-/* A committer in its section. It holds the lock until go 0 and ends the section at go 2. */
+/* Long after a look: these tests are about the state after a release, which a look repairs. */
+static void look_seldom(void)
+{
+	set_param("lend_period_us", "100000");
+}
+
+/*
+ * A committer in its active section. It holds the lock until go 0 and ends the section at go 2.
+ * Looks are seldom afterwards.
+ */
 static struct task *committer_with_lock(int fd, struct job j)
 {
 	struct task *c;
+
+	set_param("lend_period_us", "300");
+	set_param("lend_fifo_us", "1000000");
 
 	j.hold = LOCK_TEST_UNTIL_GO;
 	j.policy = SCHED_FIFO;
@@ -365,7 +407,11 @@ static struct task *committer_with_lock(int fd, struct job j)
 	j.flags |= LOCK_TEST_OUTER_EXPEDITE | LOCK_TEST_STAY;
 	j.outer = fd;
 	c = start(fd, j);
-	return reached(state(fd).readers + state(fd).writers == 1 && is_asleep(c)) ? c : NULL;
+	if (!reached(state(fd).readers + state(fd).writers == 1 && is_asleep(c) &&
+		     state(fd).expedited))
+		return NULL;
+	look_seldom();
+	return c;
 }
 
 static int end_of_section(int fd, struct task *c)
@@ -377,19 +423,11 @@ static int end_of_section(int fd, struct task *c)
 /* Several, because the watcher may look in between. */
 #define ROUNDS	8
 
-/* A long period: these tests are about the state after a release, which the next look repairs. */
-static void look_seldom(void)
-{
-	set_param("lend_period_us", "100000");
-	set_param("lend_fifo_us", "1000000");
-}
-
 static int lends_after(int fd, struct job j)
 {
 	struct task *c;
 	int i, ret = 0;
 
-	look_seldom();
 	for (i = 0; i < ROUNDS && !ret; i++) {
 		c = committer_with_lock(fd, j);
 		CHECK(c);
@@ -433,7 +471,6 @@ TEST_F_TIMEOUT(g9_expedite, committer_that_downgraded_still_lends, 60)
 	struct task *c;
 	int i;
 
-	look_seldom();
 	for (i = 0; i < ROUNDS; i++) {
 		c = committer_with_lock(self->fd, (struct job){ .mode = LOCK_TEST_WRITE,
 								.flags = LOCK_TEST_DOWNGRADE });
@@ -454,7 +491,6 @@ TEST_F_TIMEOUT(g9_expedite, committer_lends_whatever_others_do, 100)
 	struct task *c, *other;
 	int i;
 
-	look_seldom();
 	for (i = 0; i < ROUNDS; i++) {
 		c = committer_with_lock(self->fd, (struct job){ .mode = LOCK_TEST_READ });
 		ASSERT_NE(NULL, c);
@@ -469,10 +505,13 @@ TEST_F_TIMEOUT(g9_expedite, committer_lends_whatever_others_do, 100)
 		other = start(self->fd, (struct job){ .mode = LOCK_TEST_WRITE });
 		EXPECT_EQ(0, finish(other));
 		ASSERT_EQ(0, later_reader_is_lent_to(self->fd, 33, 0));
-		/* a writer with a section that ends */
+		/* a writer with a section that ends, in most rounds an active one */
+		set_param("lend_period_us", "300");
 		other = start(self->fd, (struct job){ .mode = LOCK_TEST_WRITE, .outer = self->fd,
-						      .flags = LOCK_TEST_OUTER_EXPEDITE });
+						      .flags = LOCK_TEST_OUTER_EXPEDITE,
+						      .hold = LOCK_TEST_SLEEP, .hold_us = 5000 });
 		EXPECT_EQ(0, finish(other));
+		look_seldom();
 		ASSERT_EQ(0, later_reader_is_lent_to(self->fd, 33, 0));
 		EXPECT_EQ(0, end_of_section(self->fd, c));
 	}

@@ -429,12 +429,12 @@ proctype committer()
 	do
 	:: pass < PASSES ->
 		pass++;
-		/* unfair_rwsem_expedite() */
+		/* expedite_activate(), by the watcher */
 		atomic { lock(); expedited++ }
 		word = word | LENT;
 		revoke_bias();
 		atomic { see_readers(); in_section++; assert(no_bias_in_section); unlock() }
-		/* __unfair_rwsem_look(), by the committer or by the watcher */
+		/* look_at_holders(), by the watcher */
 		atomic { lock() }
 		if
 		:: atomic { !(word & WRITER) -> skip };
@@ -442,7 +442,7 @@ proctype committer()
 		:: atomic { word & WRITER -> skip }
 		fi;
 		atomic { unlock() }
-		/* unfair_rwsem_unexpedite() */
+		/* deexpedite_activate() */
 		in_section--;
 		atomic { lock(); expedited-- }
 		if

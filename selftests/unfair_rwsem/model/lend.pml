@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Lent priority: loans, looks, and how the priority of a task follows its loans. Models lend.c,
- * __unfair_rwsem_look(), __unfair_rwsem_lenders_changed() and the releases in unfair_rwsem.c,
+ * look_at_holders(), __unfair_rwsem_lenders_changed() and the releases in unfair_rwsem.c,
  * and watch() in watcher.c, with their names. bias.pml checks that a loan is noted only for a
  * task that has not released the lock yet.
  *
@@ -10,7 +10,7 @@
  * lend SCHED_FIFO (RT) or a nice value (NICE). A waiter that gets a CPU looks LOOKS times at
  * most; it may give up. The watcher looks when there is something new to lend. lend_adjust()
  * visits its tasks in two stretches. With SECTION, the first task expedites lock 0 while it
- * holds it. With WAITER, it holds lock 0 and waits for another lock as a writer: it lends itself
+ * holds it; the watcher activates the section at any time, or never. With WAITER, it holds lock 0 and waits for another lock as a writer: it lends itself
  * its own level, here NICE, in two sleeps. A budget that is spent keeps it from that.
  *
  * LENT stays set while a task is in lenders_changed() (leaving). A release applies for a lent
@@ -63,7 +63,8 @@
 
 bool held[NR_LOCKS];
 bool lent[NR_LOCKS];		/* LENT in the lock's word */
-bool expedited[NR_LOCKS];	/* by its holder, which lends RT */
+bool expedited[NR_LOCKS];	/* by its holder, which lends RT: an active section */
+bool is_new;			/* lock 0 has a new section */
 byte by_rt[NR_LOCKS];		/* number of queued waiters that lend RT */
 byte by_nice[NR_LOCKS];		/* ... and NICE */
 byte leaving[NR_LOCKS];		/* number of tasks in lenders_changed() */
@@ -83,6 +84,7 @@ byte now;
 /* For assertions only. */
 byte applying;			/* number of tasks in apply(), which are not preempted */
 byte spends, fails;
+bool section_lends;		/* the watcher has applied a loan of the section */
 
 #define level_of(l)	(fifo_spent && (l) == RT -> NICE : (l))
 #define highest_level(s)	(by_rt[s] || expedited[s] -> RT : (by_nice[s] -> NICE : NOTHING))
@@ -103,7 +105,7 @@ inline level_of_loans()
 #define loan_has_ended(s)	(task != HOLDER_OF(s) || !loan[s])
 #define loan_counts		(applying || failed || !noted || task != HOLDER_OF(s) ||	\
 				 !loan[s] || prio[HOLDER_OF(s)] >= (spends -> NICE : mine))
-#define committer_has_level	(applying || !noted || spends || prio[1] >= RT)
+#define committer_has_level	(applying || !section_lends || spends || prio[1] >= RT)
 #define has_own_priority	(applying || failed || !prio[me] || loan[0] || loan[1])
 #define nothing_is_lent		(!task && !loan[0] && !loan[1] && !loan[2] && !section[0] && !waits)
 #define lends_its_own		(waits <= NICE)
@@ -195,7 +197,7 @@ inline note_loan(s, what, of_section)
 	fi
 }
 
-/* __unfair_rwsem_look() */
+/* look_at_holders() */
 inline look(s)
 {
 	lent[s] = true;
@@ -307,28 +309,41 @@ inline wait_for_lock()
 	assert(wait_has_ended)
 }
 
-/* The committer has the level that it lends; it may acquire and release the lock. */
-inline expedite(s)
+/* The committer may acquire and release the lock. */
+inline expedite()
 {
-	atomic {
-		expedited[s] = true;
-		lent[s] = true;
-		note_loan(s, RT, true)
-	}
-	apply()
+	is_new = true
 }
 
+/* expedite_activate() */
+inline activate(s)
+{
+	is_new = false;
+	expedited[s] = true;
+	lent[s] = true
+}
+
+/* An active section has given the committer the level that it lends. */
 inline unexpedite(s)
 {
-	/* end_section() */
 	atomic {
-		assert(committer_has_level);
-		expedited[s] = false;
-		leaving[s]++;
-		lend_end(s, true)
+		if
+		:: is_new -> is_new = false
+		:: else
+		fi
 	}
-	apply();
-	lenders_changed(s)
+	if
+	:: atomic { expedited[s] ->
+			assert(committer_has_level);
+			section_lends = false;
+			expedited[s] = false;
+			leaving[s]++;
+			lend_end(s, true)
+		}
+		apply();
+		lenders_changed(s)
+	:: else
+	fi
 }
 
 proctype holder(byte me)
@@ -346,7 +361,7 @@ proctype holder(byte me)
 		assert(has_own_priority)
 #else
 #ifdef SECTION
-		expedite(0);
+		expedite();
 		take(0);
 		release(0);
 		unexpedite(0)
@@ -428,6 +443,15 @@ end:	do
 		apply()
 	:: atomic { (!task || task == 2) && may_lend_more(2) -> look(2) };
 		apply()
+#ifdef SECTION
+	:: atomic { is_new -> activate(0) }
+	/* expedite_look() */
+	:: atomic { (!task || task == 1) && expedited[0] && section[0] < RT ->
+			note_loan(0, RT, true)
+		};
+		apply();
+		atomic { section_lends = expedited[0] && noted }
+#endif
 	/* lend_account() */
 	:: atomic { has_fifo && !fifo_spent && spends < SPENDS ->
 			fifo_spent = true;

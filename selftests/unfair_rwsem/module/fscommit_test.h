@@ -138,6 +138,8 @@ struct lock_test_state {
 	__u32 window;		/* a window is open */
 	__u32 biased;		/* readers register in their slots only */
 	__u32 seen;		/* readers that have a slot */
+	__u32 expedited;	/* has an active section */
+	__u32 pad;
 	/* all types: */
 	__u64 taken;		/* number of acquisitions so far */
 	__u64 violations;	/* of exclusion */

@@ -8,6 +8,7 @@
 #include <linux/module.h>
 #include <linux/mutex.h>
 #include <linux/rwsem.h>
+#include <linux/sched/task.h>
 #include <linux/slab.h>
 #include <linux/unfair_rwsem.h>
 
@@ -234,29 +235,24 @@ static int expedite_and_exit(void *begun)
 	return 0;
 }
 
-static bool is_expedited(struct unfair_rwsem *sem)
-{
-	bool expedited;
-
-	raw_spin_lock_irq(&sem->wait_lock);
-	expedited = sem->expedited;
-	raw_spin_unlock_irq(&sem->wait_lock);
-	return expedited;
-}
-
 static void exit_expedited(void)
 {
 	DECLARE_COMPLETION_ONSTACK(begun);
+	struct task_struct *task;
 	unsigned int i;
 
-	if (IS_ERR(kthread_run(expedite_and_exit, &begun, "expedite_exit")))
+	task = kthread_create(expedite_and_exit, &begun, "expedite_exit");
+	if (IS_ERR(task))
 		return;
+	get_task_struct(task);
+	wake_up_process(task);
 	wait_for_completion(&begun);
-	/* the watcher ends the section and logs it, without a warning */
-	for (i = 0; i < 10000 && is_expedited(&a); i++)
+	/* the watcher ends the section and logs it, without a warning; our reference is the last */
+	for (i = 0; i < 10000 && refcount_read(&task->usage) > 1; i++)
 		msleep(1);
-	if (is_expedited(&a))
+	if (refcount_read(&task->usage) > 1)
 		pr_err("misuse: a section outlives its task\n");
+	put_task_struct(task);
 }
 
 static void assert_unheld(void)
