@@ -77,7 +77,7 @@ need_packages busybox-static cpio gzip
 
 # Problem reports in the kernel's log.
 reports='WARNING:|BUG:|BUG |Oops|INFO: task .* blocked|soft lockup|hard LOCKUP'
-reports="$reports|rcu.*(stall|self-detected)|unreferenced object|general protection|Kernel panic"
+reports="$reports|rcu.*detected .*stall|unreferenced object|general protection|Kernel panic"
 reports="$reports|scheduling while atomic|possible (recursive|circular)|lock held when returning"
 reports="$reports|psi: inconsistent|refcount_t:|list_(add|del) corruption|ODEBUG:"
 
