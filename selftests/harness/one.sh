@@ -9,6 +9,7 @@
 #   reported:NAME       a misuse in harness/expected: the kernel must report it
 #   model:NAME          a configuration of models/configs, or a mutant of a model
 #   locktorture         the kernel's own torture test, on its rw_semaphore and on our lock
+#   rcutorture          the same for the reuse queue and the stamps
 #   litmus              all litmus tests
 #   mutant:NAME         a mutant of the module: its tests must fail
 #   lint:CHECKER        a checker, for example checkpatch
@@ -94,7 +95,7 @@ mkdir -p "$LOGS"
 case $test in
 model:*) exec "$TOP/selftests/models/run.sh" "${test#*:}" ;;
 litmus) exec "$TOP/selftests/models/run.sh" litmus ;;
-locktorture) exec "$TOP/selftests/robust/run.sh" locktorture "$kernel" ;;
+locktorture|rcutorture) exec "$TOP/selftests/robust/run.sh" "$test" "$kernel" ;;
 mutant:*) exec "$TOP/selftests/mutants/run.sh" "${test#*:}" ;;
 lint:*) exec "$TOP/selftests/lint/run.sh" "${test#*:}" ;;
 smoke:*)

@@ -71,21 +71,25 @@ plan_tests()
 		-e "s/^test ([a-z0-9_]+) ([0-9]+) ([a-z0-9_]+)$/test \\1 \\2 FSCOMMIT_SCALE=$scale \\3/"
 }
 
-# the kernel's torture test, see build.sh there
+# the kernel's torture tests, see build.sh there
 # shellcheck disable=SC2034 # for the scripts that source this
-LOCKTORTURE=$TOP/selftests/unfair_rwsem/locktorture
+KERNEL_TORTURE=$TOP/selftests/robust/kernel_torture
 # shellcheck disable=SC2034 # the same
 locktorture_types='rwsem_lock unfair_rwsem_lock unfair_rwsem_expedited_lock'
+# shellcheck disable=SC2034 # the same
+rcutorture_types='rcu_reuse_queue rcu_reuse_expedited rcu_reuse_stamps srcu_reuse_queue
+	srcu_reuse_stamps'
 
-# plan_locktorture SECONDS TYPE...: print a plan that tortures each type of lock
-plan_locktorture()
+# plan_kernel_torture MODULE SECONDS TYPE...: print a plan that runs locktorture or rcutorture on
+# each type
+plan_kernel_torture()
 {
-	local seconds=$1 t
-	shift
+	local module=$1 seconds=$2 t
+	shift 2
 	echo "load fscommit"
 	echo "load torture"
 	for t in "$@"; do
-		echo "test $t $((seconds + 120)) locktorture_guest $seconds $t"
+		echo "test $t $((seconds + 120)) kernel_torture_guest $module $seconds $t"
 	done
 	echo "unload torture"
 	echo "unload fscommit"

@@ -119,18 +119,19 @@ fails_on()
 	# a warning of the kernel must stop the guest
 	[ "$how" = fails ] || panic=
 	case $program in
-	locktorture) ;;
+	locktorture|rcutorture) ;;
 	*)	path=$(echo "$programs"/*/"$program")
 		[ -e "$path" ] || die "mutant $name: no test program '$program'"
 		files=("$broken"/selftests/*_test.ko "$path") ;;
 	esac
 	case $program in
-	# the test is a type of lock, and the name of the guest's test, too
-	locktorture)
-		seconds=200 program=$test
-		files=("$("$LOCKTORTURE/build.sh" uml "$broken")"/*.ko
-			"$LOCKTORTURE/locktorture_guest")
-		plan_locktorture 6 "$test" ;;
+	# the test is a type of lock or RCU, and the name of the guest's test, too
+	locktorture|rcutorture)
+		seconds=200
+		files=("$("$KERNEL_TORTURE/build.sh" uml "$broken")"/*.ko
+			"$KERNEL_TORTURE/kernel_torture_guest")
+		plan_kernel_torture "$program" 6 "$test"
+		program=$test ;;
 	# loads the modules itself
 	load_cycles) seconds=140
 		echo "test $program 120 cd /fscommit && FSCOMMIT_CYCLES=200 $program -t $test" ;;

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0
 # Test faults: failing allocations, signals, frozen and killed tasks, module load and unload; and
-# the lock by the kernel's own torture test.
+# the lock and the reuse queue by the kernel's own torture tests.
 #
 #   run.sh quick           for `make test-all`, on uml: no failing allocations, 20 load cycles
 #   run.sh all [KERNEL]    everything: failing allocations and kmemleak on KERNEL [uml-fault],
@@ -10,6 +10,8 @@
 #   run.sh give_back [KERNEL]
 #   run.sh locktorture [KERNEL] [SECONDS]
 #                          the kernel's locktorture on its rw_semaphore and on ours
+#   run.sh rcutorture [KERNEL] [SECONDS]
+#                          the kernel's rcutorture on our reuse queue and stamps
 #
 # Print lines `KERNEL TEST VERDICT SECONDS PASSED FAILED SKIPPED`. The exit status is 0 if
 # no test failed.
@@ -89,21 +91,22 @@ allocations()
 	printf '%s\n' "$sites" >&2
 }
 
-# locktorture KERNEL SECONDS
-locktorture()
+# kernel_torture locktorture|rcutorture KERNEL SECONDS
+kernel_torture()
 {
-	local kernel=$1 seconds=$2 start=$SECONDS tree dir out=$LOGS/locktorture-$1
+	local module=$1 kernel=$2 seconds=$3 start=$SECONDS tree dir out=$LOGS/$1-$2
+	local types=${1}_types
 	if ! tree=$("$HARNESS/stage.sh" "$kernel") ||
-			! dir=$("$LOCKTORTURE/build.sh" "$kernel" "$tree"); then
-		result "$kernel" locktorture-build FAIL $((SECONDS - start))
+			! dir=$("$KERNEL_TORTURE/build.sh" "$kernel" "$tree"); then
+		result "$kernel" "$module-build" FAIL $((SECONDS - start))
 		return
 	fi
 	mkdir -p "$out"
-	# shellcheck disable=SC2086,SC2154 # a list; of plan.sh
-	plan_locktorture "$seconds" $locktorture_types >"$out.plan"
-	step "locktorture on $kernel" "$((seconds * 3 + 10)) s" "$out.log" "$HARNESS/boot.sh" \
+	# shellcheck disable=SC2086 # a list
+	plan_kernel_torture "$module" "$seconds" ${!types} >"$out.plan"
+	step "$module on $kernel" "$((seconds * 5 + 10)) s" "$out.log" "$HARNESS/boot.sh" \
 		--out "$out" --timeout $((seconds * 20 + 300)) "$kernel" "$out.plan" \
-		"$tree/module/fscommit.ko" "$dir"/*.ko "$LOCKTORTURE/locktorture_guest" || true
+		"$tree/module/fscommit.ko" "$dir"/*.ko "$KERNEL_TORTURE/kernel_torture_guest" || true
 	collect "$kernel" "$out" $((SECONDS - start))
 	sed -n 's/^TEST /  /p;s/^TAP #/   /p' "$out/result.txt" >&2
 }
@@ -124,12 +127,13 @@ case ${1:-} in
 quick)
 	tasks uml 16 20 60
 	give_back uml
-	locktorture uml 6
+	kernel_torture locktorture uml 6
+	kernel_torture rcutorture uml 6
 	soak ;;
 give_back)
 	give_back "${2:-uml}" ;;
-locktorture)
-	locktorture "${2:-uml}" "${3:-6}" ;;
+locktorture|rcutorture)
+	kernel_torture "$1" "${2:-uml}" "${3:-6}" ;;
 allocations)
 	allocations "${2:-uml-fault}" ;;
 all)

@@ -9,6 +9,7 @@
 @@
 @@
  #include <linux/rwsem.h>
++#include "import_fscommit.h"
 +#include <linux/unfair_rwsem.h>
 
 // The kernel exports it with rcutorture only. Nothing sets the masks for which it is called.
