@@ -28,7 +28,8 @@ front() { in_root nice -n "$NICE" timeout -k 5 "$limit" "$@"; }
 # PostgreSQL refuses to run as root
 postgres() { front setpriv --reuid=1000 --regid=1000 --clear-groups "$@"; }
 
-now() { tr -d . </proc/uptime | cut -d' ' -f1; }
+# now: print the uptime in 1/100 s, without a leading 0, which makes a number octal
+now() { awk '{ printf "%d\n", $1 * 100 }' /proc/uptime; }
 
 # pids NAME: print the ids of the processes with this name
 pids() { grep -lx "$1" /proc/[0-9]*/comm 2>/dev/null | cut -d/ -f3 | sort -n; }
