@@ -16,7 +16,8 @@
 #   NICE=-10        nice value of the application
 #   VARIANTS=       names of drivers.sh
 #   ROUNDS=3        1 with QUICK=1
-#   DURATION=5      seconds of a run; etcd takes 60 s of its own
+#   DURATION=5      seconds of a run; etcd takes 60 s of its own, pg_test_fsync 20 s
+#   LIMIT=100       a run that takes so many seconds more is stopped, and recorded as such
 #   MEDIUM=ram      a brd in the guest, or disk: a file in the host's memory
 #   QUICK=1         a few short runs, which check this script itself
 #
@@ -118,14 +119,15 @@ fill_image()
 plan()
 {
 	local name load knobs run
-	run="IMAGE=\$DISK DISK=$disk DURATION=$duration NICE=${NICE:--10} sh /fscommit/apps_guest.sh"
+	run="IMAGE=\$DISK DISK=$disk DURATION=$duration LIMIT=$limit NICE=${NICE:--10}"
+	run+=" sh /fscommit/apps_guest.sh"
 	echo 'load fscommit'
-	echo "test prepare 120 $run prepare $2"
+	echo "test prepare 600 $run prepare $2"
 	for load in $(loads_of "$2"); do
 		# shellcheck disable=SC2086 # words
 		for name in $(rotate "$1" $variants); do
 			knobs=$(variant_field "$fs" "$name" 3)
-			echo "test $2.$name.${load//:/-} 300 BUSY=${BUSY:-4}" \
+			echo "test $2.$name.${load//:/-} $((limit + 500)) BUSY=${BUSY:-4}" \
 				"$run $fs $name${knobs:+:$knobs} $2 $load"
 		done
 	done
@@ -145,16 +147,18 @@ boot_app()
 	done
 	step "$app on $fs, $kernel, round $r of $rounds: $(grep -c "^test $app" "$plan") runs" \
 		"1-5 min" "$LOGS/bench-apps.log" boot_and_follow "$dir" --timeout 3600 --mem 3G \
-		--disk "$image" "${store[@]}" "${tools[@]}" "${kmods[@]}" "$kernel" "$plan" \
-		"$tree/module/fscommit.ko" "$modules"/*.ko "$bench"/{driver,apps}_guest.sh ||
+		--disk "$image" "${store[@]}" "${tools[@]}" "${kmods[@]}" \
+		"$kernel" "$plan" "$tree/module/fscommit.ko" "$modules"/*.ko \
+		"$bench"/{driver,apps}_guest.sh ||
 		die "$app: $(guest_verdict "$dir"); see $dir"
-	check_runs "$fs" "$dir"
+	check_runs "$app on $fs" "$dir"
 }
 
 run()
 {
-	local fs=${FS:-f2fs} kernel=${KERNEL:-uml} out apps loads variants rounds duration r app \
-		tree modules kmods=() store=() disk image=$CACHE/apps/$suite packages=()
+	local fs=${FS:-f2fs} kernel=${KERNEL:-uml} limit=${LIMIT:-100} failed='' out apps loads \
+		variants rounds duration r app tree modules kmods=() store=() disk \
+		image=$CACHE/apps/$suite packages=()
 	PATH=$PATH:/usr/sbin:/sbin
 	case $fs in
 	f2fs) variants='stock uplift f2fs-unfair cp-expedite' ;;
@@ -193,10 +197,12 @@ run()
 	for app in $apps; do
 		rm -rf "${out:?}/$app"
 		for r in $(seq "$rounds"); do
-			boot_app "$r" "$app"
+			# the others go on
+			(boot_app "$r" "$app") || failed+=" $app"
 		done
 	done
 	/usr/bin/python3 "$bench/report_apps.py" --out "$out" "$out"/*/round-*
+	[ -z "$failed" ] || die "runs failed:$failed"
 }
 
 locked bench run

@@ -8,16 +8,16 @@
 #   apps_guest.sh FS VARIANT[:KNOB=VALUE,...] APP none|N:KIND
 #
 # The disk $IMAGE has the programs. NICE is the application's nice value, BUSY the number of tasks
-# that spin beside a load, DURATION the seconds of a run. Write what the application printed to
-# /tmp/out/APP.VARIANT.LOAD.said, and the metrics of stress-ng to .low.
+# that spin beside a load, DURATION the seconds of a run. A run that takes LIMIT seconds more is
+# stopped: the load ends, too, because a task that waits for a commit cannot be killed. Write what
+# the application printed to /tmp/out/APP.VARIANT.LOAD.said, and the metrics of stress-ng to .low.
 
 root=/apps
 mnt=$root/mnt
 name=$*
+LIMIT=${LIMIT:-100}
 . /fscommit/driver_guest.sh
 
-# a run ends after this time, also if a sync takes longer than the DURATION
-limit=$((DURATION + 100))
 pg=/usr/lib/postgresql/15/bin
 
 in_root() { chroot $root /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C "$@"; }
@@ -27,6 +27,16 @@ front() { in_root nice -n "$NICE" timeout -k 5 "$limit" "$@"; }
 
 # PostgreSQL refuses to run as root
 postgres() { front setpriv --reuid=1000 --regid=1000 --clear-groups "$@"; }
+
+# limit_of APP: print the seconds after which a run is stopped. Two have a duration of their own.
+limit_of()
+{
+	case $1 in
+	etcd) echo $((60 + LIMIT)) ;;
+	pg_test_fsync) echo $((20 + LIMIT)) ;;
+	*) echo $((DURATION + LIMIT)) ;;
+	esac
+}
 
 # now: print the uptime in 1/100 s, without a leading 0, which makes a number octal
 now() { awk '{ printf "%d\n", $1 * 100 }' /proc/uptime; }
@@ -74,7 +84,7 @@ start()
 			start >/dev/null ;;
 	pg_test_fsync) chown 1000 $mnt ;;
 	etcd)	ifconfig lo 127.0.0.1 up
-		limit=300 front etcd --data-dir /mnt/etcd >/tmp/etcd.log 2>&1 &
+		limit=$((limit + 200)) front etcd --data-dir /mnt/etcd >/tmp/etcd.log 2>&1 &
 		for _ in $(seq 20); do
 			sleep 0.5
 			in_root etcdctl endpoint health --command-timeout=2s >/dev/null 2>&1 &&
@@ -106,10 +116,10 @@ run()
 			--duration="$DURATION" --statistics ;;
 	pgbench)
 		postgres pgbench -h /tmp -U postgres -N -n -c 2 -T "$DURATION" -l \
-			--log-prefix=/tmp/pglog postgres ;;
+			--log-prefix=/tmp/pglog -P 1 postgres ;;
 	pg_test_fsync) postgres $pg/pg_test_fsync -f /mnt/pg_test_fsync -s 1 ;;
-	# its exit status is that of the verdict
-	etcd)	front etcdctl check perf 2>&1 || : ;;
+	# it fails if the verdict is FAIL, and if there is none
+	etcd)	front etcdctl check perf 2>&1 || [ $? -lt 124 ] || return 124 ;;
 	dbench)	front dbench -s -c /usr/share/dbench/client.txt -D /mnt -t "$DURATION" 4 ;;
 	untar)	repeat untar_rm ;;
 	esac
@@ -194,29 +204,40 @@ start_low()
 		sh -c 'while :; do :; done' &
 		busy="$busy $!"
 	done
+	{ sleep "$limit"; end_low; } >/dev/null 2>&1 &
+	watcher=$!
+}
+
+# end_low: let the load end
+end_low()
+{
+	# shellcheck disable=SC2086 # words
+	[ -z "$busy" ] || kill -KILL $busy
+	echo max >/sys/fs/cgroup/low/cpu.max
+	kill "$low"
 }
 
 stop_low()
 {
-	local group=/sys/fs/cgroup/low
-	# shellcheck disable=SC2086 # words
-	[ -z "$busy" ] || kill -KILL $busy
 	[ -n "$low" ] || return 0
-	echo max >$group/cpu.max
-	kill "$low"
+	kill "$watcher" 2>/dev/null
+	end_low 2>/dev/null
 	wait "$waiter"
 	cp /tmp/low.yaml "$1.low" || die "stress-ng: $(tail -n 5 /tmp/low.said)"
 	rm -f /tmp/low.yaml
-	rmdir $group
+	rmdir /sys/fs/cgroup/low
 }
 
 if [ "$1" = prepare ]; then
+	limit=300
+	# a stalled task is a result here, not a fault of the kernel
+	echo 0 >/proc/sys/kernel/hung_task_timeout_secs 2>/dev/null
 	prepare "$2"
 	exit
 fi
 fs=$1 variant=$2 app=$3 load=$4 low='' busy=''
 name=$app.${variant%%:*}.$(echo "$load" | tr : -)
-out=/tmp/out/$name
+out=/tmp/out/$name limit=$(limit_of "$app")
 mount_new "$fs" "$fs-${variant%%:*}"
 case $variant in *:*) set_knobs "${variant#*:}" ;; *) set_knobs ;; esac
 start "$app" >/tmp/said 2>&1 || die "$app does not start: $(tail -n 5 /tmp/said)"
@@ -228,10 +249,14 @@ rc=$?
 echo "elapsed $(($(now) - began)) cs" >>"$out.said"
 stop_low "$out"
 stop "$app" "$out"
-# an application that timeout ended is a result
-if [ "$rc" -eq 124 ]; then
+# an application that timeout ended, or killed, is a result
+case $rc in 124|137)
+	tr '\r' '\n' </tmp/err >>"$out.said"
 	echo "stopped after $limit s" >>"$out.said"
-	rc=0
+	rc=0 ;;
+esac
+if [ "$rc" -ne 0 ]; then
+	mv "$out.said" "$out.failed"
+	die "$app: $rc: $(tail -n 3 /tmp/err "$out.failed")"
 fi
-[ "$rc" -eq 0 ] || die "$app: $rc: $(tail -n 3 /tmp/err "$out.said")"
 unmount_and_check "$fs"

@@ -4,7 +4,9 @@
 
 report_apps.py --out DIR ROUND...
 
-The tables are reStructuredText. A figure that an application does not report is missing.
+The tables are reStructuredText. A figure that an application does not report is missing. A run
+that was stopped counts with the time until then as its longest operation, and with its throughput
+so far. Exit with 1 if the output of a run cannot be read.
 """
 
 import argparse
@@ -52,66 +54,79 @@ FIGURES = {
 }
 
 
-def found(pattern, text, what):
+def found(pattern, text):
     """Return the groups of the pattern as numbers."""
     match = re.search(pattern, text)
     if not match:
-        sys.exit("report_apps.py: " + "%s: no '%s'" % (what, pattern))
+        raise ValueError("no '%s'" % pattern)
     return [float(g) for g in match.groups()]
 
 
 def of_times(times):
     """Return the figures of a list of times in ms."""
     times = sorted(times)
+    if not times:
+        return {}
 
     def percentile(p):
         return times[min(len(times) - 1, int(len(times) * p))]
     return {"p99": percentile(0.99), "p999": percentile(0.999), "max": times[-1]}
 
 
-def fio(app, text, path):
-    """fio's JSON: the fsyncs, or with O_SYNC the writes."""
-    try:
-        job = json.loads(text[text.index("{"):text.rindex("}") + 1])["jobs"][0]
-    except ValueError:
-        sys.exit("report_apps.py: " + "%s: not the JSON of fio" % path)
-    if app == "fio":
-        latency, rate = job["sync"]["lat_ns"], job["write"]["iops"]
-    else:
-        latency, rate = job["write"]["clat_ns"], job["read"]["iops"] + job["write"]["iops"]
-    return {"throughput": rate, "p99": latency["percentile"]["99.000000"] / 1e6,
+def fio_job(text):
+    """Return what fio's JSON has of its jobs."""
+    return json.loads(text[text.index("{"):text.rindex("}") + 1])["jobs"][0]
+
+
+def fio_rate(app, job):
+    """Return the requests per second: an fsync follows each write, or both are synchronous."""
+    return job["write"]["iops"] + (job["read"]["iops"] if app == "fio-64" else 0)
+
+
+def fio(app, text, _path):
+    """Read the times of the fsyncs, or with O_SYNC of the writes."""
+    job = fio_job(text)
+    latency = job["sync"]["lat_ns"] if app == "fio" else job["write"]["clat_ns"]
+    return {"throughput": fio_rate(app, job), "p99": latency["percentile"]["99.000000"] / 1e6,
             "p999": latency["percentile"]["99.900000"] / 1e6, "max": latency["max"] / 1e6}
 
 
-def fs_mark(app, text, path):
-    """A line of each call of fs_mark; the fifteenth column is the longest fsync."""
-    lines = [line.split() for line in text.splitlines() if re.match(r" +\d+ +\d+ +\d+ ", line)]
+def fs_mark_lines(text):
+    """Return the columns of each call."""
+    return [line.split() for line in text.splitlines() if re.match(r" +\d+ +\d+ +\d+ ", line)]
+
+
+def fs_mark(app, text, _path):
+    """A line of each call of fs_mark; the fourteenth column is the longest fsync."""
+    lines = fs_mark_lines(text)
     if not lines:
-        sys.exit("report_apps.py: " + "%s: no line of fs_mark" % path)
-    seconds = sum(int(v[1]) / float(v[3]) for v in lines)
+        raise ValueError("no line of fs_mark")
+    # the rate has one digit behind the point: below 1, take the mean times of the calls
+    seconds = sum(int(v[1]) / float(v[3]) if float(v[3]) >= 1 else
+                  int(v[1]) * sum(int(v[i]) for i in (6, 9, 12)) / 1e6 for v in lines)
     run = {"throughput": sum(int(v[1]) for v in lines) / seconds}
     if app == "fs_mark":
         run["max"] = max(int(v[13]) for v in lines) / 1e3
     return run
 
 
-def sqlite(_, text, path):
+def sqlite(_, text, _path):
     """The times of the statements, to 1 ms."""
     times = [1e3 * float(t) for t in re.findall(r"Run Time: real ([0-9.]+)", text)]
-    seconds, = found(r"elapsed (\d+) cs", text, path)
+    seconds, = found(r"elapsed (\d+) cs", text)
     return {"throughput": 100 * len(times) / seconds, **of_times(times)}
 
 
-def db_bench(app, text, path):
+def db_bench(app, text, _path):
     """Of readwhilewriting the statistics, because its histogram is of the reads."""
-    rate, = found(app + r" *:.* (\d+) ops/sec", text, path)
+    rate, = found(app + r" *:.* (\d+) ops/sec", text)
     if app == "fillsync":
-        p99, p999 = found(r"P99: ([0-9.]+) P99.9: ([0-9.]+)", text, path)
-        longest, = found(r"Median: [0-9.]+ +Max: (\d+)", text, path)
+        p99, p999 = found(r"P99: ([0-9.]+) P99.9: ([0-9.]+)", text)
+        longest, = found(r"Median: [0-9.]+ +Max: (\d+)", text)
         return {"throughput": rate, "p99": p99 / 1e3, "p999": p999 / 1e3, "max": longest / 1e3}
     p99, longest, count = found(r"rocksdb.db.write.micros .*P99 : ([0-9.]+) P100 : ([0-9.]+) "
-                                r"COUNT : (\d+)", text, path)
-    seconds, = found(app + r" *:.* ([0-9.]+) seconds", text, path)
+                                r"COUNT : (\d+)", text)
+    seconds, = found(app + r" *:.* ([0-9.]+) seconds", text)
     return {"throughput": count / seconds, "p99": p99 / 1e3, "max": longest / 1e3}
 
 
@@ -119,27 +134,28 @@ def pgbench(_, text, path):
     """The times in the log of transactions, in µs."""
     with open(path[:-len(".said")] + ".log", encoding="utf-8") as f:
         times = [int(t) / 1e3 for t in f.read().split() if t.isdigit()]
-    return {"throughput": found(r"tps = ([0-9.]+)", text, path)[0], **of_times(times)}
+    rate = found(r"tps = ([0-9.]+)", text)[0] if times else 0
+    return {"throughput": rate, **of_times(times)}
 
 
-def pg_test_fsync(_, text, path):
+def pg_test_fsync(_, text, _path):
     """The fsyncs of one 8 kB write."""
-    return {"throughput": found(r"\bfsync +([0-9.]+) ops/sec", text, path)[0]}
+    return {"throughput": found(r"\bfsync +([0-9.]+) ops/sec", text)[0]}
 
 
-def etcd(_, text, path):
+def etcd(_, text, _path):
     """Return its throughput, its slowest request, and its verdict: without one, it gave up."""
     if not re.search(r"^(PASS|FAIL)$", text, re.M):
         return {"verdict": "no verdict"}
-    rate, = found(r"Throughput (?:is|too low:) (\d+) writes/s", text, path)
-    slowest, = found(r"Slowest request took (?:too long: )?([0-9.]+)s", text, path)
+    rate, = found(r"Throughput (?:is|too low:) (\d+) writes/s", text)
+    slowest, = found(r"Slowest request took (?:too long: )?([0-9.]+)s", text)
     return {"throughput": rate, "max": 1e3 * slowest,
             "verdict": re.findall(r"^(PASS|FAIL)$", text, re.M)[-1]}
 
 
-def dbench(_, text, path):
+def dbench(_, text, _path):
     """Its maximum is of any operation."""
-    rate, longest = found(r"Throughput ([0-9.]+) MB/sec.*max_latency=([0-9.]+) ms", text, path)
+    rate, longest = found(r"Throughput ([0-9.]+) MB/sec.*max_latency=([0-9.]+) ms", text)
     return {"throughput": rate, "max": longest}
 
 
@@ -155,25 +171,56 @@ READERS = {"fio": fio, "fio-64": fio, "fs_mark": fs_mark, "fs_mark-nosync": fs_m
            "untar": untar}
 
 
+def stopped_run(app, text):
+    """Return the figures of a run that reached its limit: most programs report nothing then."""
+    seconds, = found(r"(?m)^stopped after (\d+) s$", text)
+    elapsed, = found(r"elapsed (\d+) cs", text)
+    counts = {
+        "fs_mark": lambda: sum(int(v[1]) for v in fs_mark_lines(text)),
+        "sqlite": lambda: text.count("Run Time: real"),
+        "fillsync": lambda: max(map(int, re.findall(r"finished (\d+) ops", text)), default=0),
+        "pgbench": lambda: sum(map(float, re.findall(r"progress: .* s, ([0-9.]+) tps", text))),
+    }
+    run = {"max": 1e3 * seconds, "stopped": True}
+    if app in counts:
+        run["throughput"] = 100 * counts[app]() / elapsed
+    if app == "etcd":
+        run["verdict"] = "no verdict"
+    # fio reports what it did, unless it had to be killed
+    if app in ("fio", "fio-64") and "{" in text:
+        run["throughput"] = fio_rate(app, fio_job(text))
+    return run
+
+
+def read_run(app, path):
+    """Return the figures of a run."""
+    with open(path, encoding="utf-8", errors="replace") as f:
+        text = f.read()
+    if "\nstopped after " in text:
+        run = stopped_run(app, text)
+    else:
+        run = READERS[app](app, text, path)
+    if os.path.exists(path[:-len("said")] + "low"):
+        with open(path[:-len("said")] + "low", encoding="utf-8") as f:
+            rates = re.findall(r"bogo-ops-per-second-real-time: ([0-9.]+)", f.read())
+        run["low"] = sum(float(r) for r in rates)
+    return run
+
+
 def read_runs(rounds):
-    """Return {(app, load): {variant: [run of each round]}}."""
-    runs = {}
+    """Return {(app, load): {variant: [run of each round]}}, and what is wrong with the others."""
+    runs, wrong = {}, []
     for path in [p for r in rounds for p in sorted(glob.glob(os.path.join(r, "*.said")))]:
         app, variant, load = os.path.basename(path)[:-len(".said")].split(".")
-        with open(path, encoding="utf-8", errors="replace") as f:
-            text = f.read()
-        # an application that was stopped reported nothing; this is the least that it waited
-        stopped = re.search(r"^stopped after (\d+) s$", text, re.M)
-        run = {"max": 1e3 * int(stopped.group(1)), "stopped": True} if stopped else \
-            READERS[app](app, text, path)
-        if os.path.exists(path[:-len("said")] + "low"):
-            with open(path[:-len("said")] + "low", encoding="utf-8") as f:
-                rates = re.findall(r"bogo-ops-per-second-real-time: ([0-9.]+)", f.read())
-            run["low"] = sum(float(r) for r in rates)
+        try:
+            run = read_run(app, path)
+        except (ValueError, LookupError, ZeroDivisionError) as e:
+            wrong.append("%s: %s" % (path, e))
+            continue
         runs.setdefault((app, load), {}).setdefault(variant, []).append(run)
     order = list(APPS)
     return {k: runs[k] for k in sorted(runs, key=lambda k: (
-        order.index(k[0]), k[1] != "none", k[1]))}
+        order.index(k[0]), k[1] != "none", k[1]))}, wrong
 
 
 def median(of, figure):
@@ -187,6 +234,12 @@ def number(v):
     return "%.0f" % v if v >= 100 else "%.3g" % v
 
 
+def stopped(of):
+    """Return whether the median of the longest operations is of a run that was stopped."""
+    longest = median(of, "max")
+    return any("stopped" in run and run["max"] <= longest for run in of)
+
+
 def cell(of, figure):
     """Return the median, and with more rounds the highest and lowest."""
     values = [run[figure] for run in of if figure in run]
@@ -194,8 +247,8 @@ def cell(of, figure):
     if not values:
         return verdicts[0] if figure == "throughput" and verdicts else "–"
     text = number(statistics.median(values))
-    if figure == "max" and any("stopped" in run for run in of):
-        text = "stopped after " + text
+    if figure == "max" and stopped(of):
+        text = "> " + text
     if len(values) > 1:
         text += " (%s-%s)" % (number(min(values)), number(max(values)))
     if figure == "throughput" and verdicts:
@@ -205,14 +258,18 @@ def cell(of, figure):
 
 def ratio(cells, figure):
     """Return how much better ours is than the better of the peers: higher or shorter."""
-    ours = [median(cells[v], figure) for v in OURS if v in cells]
-    peers = [median(cells[v], figure) for v in PEERS if v in cells]
-    peers = [p for p in peers if p is not None]
-    if not peers or not ours or not ours[0]:
+    ours = [(median(cells[v], figure), stopped(cells[v])) for v in OURS if v in cells]
+    peers = [(median(cells[v], figure), stopped(cells[v])) for v in PEERS if v in cells]
+    peers = [p for p in peers if p[0] is not None]
+    if not peers or not ours or ours[0][0] is None:
         return "–"
     if figure in ("throughput", "low"):
-        return "%.2f" % (ours[0] / max(peers)) if max(peers) else "–"
-    return "%.2f" % (min(peers) / ours[0])
+        best = max(peers)[0]
+        return "%.2f" % (ours[0][0] / best) if best else "–"
+    (of_peers, peer_stopped), (of_ours, ours_stopped) = min(peers), ours[0]
+    if not of_ours or (peer_stopped and ours_stopped):
+        return "–"
+    return "> " * peer_stopped + "< " * ours_stopped + "%.2f" % (of_peers / of_ours)
 
 
 def table(rows):
@@ -246,15 +303,17 @@ def main():
     parser.add_argument("--out", required=True)
     parser.add_argument("rounds", nargs="+")
     args = parser.parse_args()
-    runs = read_runs(args.rounds)
+    runs, wrong = read_runs(args.rounds)
     if not runs:
-        sys.exit("report_apps.py: " + "no results in %s" % " ".join(args.rounds))
+        sys.exit("\n".join(wrong + ["report_apps.py: no results in " + " ".join(args.rounds)]))
     with open(os.path.join(args.out, "apps.json"), "w", encoding="utf-8") as f:
         json.dump({"part": "apps", "runs": {" ".join(k): v for k, v in runs.items()}}, f, indent=1)
     text = tables(runs)
     with open(os.path.join(args.out, "apps.txt"), "w", encoding="utf-8") as f:
         f.write(text)
     print(text)
+    if wrong:
+        sys.exit("\n".join("report_apps.py: " + w for w in wrong))
 
 
 if __name__ == "__main__":
