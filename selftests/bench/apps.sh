@@ -6,7 +6,8 @@
 # order of the variants rotates.
 #
 #   FS=f2fs         or btrfs
-#   KERNEL=uml      a kernel of the matrix; uml runs at native speed, stock kernels in QEMU
+#   KERNEL=uml      a kernel of the matrix; uml runs at native speed, stock kernels in QEMU, with
+#                   preempt=full
 #   APPS=           names of app_packages below; the last four are for regressions: nothing runs
 #                   in the background
 #   LOADS=          number and kind of low-priority tasks, for example "none 8:nice:19 32:idle";
@@ -147,7 +148,7 @@ boot_app()
 	done
 	step "$app on $fs, $kernel, round $r of $rounds: $(grep -c "^test $app" "$plan") runs" \
 		"1-5 min" "$LOGS/bench-apps.log" boot_and_follow "$dir" --timeout 3600 --mem 3G \
-		--disk "$image" "${store[@]}" "${tools[@]}" "${kmods[@]}" \
+		"${guest[@]}" --disk "$image" "${store[@]}" "${tools[@]}" "${kmods[@]}" \
 		"$kernel" "$plan" "$tree/module/fscommit.ko" "$modules"/*.ko \
 		"$bench"/{driver,apps}_guest.sh ||
 		die "$app: $(guest_verdict "$dir"); see $dir"
@@ -157,9 +158,10 @@ boot_app()
 run()
 {
 	local fs=${FS:-f2fs} kernel=${KERNEL:-uml} limit=${LIMIT:-100} failed='' out apps loads \
-		variants rounds duration r app tree modules kmods=() store=() disk \
+		variants rounds duration r app tree modules kmods=() store=() guest=() disk \
 		image=$CACHE/apps/$suite packages=()
 	PATH=$PATH:/usr/sbin:/sbin
+	[ "$(matrix_field "$kernel" kind)" = uml ] || guest=(--append preempt=full)
 	case $fs in
 	f2fs) variants='stock uplift f2fs-unfair cp-expedite' ;;
 	btrfs) variants='stock eb eb-roots' ;;
