@@ -135,7 +135,8 @@ stop()
 		while [ -n "$(pids postgres)" ]; do
 			sleep 0.1
 		done
-		cut -d' ' -f3 /tmp/pglog.* >"$2.log"
+		# without a transaction there is no log
+		cat /tmp/pglog.* 2>/dev/null | cut -d' ' -f3 >"$2.log"
 		rm -f /tmp/pglog.* ;;
 	etcd)	kill "$(pids etcd)"
 		wait ;;

@@ -178,12 +178,14 @@ def stopped_run(app, text):
     counts = {
         "fs_mark": lambda: sum(int(v[1]) for v in fs_mark_lines(text)),
         "sqlite": lambda: text.count("Run Time: real"),
-        "fillsync": lambda: max(map(int, re.findall(r"finished (\d+) ops", text)), default=0),
+        # printed for the first time after 100 of them
+        "fillsync": lambda: max(map(int, re.findall(r"finished (\d+) ops", text)), default=None),
         "pgbench": lambda: sum(map(float, re.findall(r"progress: .* s, ([0-9.]+) tps", text))),
     }
     run = {"max": 1e3 * seconds, "stopped": True}
-    if app in counts:
-        run["throughput"] = 100 * counts[app]() / elapsed
+    count = counts[app]() if app in counts else None
+    if count is not None:
+        run["throughput"] = 100 * count / elapsed
     if app == "etcd":
         run["verdict"] = "no verdict"
     # fio reports what it did, unless it had to be killed
