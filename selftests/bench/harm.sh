@@ -25,7 +25,7 @@ for n in "$rounds" "$seconds"; do
 	[[ $n =~ ^[1-9][0-9]{0,2}$ ]] || die "$n: ROUNDS and DURATION must be numbers from 1 to 999"
 done
 PATH=$PATH:/usr/sbin:/sbin
-need_packages rt-tests f2fs-tools
+need_packages rt-tests f2fs-tools util-linux
 programs=$("$HARNESS/programs.sh")
 out=$LOGS/harm-$kernel boot=() product=''
 drivers='VARIANT=stock default'
@@ -55,10 +55,10 @@ n=$(grep -c '^test' "$out.plan")
 step "harm to others on $kernel: $n runs" "$((n * (seconds + 4))) s" "$out.log" \
 	boot_and_follow "$out" --timeout $((n * (seconds * slow + 30) + 120)) --mem 2G --disk 512M \
 	"${guest[@]}" \
-	--with cyclictest "${boot[@]}" "$kernel" "$out.plan" "$out.drivers"/*.ko \
+	--with cyclictest --with chrt "${boot[@]}" "$kernel" "$out.plan" "$out.drivers"/*.ko \
 	"$programs/filesystems/bench/fsyncbench" "$TOP/selftests/bench/harm_guest.sh" ||
 	die "$(guest_verdict "$out"); see $out"
-! grep -qE '^DONE [^ ]+ [^0]' "$out/result.txt" || die "a run failed; see $out/result.txt"
+! grep -qE '^DONE [^ ]+ ([^04]|[04][0-9])' "$out/result.txt" || die "a run failed; see $out/result.txt"
 
 # a line for each run and driver: medians of the rounds, and the worst round
 awk '
@@ -71,6 +71,7 @@ awk '
 		return v[int((n + 1) / 2)]
 	}
 	/^TEST / { name = $2; if (!(name in seen)) { seen[name] = 1; names[++count] = name } }
+	/^TAP # SKIP / { sub(/^TAP # SKIP/, ""); skipped[name] = $0 }
 	/^TAP # FIGURES / {
 		for (i = 4; i <= 8; i++)
 			all[name, i] = all[name, i] " " $i
@@ -85,6 +86,10 @@ awk '
 			"samples", "p50", "p99.9", "max", "worst", "syncs"
 		for (i = 1; i <= count; i++) {
 			split(names[i], part, "/")
+			if (names[i] in skipped) {
+				printf "%-16s skipped:%s\n", part[1], skipped[names[i]]
+				continue
+			}
 			sub(/^f2fs-/, "", part[2])
 			printf "%-16s %-16s %6d %8d %8d %8d %8d %8d %8d\n", part[1], part[2],
 				rounds[names[i]], median(names[i] SUBSEP 4),

@@ -73,6 +73,10 @@ measure_cyclictest()
 
 measure_timerlat()
 {
+	if ! grep -w timerlat $tracing/available_tracers >/dev/null; then
+		echo "# SKIP this kernel has no timerlat tracer (CONFIG_TIMERLAT_TRACER)"
+		exit 4
+	fi
 	load -n 8 -b 4 --period=200000
 	echo 1000 >$tracing/osnoise/timerlat_period_us
 	echo 8192 >$tracing/buffer_size_kb
@@ -122,7 +126,11 @@ measure_share()
 
 end()
 {
-	[ -z "${load:-}" ] || kill "$load" 2>/dev/null
+	if [ -n "${load:-}" ]; then
+		kill "$load" 2>/dev/null
+		wait "$load"
+	fi
+	[ ! -e $tracing/osnoise ] || echo nop >$tracing/current_tracer
 	umount "$mnt" 2>/dev/null
 	rmmod f2fs 2>/dev/null
 }
