@@ -60,7 +60,7 @@ def ioctl_number(direction, number, size):
 CREATE = ioctl_number(1, 1, 4)
 LOCK = ioctl_number(3, 2, 64)
 GO = ioctl_number(1, 3, 4)
-STATE = ioctl_number(2, 4, 64)
+STATE = ioctl_number(2, 4, 72)
 
 
 class Failed(Exception):
@@ -108,7 +108,7 @@ def lock(fd, mode, hold=0, flags=0, outer=0):
 
 def state(fd):
     """Return readers, writers, readers and writers that acquire it."""
-    return struct.unpack("12I2Q", fcntl.ioctl(fd, STATE, bytes(64)))[3:7]
+    return struct.unpack("14I2Q", fcntl.ioctl(fd, STATE, bytes(72)))[3:7]
 
 
 def start(name, work, cpu=None, policy=None, priority=0, nice=0):
