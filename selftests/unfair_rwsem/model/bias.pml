@@ -442,7 +442,7 @@ proctype committer()
 		:: atomic { word & WRITER -> skip }
 		fi;
 		atomic { unlock() }
-		/* deexpedite_activate() */
+		/* deactivate_section() */
 		in_section--;
 		atomic { lock(); expedited-- }
 		if

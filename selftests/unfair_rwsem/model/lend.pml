@@ -10,8 +10,9 @@
  * lend SCHED_FIFO (RT) or a nice value (NICE). A waiter that gets a CPU looks LOOKS times at
  * most; it may give up. The watcher looks when there is something new to lend. lend_adjust()
  * visits its tasks in two stretches. With SECTION, the first task expedites lock 0 while it
- * holds it; the watcher activates the section at any time, or never. With WAITER, it holds lock 0 and waits for another lock as a writer: it lends itself
- * its own level, here NICE, in two sleeps. A budget that is spent keeps it from that.
+ * holds it; the watcher activates the section at any time, or never. With WAITER, it holds lock 0
+ * and waits for another lock as a writer: it lends itself its own level, here NICE, in two sleeps.
+ * A budget that is spent keeps it from that.
  *
  * LENT stays set while a task is in lenders_changed() (leaving). A release applies for a lent
  * task even if it has no loan: see the mutants lend-lent-cleared-early and

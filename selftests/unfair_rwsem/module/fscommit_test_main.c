@@ -448,9 +448,9 @@ static void get_state(struct lock_test_file *f, struct lock_test_state *s)
 		s->is_contended = unfair_rwsem_is_contended(sem);
 		s->window = !!(atomic_long_read(&sem->word) & UNFAIR_RWSEM_WINDOW);
 		s->biased = !s->is_write_locked && atomic_long_read(&sem->word) < 0;
-		s->expedited = sem->expedited;
 		s->seen = count_slots(sem);
 		raw_spin_lock_irqsave(&sem->wait_lock, flags);
+		s->expedited = sem->expedited;
 		s->queued_readers = count_nodes(&sem->readers);
 		s->queued_writers = count_nodes(&sem->writers.rb_root);
 		raw_spin_unlock_irqrestore(&sem->wait_lock, flags);
