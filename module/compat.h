@@ -40,6 +40,13 @@
 # define compat_on_cpu(task)	((void)(task), false)
 #endif
 
+/* The cgroup whose share of the CPU a task uses; only compared, may have been freed. */
+#ifdef CONFIG_CGROUP_SCHED
+# define compat_task_group(task)	((const void *)READ_ONCE((task)->sched_task_group))
+#else
+# define compat_task_group(task)	((void)(task), (const void *)&init_task)
+#endif
+
 /*
  * Before 6.5 and 6.1.50, sched_setattr_nocheck() acquired the cpuset lock for all policies, so it
  * could sleep. Later kernels do that for SCHED_DEADLINE only, which is never lent.

@@ -34,6 +34,7 @@ struct section {
 	struct unfair_rwsem	*sem;
 	struct task_struct	*task;
 	struct lend_level	level;
+	const void		*group;		/* its cgroup; NULL for a real-time task */
 	u64			since;		/* its begin, or the watcher's last visit */
 	unsigned int		nested;
 	/* of an active section */
@@ -132,29 +133,32 @@ struct watch *expedite_watch(const struct unfair_rwsem *sem)
 /**
  * expedite_look() - lend the committers of a semaphore the levels that they lend
  * @sem: the semaphore, with at least one active section
+ * @look: the look that begins; gets the cgroup of the sections
  * @work: for the caller to apply
  *
  * Without it, the readers that a committer lends to could keep it off its CPU.
  *
  * Context: under wait_lock, the watcher.
  */
-void expedite_look(struct unfair_rwsem *sem, struct lend_work *work)
+void expedite_look(struct unfair_rwsem *sem, struct look *look, struct lend_work *work)
 {
 	struct section *s, *next;
 	u64 now = ktime_get_ns();
-	struct look look = { };
 	unsigned int i;
 
 	raw_spin_lock(&expedite_lock);
 	s = first_section(sem);
+	look->group = s ? s->group : NULL;
 	for (i = 0; i < EXPEDITE_CHUNK && work->nr < LEND_WORK_MAX; i++) {
-		if (!s || s->sem != sem || look.links >= STEP_LINKS)
+		if (!s || s->sem != sem || look->links >= STEP_LINKS)
 			break;
 		next = to_section(rb_next(&s->node));
 		if (s->task->exit_state)
 			orphan = s;
+		if (s->group != look->group)
+			look->group = NULL;
 		if (s->since != now) {
-			lend_to_expediter(sem, s->task, s->level, &look, work);
+			lend_to_expediter(sem, s->task, s->level, look, work);
 			/* behind its equals: the next look begins with others */
 			rb_erase(&s->node, &active_sections);
 			s->since = now;
@@ -351,6 +355,7 @@ static struct section *new_section(struct unfair_rwsem *sem)
 	s->task = get_task_struct(current);
 	/* without the caller's own loans, which may end earlier */
 	s->level = lend_own_level(sem, current);
+	s->group = current->prio < MAX_RT_PRIO ? NULL : compat_task_group(current);
 	s->nested = 1;
 	INIT_LIST_HEAD(&s->entry);
 	RB_CLEAR_NODE(&s->node);
@@ -364,9 +369,11 @@ static struct section *new_section(struct unfair_rwsem *sem)
  * For a commit that may wait for a folio or a mutex that a reader of @sem owns. The section takes
  * effect one to two times lend_period_us later. From then on until unfair_rwsem_unexpedite(), each
  * task that holds @sem for reading and is not on a CPU is lent the caller's priority, again each
- * time it is preempted. The caller is lent the same priority if that is above its own, so the
- * readers that it lends to do not keep it off its CPU. A section that ends earlier lends nothing.
- * Sections nest, and any number of tasks may expedite the same semaphore.
+ * time it is preempted. Not a reader of the caller's cgroup with the same or a better nice value,
+ * unless the caller is a real-time task: it competes for the CPU as the caller does. While a task
+ * has lent SCHED_FIFO, the caller is lent its own level, too, so that it can run beside that. A
+ * section that ends earlier lends nothing. Sections nest, and any number of tasks may expedite the
+ * same semaphore.
  *
  * Without effect if lending is off, or if the allocation of a small object fails.
  *

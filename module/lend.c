@@ -209,7 +209,7 @@ static void start_fifo(struct lent_task *t)
 	t->charged = 0;
 	t->was_on_cpu = false;
 	t->charged_at = ktime_get_ns();
-	nr_fifo++;
+	WRITE_ONCE(nr_fifo, nr_fifo + 1);
 	lend_watcher_account();
 }
 
@@ -217,7 +217,7 @@ static void end_fifo(struct lent_task *t)
 {
 	charge_fifo(t, ktime_get_ns());
 	t->has_fifo = false;
-	nr_fifo--;
+	WRITE_ONCE(nr_fifo, nr_fifo - 1);
 }
 
 /* --- setting priorities -------------------------------------------------- */
@@ -622,6 +622,22 @@ static bool has_lease(const struct unfair_rwsem *sem, const struct task_struct *
 }
 
 /*
+ * Is @task in the cgroup of all sections, with a priority of its own as high as theirs? Then it
+ * competes for the CPU as the committer does, and a loan would help it against tasks that the
+ * committer would have to wait for, too.
+ */
+static bool is_equal(const struct unfair_rwsem *sem, struct task_struct *task,
+		     struct lend_level level, const struct look *look)
+{
+	struct lend_level own;
+
+	if (!look->group || compat_task_group(task) != look->group)
+		return false;
+	own = lend_own_level(sem, task);
+	return same_level(higher_level(own, level), own);
+}
+
+/*
  * Lends to a holder that is not on a CPU, and to the tasks that it waits for. Renews the lease of a
  * holder that runs.
  */
@@ -631,7 +647,7 @@ static void lend_to_holder(struct unfair_rwsem *sem, struct task_struct *task,
 	struct lend_level level = higher_level(levels.own, levels.chain);
 	bool on_cpu = compat_on_cpu(task);
 
-	if (!on_cpu && lends(levels.own))
+	if (!on_cpu && lends(levels.own) && !is_equal(sem, task, levels.own, look))
 		note_loan(sem, task, levels.own, LOAN_HOLDER, work);
 	if (!same_level(level, levels.own)) {
 		lend_to_link(sem, task, levels.chain, work);
@@ -695,18 +711,23 @@ void lend_to_owner(struct unfair_rwsem *sem, struct task_struct *owner,
 		look->active = true;
 		return;
 	}
+	look->group = NULL;
 	lend_announce(sem);
 	lend_to_holder(sem, owner, levels, look, work);
 	look->active |= work->nr;
 }
 
-/* Lends a committer the level that it lends to readers. Otherwise as lend_to_owner(). */
+/*
+ * Lends a committer the level that it lends to readers, while any task has lent SCHED_FIFO: it
+ * could not run beside that. Otherwise as lend_to_owner().
+ */
 void lend_to_expediter(struct unfair_rwsem *sem, struct task_struct *task,
 		       struct lend_level level, struct look *look, struct lend_work *work)
 {
 	if (!lends(level) || compat_on_cpu(task))
 		return;
-	note_loan(sem, task, level, LOAN_SECTION, work);
+	if (READ_ONCE(nr_fifo))
+		note_loan(sem, task, level, LOAN_SECTION, work);
 	chain_lend(sem, task, level, look, work);
 }
 

@@ -56,6 +56,7 @@ struct look {
 	unsigned long		seen;		/* readers found so far */
 	bool			active;		/* a holder runs, or has got a new loan */
 	bool			sections_seen;	/* __unfair_rwsem_watch() called expedite_look() */
+	const void		*group;		/* whose equals are not lent to; NULL: none */
 	bool			reported;	/* __unfair_rwsem_watch() tried a report */
 	const struct task_struct *last_owner;	/* that the step followed; only compared */
 	unsigned int		links;		/* that the step followed */

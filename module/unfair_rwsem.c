@@ -618,6 +618,7 @@ static bool look_at_holders(struct unfair_rwsem *sem, struct look *look, struct 
 	/* queued readers do not wait for readers, but for a writer between them */
 	if (is_biased(word) || !(first_writer(sem) || sem->expedited))
 		return false;
+	look->group = first_writer(sem) ? NULL : look->group;
 	lend_announce(sem);
 	if (!lend_to_readers(sem, levels, look, work))
 		return true;
@@ -645,7 +646,7 @@ bool __unfair_rwsem_watch(struct unfair_rwsem *sem, struct look *look, struct le
 	look->active |= sem->expedited;
 	if (sem->expedited && !look->sections_seen) {
 		look->sections_seen = true;
-		expedite_look(sem, work);
+		expedite_look(sem, look, work);
 		return true;
 	}
 	window_left(sem, now);

@@ -66,7 +66,7 @@ bool __unfair_rwsem_sleepers(struct unfair_rwsem *sem, unsigned int max,
 /* In expedite.c. The caller holds the wait_lock of @sem. */
 struct lend_level expedite_level(const struct unfair_rwsem *sem);
 struct watch *expedite_watch(const struct unfair_rwsem *sem);
-void expedite_look(struct unfair_rwsem *sem, struct lend_work *work);
+void expedite_look(struct unfair_rwsem *sem, struct look *look, struct lend_work *work);
 
 /* In expedite.c. The caller holds no lock. */
 u64 expedite_due_in(void);

@@ -212,6 +212,120 @@ TEST_F_TIMEOUT(g9_expedite, lends_its_own_priority_only, 60)
 	close(inner);
 }
 
+#define CGROUP	"/sys/fs/cgroup/g9"
+
+/* A committer of nice 0 or of @policy, in a section of @fd, that waits for @mutex. */
+static struct task *plain_committer(int fd, int mutex, int policy, const char *cgroup)
+{
+	return start(mutex, (struct job){
+		.mode = LOCK_TEST_WRITE, .how = LOCK_TEST_KILLABLE, .policy = policy,
+		.prio = policy == SCHED_FIFO, .cgroup = cgroup,
+		.flags = LOCK_TEST_OUTER_EXPEDITE, .outer = fd });
+}
+
+/*
+ * Returns 1 if a sleeping reader of nice 0 is lent SCHED_FIFO during a section, or 0. The reader is
+ * in @readers_group, the committer in the root. Another committer may be in @others_group. A writer
+ * may wait for the lock.
+ */
+static int equal_is_lent_to(int fd, int mutex, int policy, const char *readers_group,
+			    const char *others_group, bool writer)
+{
+	struct task *owner, *equal, *late[2], *c, *other = NULL, *w = NULL;
+	int lent, i;
+
+	owner = hold_until_go(mutex, LOCK_TEST_WRITE, (struct job){ });
+	CHECK(owner);
+	equal = hold_until_go(fd, LOCK_TEST_READ, (struct job){ .cgroup = readers_group });
+	CHECK(equal);
+	c = plain_committer(fd, mutex, policy, NULL);
+	CHECK(reached(state(mutex).acquiring_writers == 1 && is_asleep(c)));
+	if (others_group) {
+		other = plain_committer(fd, mutex, SCHED_OTHER, others_group);
+		CHECK(reached(state(mutex).acquiring_writers == 2 && is_asleep(other)));
+	}
+	if (writer) {
+		w = start(fd, (struct job){ .mode = LOCK_TEST_WRITE });
+		CHECK(reached(state(fd).acquiring_writers == 1 && is_asleep(w)));
+		lent = reached(has_fifo(equal, 1));
+	} else {
+		/* the look that lends to the second has seen all readers that the first one saw */
+		for (i = 0; i < 2; i++) {
+			late[i] = start(fd, (struct job){ .mode = LOCK_TEST_READ, .id = i + 1,
+				.hold = LOCK_TEST_UNTIL_GO, .nice = 19 });
+			CHECK(reached(has_fifo(late[i], 1)));
+		}
+		lent = has_fifo(equal, 1);
+	}
+	go(fd, 0);
+	go(mutex, 0);
+	for (i = 0; i < 2 && !writer; i++) {
+		go(fd, i + 1);
+		CHECK(!finish(late[i]));
+	}
+	CHECK(!w || !finish(w));
+	CHECK(!other || !finish(other));
+	CHECK(!finish(c) && !finish(equal) && !finish(owner));
+	return lent;
+}
+
+/*
+ * A reader of the committer's nice value and cgroup competes for the CPU as the committer does: a
+ * section lends it nothing. A writer that waits lends to it, and so does a real-time committer.
+ */
+TEST_F_TIMEOUT(g9_expedite, equals_are_lent_nothing, 60)
+{
+	ASSERT_TRUE(set_param("lend_fifo_us", "1000000"));
+	EXPECT_EQ(0, equal_is_lent_to(self->fd, self->mutex, SCHED_OTHER, NULL, NULL, false));
+	EXPECT_EQ(1, equal_is_lent_to(self->fd, self->mutex, SCHED_FIFO, NULL, NULL, false));
+	EXPECT_EQ(1, equal_is_lent_to(self->fd, self->mutex, SCHED_OTHER, NULL, NULL, true));
+}
+
+/* No nice value tells what share of the CPU a task of another cgroup has. */
+TEST_F_TIMEOUT(g9_expedite, readers_in_another_cgroup_are_lent_to, 60)
+{
+	ASSERT_TRUE(set_param("lend_fifo_us", "1000000"));
+	make_cgroup(CGROUP);
+	if (access(CGROUP "/cpu.weight", F_OK)) {
+		rmdir(CGROUP);
+		SKIP(return, "no cpu.weight: needs cgroup v2 and CONFIG_FAIR_GROUP_SCHED");
+	}
+	EXPECT_EQ(1, equal_is_lent_to(self->fd, self->mutex, SCHED_OTHER, CGROUP "/cgroup.procs",
+				      NULL, false));
+	EXPECT_EQ(1, equal_is_lent_to(self->fd, self->mutex, SCHED_OTHER, NULL,
+				      CGROUP "/cgroup.procs", false));
+	rmdir(CGROUP);
+}
+
+/*
+ * Otherwise a lent reader would keep the committer off its CPU. While no task has lent SCHED_FIFO,
+ * the committer has none either. Its loan ends with its section.
+ */
+TEST_F_TIMEOUT(g9_expedite, committer_has_what_it_lends, 60)
+{
+	struct task *owner, *c, *r;
+	siginfo_t info;
+
+	ASSERT_TRUE(set_param("lend_fifo_us", "1000000"));
+	owner = hold_until_go(self->mutex, LOCK_TEST_WRITE, (struct job){ });
+	ASSERT_NE(NULL, owner);
+	c = plain_committer(self->fd, self->mutex, SCHED_OTHER, NULL);
+	ASSERT_REACHED(state(self->fd).expedited && is_asleep(c));
+	usleep(20000);
+	EXPECT_TRUE(has_own(c));
+	r = start(self->fd, nice19_reader);
+	ASSERT_REACHED(has_fifo(r, 1));
+	ASSERT_REACHED(has_fifo(c, 1));
+	kill(c->pid, SIGKILL);
+	ASSERT_EQ(0, waitid(P_PID, c->pid, &info, WEXITED | WNOWAIT));
+	EXPECT_TRUE(reached(has_own(c)));
+	EXPECT_EQ(-SIGKILL, finish(c));
+	go(self->fd, 0);
+	EXPECT_EQ(0, finish(r));
+	go(self->mutex, 0);
+	EXPECT_EQ(0, finish(owner));
+}
+
 /* Many sections at once, at three levels. The highest counts, and each section ends by itself. */
 #define SECTIONS	300
 
@@ -304,41 +418,23 @@ TEST_F_TIMEOUT(g9_expedite, writers_of_the_expedited_lock, 60)
 	EXPECT_EQ(0, finish(owner));
 }
 
-/* Otherwise the lent readers would keep the committer off its CPU. Its loan ends as well. */
-TEST_F_TIMEOUT(g9_expedite, committer_has_what_it_lends, 60)
-{
-	struct task *owner, *c, *other;
-	siginfo_t info;
-
-	ASSERT_TRUE(set_param("lend_fifo_us", "1000000"));
-	owner = hold_until_go(self->mutex, LOCK_TEST_WRITE, (struct job){ });
-	ASSERT_NE(NULL, owner);
-	/* the section of this committer goes on */
-	other = committer(self->fd, self->mutex, 20, true);
-	ASSERT_REACHED(state(self->mutex).acquiring_writers == 1 && is_asleep(other));
-	c = start(self->mutex, (struct job){
-		.mode = LOCK_TEST_WRITE, .how = LOCK_TEST_KILLABLE,
-		.flags = LOCK_TEST_OUTER_EXPEDITE, .outer = self->fd });
-	ASSERT_REACHED(has_fifo(c, 1));
-	kill(c->pid, SIGKILL);
-	ASSERT_EQ(0, waitid(P_PID, c->pid, &info, WEXITED | WNOWAIT));
-	EXPECT_TRUE(reached(has_own(c)));
-	EXPECT_EQ(-SIGKILL, finish(c));
-	go(self->mutex, 0);
-	EXPECT_EQ(0, finish(other));
-	EXPECT_EQ(0, finish(owner));
-}
-
 /*
  * A task that expedites a lock and holds it has two loans. The loan of a waiter ends with the
  * release, the loan of the section ends with the section.
  */
 TEST_F_TIMEOUT(g9_expedite, loans_end_each_by_itself, 60)
 {
-	struct task *c, *w;
+	int other = lock_open(LOCK_TEST_UNFAIR);
+	struct task *c, *w, *lent, *lender;
 	siginfo_t info;
 
+	ASSERT_GE(other, 0);
 	ASSERT_TRUE(set_param("lend_fifo_us", "1000000"));
+	/* a section lends to its own task while another has lent SCHED_FIFO */
+	lent = hold_until_go(other, LOCK_TEST_READ, (struct job){ .nice = 19 });
+	ASSERT_NE(NULL, lent);
+	lender = start(other, (struct job){ .mode = LOCK_TEST_WRITE });
+	ASSERT_REACHED(has_fifo(lent, 1));
 	c = hold_until_go(self->fd, LOCK_TEST_WRITE, (struct job){
 		.flags = LOCK_TEST_OUTER_EXPEDITE | LOCK_TEST_STAY, .outer = self->fd });
 	ASSERT_NE(NULL, c);
@@ -354,6 +450,10 @@ TEST_F_TIMEOUT(g9_expedite, loans_end_each_by_itself, 60)
 	ASSERT_EQ(0, waitid(P_PID, c->pid, &info, WEXITED | WNOWAIT));
 	EXPECT_TRUE(reached(has_own(c)));
 	EXPECT_EQ(0, finish(c));
+	go(other, 0);
+	EXPECT_EQ(0, finish(lent));
+	EXPECT_EQ(0, finish(lender));
+	close(other);
 }
 
 /*
