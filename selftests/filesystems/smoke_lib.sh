@@ -23,6 +23,21 @@ t()
 	fi
 }
 
+# count_locks: begin to count the events of locks
+count_locks()
+{
+	[ ! -e /sys/kernel/debug/fscommit/stats ] || echo on >/sys/kernel/debug/fscommit/stats
+}
+
+# lock_counted NAME FIELD: the counter of the locks whose name has NAME is not zero
+lock_counted()
+{
+	awk -v name="$1" -v field="$2" '
+		/^[^ ]/ { lock = $0 }
+		index(lock, name) && $1 == field { print; n = $2 }
+		END { exit !(n > 0) }' /sys/kernel/debug/fscommit/stats
+}
+
 plan() { echo "1..$n"; }
 refused() { ! "$@"; }
 freeze() { fsfreeze --freeze "$mnt"; }
