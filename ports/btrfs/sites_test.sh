@@ -4,7 +4,7 @@
 # source, as if spatch had not seen it. TAP.
 #
 #   sites_test.sh ORIGINAL PATCHED      folders with fs/btrfs, LOCKS=eb COMMIT_ROOT=1
-#                                       SHARE_GATE=1
+#                                       SHARE_GATE=1 EXPEDITE=1
 
 . "$(dirname "$0")/../../selftests/harness/lib.sh"
 . "$TOP/ports/sites.sh"
@@ -18,7 +18,8 @@ trap 'rm -rf "$work"' EXIT
 # check FOLDER: the checks of port.sh
 check()
 {
-	check_eb "$original" "$1" && check_roots "$original" "$1" && check_gate "$original" "$1"
+	check_eb "$original" "$1" && check_roots "$original" "$1" &&
+		check_gate "$original" "$1" && check_expedite "$original" "$1"
 }
 
 # fires CHECK FILE OLD=>NEW REGEX: with the first OLD of FILE replaced, CHECK prints REGEX
@@ -68,5 +69,12 @@ fires check_gate tree-log.c 'ret == SHARE_GATE_LOCKED=>!ret' 'of 3 sites'
 fires check_gate inode.c 'share_gate_reloaded\(=>pass(' 'of 6 sites'
 fires check_gate btrfs_inode.h 'share_gate_raise\(.*;=>inode->last_reflink_trans = 1;' \
 	'btrfs_inode.h:[0-9]+: last_reflink_trans is'
+fires check_expedite transaction.c 'unfair_down_read\(&fs_info->handle_rwsem=>pass(\&fs_info' \
+	'handles that begin'
+fires check_expedite transaction.c 'unfair_up_read\(&info->handle_rwsem=>pass(\&info' \
+	'handles that end'
+fires check_expedite disk-io.c 'init_unfair_rwsem\(&fs_info->handle=>pass(\&fs_info->handle' \
+	'of 2 sites'
+fires check_expedite file.c 'guard\(unfair_rwsem_expedite\)=>pass' 'of 4 sites'
 echo "1..$n"
 exit $failed

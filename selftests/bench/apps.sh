@@ -164,7 +164,7 @@ run()
 	[ "$(matrix_field "$kernel" kind)" = uml ] || guest=(--append preempt=full)
 	case $fs in
 	f2fs) variants='stock uplift f2fs-unfair cp-expedite' ;;
-	btrfs) variants='stock eb eb-roots' ;;
+	btrfs) variants='stock eb eb-roots eb-roots-expedite' ;;
 	*) die "FS=$fs: must be f2fs or btrfs" ;;
 	esac
 	variants=${VARIANTS:-$(variant_names "$fs" "$kernel" | grep -xF "${variants// /$'\n'}")}

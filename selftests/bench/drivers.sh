@@ -32,6 +32,7 @@ btrfs_variants()
 		eb LOCKS=eb
 		roots COMMIT_ROOT=1
 		eb-roots LOCKS=eb,COMMIT_ROOT=1
+		eb-roots-expedite LOCKS=eb,COMMIT_ROOT=1,EXPEDITE=1
 		eb-roots-csum LOCKS=eb,COMMIT_ROOT=1,CSUM=1
 		gate SHARE_GATE=1
 		always EDIT=always_locks

@@ -24,11 +24,12 @@ VARIANTS = {
     "f2fs-unfair": "UNFAIR_RWSEM",
     "cp-expedite": "ours",
     "eb": "ours: tree locks",
-    "eb-roots": "ours",
+    "eb-roots": "both locks",
+    "eb-roots-expedite": "ours",
 }
 # of which ours must be better than the better one
 PEERS = ("stock", "uplift")
-OURS = ("cp-expedite", "eb-roots")
+OURS = ("cp-expedite", "eb-roots-expedite")
 # name: unit of the throughput
 APPS = {
     "fio": "fsyncs/s",

@@ -23,7 +23,7 @@ our_drivers()
 {
 	case $1 in
 	f2fs) echo default LOCKS=all LOCKS=all+mutexes ;;
-	btrfs) echo LOCKS=eb,COMMIT_ROOT=1,SHARE_GATE=1 ;;
+	btrfs) echo LOCKS=eb,COMMIT_ROOT=1,SHARE_GATE=1,EXPEDITE=1 ;;
 	xfs) echo default ;;
 	esac
 }

@@ -98,7 +98,7 @@ sites()
 	sites_of port_sites "$PORTS/sites_test.sh"
 	source=$("$HARNESS/kernel.sh" source 7.3) || exit 1
 	# If the port cannot be built, the test fails.
-	ko=$("$PORTS/port.sh" btrfs uml LOCKS=eb COMMIT_ROOT=1 SHARE_GATE=1) || ko=none/btrfs.ko
+	ko=$("$PORTS/port.sh" btrfs uml LOCKS=eb COMMIT_ROOT=1 SHARE_GATE=1 EXPEDITE=1) || ko=none/btrfs.ko
 	sites_of btrfs_sites "$PORTS/btrfs/sites_test.sh" "$source/fs/btrfs" "$(dirname "$ko")/src"
 }
 
@@ -108,7 +108,7 @@ quick)
 	sites
 	for kernel in uml uml-debug; do
 		smoke f2fs "$kernel"
-		smoke btrfs "$kernel" LOCKS=eb COMMIT_ROOT=1 SHARE_GATE=1
+		smoke btrfs "$kernel" LOCKS=eb COMMIT_ROOT=1 SHARE_GATE=1 EXPEDITE=1
 	done ;;
 smoke)
 	[ $# -ge 3 ] || die "run.sh smoke FS KERNEL [OPTION=VALUE...]"
