@@ -225,13 +225,12 @@ static struct task *plain_committer(int fd, int mutex, int policy, const char *c
 
 /*
  * Returns 1 if a sleeping reader of nice 0 is lent SCHED_FIFO during a section, or 0. The reader is
- * in @readers_group, the committer in the root. Another committer may be in @others_group. A writer
- * may wait for the lock.
+ * in @readers_group, the committer in the root. Another committer may be in @others_group.
  */
 static int equal_is_lent_to(int fd, int mutex, int policy, const char *readers_group,
-			    const char *others_group, bool writer)
+			    const char *others_group)
 {
-	struct task *owner, *equal, *late[2], *c, *other = NULL, *w = NULL;
+	struct task *owner, *equal, *late[2], *c, *other = NULL;
 	int lent, i;
 
 	owner = hold_until_go(mutex, LOCK_TEST_WRITE, (struct job){ });
@@ -244,26 +243,19 @@ static int equal_is_lent_to(int fd, int mutex, int policy, const char *readers_g
 		other = plain_committer(fd, mutex, SCHED_OTHER, others_group);
 		CHECK(reached(state(mutex).acquiring_writers == 2 && is_asleep(other)));
 	}
-	if (writer) {
-		w = start(fd, (struct job){ .mode = LOCK_TEST_WRITE });
-		CHECK(reached(state(fd).acquiring_writers == 1 && is_asleep(w)));
-		lent = reached(has_fifo(equal, 1));
-	} else {
-		/* the look that lends to the second has seen all readers that the first one saw */
-		for (i = 0; i < 2; i++) {
-			late[i] = start(fd, (struct job){ .mode = LOCK_TEST_READ, .id = i + 1,
-				.hold = LOCK_TEST_UNTIL_GO, .nice = 19 });
-			CHECK(reached(has_fifo(late[i], 1)));
-		}
-		lent = has_fifo(equal, 1);
+	/* the look that lends to the second has seen all readers that the first one saw */
+	for (i = 0; i < 2; i++) {
+		late[i] = start(fd, (struct job){ .mode = LOCK_TEST_READ, .id = i + 1,
+						  .hold = LOCK_TEST_UNTIL_GO, .nice = 19 });
+		CHECK(reached(has_fifo(late[i], 1)));
 	}
+	lent = has_fifo(equal, 1);
 	go(fd, 0);
 	go(mutex, 0);
-	for (i = 0; i < 2 && !writer; i++) {
+	for (i = 0; i < 2; i++) {
 		go(fd, i + 1);
 		CHECK(!finish(late[i]));
 	}
-	CHECK(!w || !finish(w));
 	CHECK(!other || !finish(other));
 	CHECK(!finish(c) && !finish(equal) && !finish(owner));
 	return lent;
@@ -271,14 +263,49 @@ static int equal_is_lent_to(int fd, int mutex, int policy, const char *readers_g
 
 /*
  * A reader of the committer's nice value and cgroup competes for the CPU as the committer does: a
- * section lends it nothing. A writer that waits lends to it, and so does a real-time committer.
+ * section lends it nothing. A real-time committer lends to it.
  */
 TEST_F_TIMEOUT(g9_expedite, equals_are_lent_nothing, 60)
 {
 	ASSERT_TRUE(set_param("lend_fifo_us", "1000000"));
-	EXPECT_EQ(0, equal_is_lent_to(self->fd, self->mutex, SCHED_OTHER, NULL, NULL, false));
-	EXPECT_EQ(1, equal_is_lent_to(self->fd, self->mutex, SCHED_FIFO, NULL, NULL, false));
-	EXPECT_EQ(1, equal_is_lent_to(self->fd, self->mutex, SCHED_OTHER, NULL, NULL, true));
+	EXPECT_EQ(0, equal_is_lent_to(self->fd, self->mutex, SCHED_OTHER, NULL, NULL));
+	EXPECT_EQ(1, equal_is_lent_to(self->fd, self->mutex, SCHED_FIFO, NULL, NULL));
+}
+
+/* Returns 1 if a reader of nice 0 that a real-time task preempts is lent to, or 0. */
+static int preempted_equal_is_lent_to(int fd, int mutex)
+{
+	struct task *owner, *asleep, *equal, *c, *w;
+	struct hog hog;
+	int lent;
+
+	owner = hold_until_go(mutex, LOCK_TEST_WRITE, (struct job){ });
+	CHECK(owner);
+	asleep = hold_until_go(fd, LOCK_TEST_READ, (struct job){ .id = 1 });
+	CHECK(asleep);
+	c = plain_committer(fd, mutex, SCHED_OTHER, NULL);
+	CHECK(reached(state(fd).expedited && is_asleep(c)));
+	equal = start(fd, (struct job){ .mode = LOCK_TEST_READ, .hold = LOCK_TEST_BUSY_GO,
+					.cpu = 2 });
+	CHECK(reached(state(fd).readers == 2));
+	/* it lends to the reader that sleeps, and sleeps: from now on the watcher looks */
+	w = start(fd, (struct job){ .mode = LOCK_TEST_WRITE, .cpu = 1 });
+	CHECK(reached(state(fd).queued_writers == 1 && is_asleep(w)));
+	hog = hog_start(1);
+	lent = reached(has_fifo(equal, 1));
+	hog_stop(&hog);
+	go(fd, 0);
+	go(fd, 1);
+	go(mutex, 0);
+	CHECK(!finish(equal) && !finish(asleep) && !finish(w) && !finish(c) && !finish(owner));
+	return lent;
+}
+
+TEST_F_TIMEOUT(g9_expedite, equals_are_lent_to_while_a_writer_waits, 60)
+{
+	SKIP_ON_ONE_CPU();
+	ASSERT_TRUE(set_param("lend_fifo_us", "1000000"));
+	EXPECT_EQ(1, preempted_equal_is_lent_to(self->fd, self->mutex));
 }
 
 /* No nice value tells what share of the CPU a task of another cgroup has. */
@@ -291,9 +318,9 @@ TEST_F_TIMEOUT(g9_expedite, readers_in_another_cgroup_are_lent_to, 60)
 		SKIP(return, "no cpu.weight: needs cgroup v2 and CONFIG_FAIR_GROUP_SCHED");
 	}
 	EXPECT_EQ(1, equal_is_lent_to(self->fd, self->mutex, SCHED_OTHER, CGROUP "/cgroup.procs",
-				      NULL, false));
+				      NULL));
 	EXPECT_EQ(1, equal_is_lent_to(self->fd, self->mutex, SCHED_OTHER, NULL,
-				      CGROUP "/cgroup.procs", false));
+				      CGROUP "/cgroup.procs"));
 	rmdir(CGROUP);
 }
 
