@@ -34,7 +34,7 @@ struct section {
 	struct unfair_rwsem	*sem;
 	struct task_struct	*task;
 	struct lend_level	level;
-	const void		*group;		/* its cgroup; NULL for a real-time task */
+	bool			real_time;	/* by its own priority */
 	u64			since;		/* its begin, or the watcher's last visit */
 	unsigned int		nested;
 	/* of an active section */
@@ -148,14 +148,14 @@ void expedite_look(struct unfair_rwsem *sem, struct look *look, struct lend_work
 
 	raw_spin_lock(&expedite_lock);
 	s = first_section(sem);
-	look->group = s ? s->group : NULL;
+	look->group = s ? compat_task_group(s->task) : NULL;
 	for (i = 0; i < EXPEDITE_CHUNK && work->nr < LEND_WORK_MAX; i++) {
 		if (!s || s->sem != sem || look->links >= STEP_LINKS)
 			break;
 		next = to_section(rb_next(&s->node));
 		if (s->task->exit_state)
 			orphan = s;
-		if (s->group != look->group)
+		if (s->real_time || compat_task_group(s->task) != look->group)
 			look->group = NULL;
 		if (s->since != now) {
 			lend_to_expediter(sem, s->task, s->level, look, work);
@@ -355,7 +355,7 @@ static struct section *new_section(struct unfair_rwsem *sem)
 	s->task = get_task_struct(current);
 	/* without the caller's own loans, which may end earlier */
 	s->level = lend_own_level(sem, current);
-	s->group = current->prio < MAX_RT_PRIO ? NULL : compat_task_group(current);
+	s->real_time = current->prio < MAX_RT_PRIO && !lend_level_now(current).rt;
 	s->nested = 1;
 	INIT_LIST_HEAD(&s->entry);
 	RB_CLEAR_NODE(&s->node);
@@ -370,9 +370,9 @@ static struct section *new_section(struct unfair_rwsem *sem)
  * effect one to two times lend_period_us later. From then on until unfair_rwsem_unexpedite(), each
  * task that holds @sem for reading and is not on a CPU is lent the caller's priority, again each
  * time it is preempted. Not a reader of the caller's cgroup with the same or a better nice value,
- * unless the caller is a real-time task: it competes for the CPU as the caller does. While a task
- * has lent SCHED_FIFO, the caller is lent its own level, too, so that it can run beside that. A
- * section that ends earlier lends nothing. Sections nest, and any number of tasks may expedite the
+ * unless the caller is a real-time task: it competes for the CPU as the caller does. If another
+ * task has lent SCHED_FIFO, the caller is lent its own level, too, so that it can run beside that.
+ * A section that ends earlier lends nothing. Sections nest, and any number of tasks may expedite the
  * same semaphore.
  *
  * Without effect if lending is off, or if the allocation of a small object fails.

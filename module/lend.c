@@ -119,6 +119,8 @@ static struct lent_task lent_tasks[MAX_LENT_TASKS];
 static DECLARE_BITMAP(lent_used, MAX_LENT_TASKS);
 static struct hlist_head lent_hash[1 << LENT_HASH_BITS];
 static unsigned int nr_lent, nr_fifo, nr_failed, nr_leases;
+/* Loans of SCHED_FIFO other than those of sections. */
+static unsigned int nr_fifo_loans;
 static struct chain_level chain_levels[1 << CHAIN_BITS];
 /* Passes of the watcher, and the last one that renewed a chain level. */
 static unsigned int pass = LEASE_PASSES, chain_pass;
@@ -209,7 +211,7 @@ static void start_fifo(struct lent_task *t)
 	t->charged = 0;
 	t->was_on_cpu = false;
 	t->charged_at = ktime_get_ns();
-	WRITE_ONCE(nr_fifo, nr_fifo + 1);
+	nr_fifo++;
 	lend_watcher_account();
 }
 
@@ -217,7 +219,7 @@ static void end_fifo(struct lent_task *t)
 {
 	charge_fifo(t, ktime_get_ns());
 	t->has_fifo = false;
-	WRITE_ONCE(nr_fifo, nr_fifo - 1);
+	nr_fifo--;
 }
 
 /* --- setting priorities -------------------------------------------------- */
@@ -510,6 +512,9 @@ static void set_level(struct loan *loan, enum loan_kind kind, struct lend_level 
 {
 	if (kind == LOAN_CHAIN)
 		nr_leases += lends(level) - lends(loan->level[kind]);
+	if (kind != LOAN_SECTION)
+		WRITE_ONCE(nr_fifo_loans,
+			   nr_fifo_loans + !!level.rt - !!loan->level[kind].rt);
 	loan->level[kind] = level;
 }
 
@@ -712,21 +717,23 @@ void lend_to_owner(struct unfair_rwsem *sem, struct task_struct *owner,
 		return;
 	}
 	look->group = NULL;
+	look->last_owner = NULL;
 	lend_announce(sem);
 	lend_to_holder(sem, owner, levels, look, work);
 	look->active |= work->nr;
 }
 
 /*
- * Lends a committer the level that it lends to readers, while any task has lent SCHED_FIFO: it
- * could not run beside that. Otherwise as lend_to_owner().
+ * Lends a committer the level that it lends to readers, if any other task has lent SCHED_FIFO: it
+ * could not run beside that. The loans of committers do not count, or they would keep each other
+ * alive. Otherwise as lend_to_owner().
  */
 void lend_to_expediter(struct unfair_rwsem *sem, struct task_struct *task,
 		       struct lend_level level, struct look *look, struct lend_work *work)
 {
 	if (!lends(level) || compat_on_cpu(task))
 		return;
-	if (READ_ONCE(nr_fifo))
+	if (READ_ONCE(nr_fifo_loans))
 		note_loan(sem, task, level, LOAN_SECTION, work);
 	chain_lend(sem, task, level, look, work);
 }
@@ -895,7 +902,7 @@ bool lend_adjust(struct unfair_rwsem *sem, struct lend_level level, unsigned int
 		if (!loan || !lends(*held) || same_level(*held, level))
 			continue;
 		/* only a look raises a loan */
-		*held = lower_level(*held, level);
+		set_level(loan, LOAN_HOLDER, lower_level(*held, level));
 		drop_if_empty(loan, sem);
 		apply_later(t, work);
 	}

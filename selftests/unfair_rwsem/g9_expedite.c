@@ -214,33 +214,34 @@ TEST_F_TIMEOUT(g9_expedite, lends_its_own_priority_only, 60)
 
 #define CGROUP	"/sys/fs/cgroup/g9"
 
-/* A committer of nice 0 or of @policy, in a section of @fd, that waits for @mutex. */
-static struct task *plain_committer(int fd, int mutex, int policy, const char *cgroup)
+/* A committer of @nice or of SCHED_FIFO 1, in a section of @fd, that waits for @mutex. */
+static struct task *plain_committer(int fd, int mutex, int policy, int nice, const char *cgroup)
 {
 	return start(mutex, (struct job){
 		.mode = LOCK_TEST_WRITE, .how = LOCK_TEST_KILLABLE, .policy = policy,
-		.prio = policy == SCHED_FIFO, .cgroup = cgroup,
+		.prio = policy == SCHED_FIFO, .nice = nice, .cgroup = cgroup,
 		.flags = LOCK_TEST_OUTER_EXPEDITE, .outer = fd });
 }
 
 /*
- * Returns 1 if a sleeping reader of nice 0 is lent SCHED_FIFO during a section, or 0. The reader is
- * in @readers_group, the committer in the root. Another committer may be in @others_group.
+ * Returns 1 if a sleeping reader of nice -5 is lent SCHED_FIFO during a section, or 0. The reader
+ * is in @readers_group, the committer in the root, also of nice -5. Another one, of nice 0, may be
+ * in @others_group: it never comes first, and its section may take effect later.
  */
 static int equal_is_lent_to(int fd, int mutex, int policy, const char *readers_group,
-			    const char *others_group)
+			    const char *others_group, bool expected)
 {
 	struct task *owner, *equal, *late[2], *c, *other = NULL;
 	int lent, i;
 
 	owner = hold_until_go(mutex, LOCK_TEST_WRITE, (struct job){ });
 	CHECK(owner);
-	equal = hold_until_go(fd, LOCK_TEST_READ, (struct job){ .cgroup = readers_group });
+	equal = hold_until_go(fd, LOCK_TEST_READ, (struct job){ .nice = -5, .cgroup = readers_group });
 	CHECK(equal);
-	c = plain_committer(fd, mutex, policy, NULL);
+	c = plain_committer(fd, mutex, policy, -5, NULL);
 	CHECK(reached(state(mutex).acquiring_writers == 1 && is_asleep(c)));
 	if (others_group) {
-		other = plain_committer(fd, mutex, SCHED_OTHER, others_group);
+		other = plain_committer(fd, mutex, SCHED_OTHER, 0, others_group);
 		CHECK(reached(state(mutex).acquiring_writers == 2 && is_asleep(other)));
 	}
 	/* the look that lends to the second has seen all readers that the first one saw */
@@ -249,7 +250,7 @@ static int equal_is_lent_to(int fd, int mutex, int policy, const char *readers_g
 						  .hold = LOCK_TEST_UNTIL_GO, .nice = 19 });
 		CHECK(reached(has_fifo(late[i], 1)));
 	}
-	lent = has_fifo(equal, 1);
+	lent = expected ? reached(has_fifo(equal, 1)) : has_fifo(equal, 1);
 	go(fd, 0);
 	go(mutex, 0);
 	for (i = 0; i < 2; i++) {
@@ -268,8 +269,8 @@ static int equal_is_lent_to(int fd, int mutex, int policy, const char *readers_g
 TEST_F_TIMEOUT(g9_expedite, equals_are_lent_nothing, 60)
 {
 	ASSERT_TRUE(set_param("lend_fifo_us", "1000000"));
-	EXPECT_EQ(0, equal_is_lent_to(self->fd, self->mutex, SCHED_OTHER, NULL, NULL));
-	EXPECT_EQ(1, equal_is_lent_to(self->fd, self->mutex, SCHED_FIFO, NULL, NULL));
+	EXPECT_EQ(0, equal_is_lent_to(self->fd, self->mutex, SCHED_OTHER, NULL, NULL, false));
+	EXPECT_EQ(1, equal_is_lent_to(self->fd, self->mutex, SCHED_FIFO, NULL, NULL, true));
 }
 
 /* Returns 1 if a reader of nice 0 that a real-time task preempts is lent to, or 0. */
@@ -283,7 +284,7 @@ static int preempted_equal_is_lent_to(int fd, int mutex)
 	CHECK(owner);
 	asleep = hold_until_go(fd, LOCK_TEST_READ, (struct job){ .id = 1 });
 	CHECK(asleep);
-	c = plain_committer(fd, mutex, SCHED_OTHER, NULL);
+	c = plain_committer(fd, mutex, SCHED_OTHER, 0, NULL);
 	CHECK(reached(state(fd).expedited && is_asleep(c)));
 	equal = start(fd, (struct job){ .mode = LOCK_TEST_READ, .hold = LOCK_TEST_BUSY_GO,
 					.cpu = 2 });
@@ -318,9 +319,9 @@ TEST_F_TIMEOUT(g9_expedite, readers_in_another_cgroup_are_lent_to, 60)
 		SKIP(return, "no cpu.weight: needs cgroup v2 and CONFIG_FAIR_GROUP_SCHED");
 	}
 	EXPECT_EQ(1, equal_is_lent_to(self->fd, self->mutex, SCHED_OTHER, CGROUP "/cgroup.procs",
-				      NULL));
+				      NULL, true));
 	EXPECT_EQ(1, equal_is_lent_to(self->fd, self->mutex, SCHED_OTHER, NULL,
-				      CGROUP "/cgroup.procs"));
+				      CGROUP "/cgroup.procs", true));
 	rmdir(CGROUP);
 }
 
@@ -336,7 +337,7 @@ TEST_F_TIMEOUT(g9_expedite, committer_has_what_it_lends, 60)
 	ASSERT_TRUE(set_param("lend_fifo_us", "1000000"));
 	owner = hold_until_go(self->mutex, LOCK_TEST_WRITE, (struct job){ });
 	ASSERT_NE(NULL, owner);
-	c = plain_committer(self->fd, self->mutex, SCHED_OTHER, NULL);
+	c = plain_committer(self->fd, self->mutex, SCHED_OTHER, 0, NULL);
 	ASSERT_REACHED(state(self->fd).expedited && is_asleep(c));
 	usleep(20000);
 	EXPECT_TRUE(has_own(c));
