@@ -92,7 +92,7 @@ identifier fs_info;
  }
 
 @@
-identifier f =~ "^(btrfs_commit_transaction|btrfs_sync_file)$";
+identifier f =~ "^(btrfs_commit_transaction|btrfs_sync_file|wait_for_commit)$";
 identifier fs_info;
 expression E;
 @@

@@ -75,6 +75,6 @@ fires check_expedite transaction.c 'unfair_up_read\(&info->handle_rwsem=>pass(\&
 	'handles that end'
 fires check_expedite disk-io.c 'init_unfair_rwsem\(&fs_info->handle=>pass(\&fs_info->handle' \
 	'of 2 sites'
-fires check_expedite file.c 'guard\(unfair_rwsem_expedite\)=>pass' 'of 4 sites'
+fires check_expedite file.c 'guard\(unfair_rwsem_expedite\)=>pass' 'of 5 sites'
 echo "1..$n"
 exit $failed
