@@ -581,6 +581,33 @@ TEST_F_TIMEOUT(g10_chain, less_important_committers_pass_theirs_on, 60)
 }
 
 /*
+ * A committer and the writer that owns the expedited lock wait for the same mutex. A more important
+ * writer waits for that lock: its level counts at each look, not only at its own.
+ */
+TEST_F_TIMEOUT(g10_chain, writer_lends_through_the_committers_link, 60)
+{
+	struct task *o, *x, *c, *w;
+
+	SKIP_WITHOUT_KIND("mutex");
+	o = sleeping_owner(self->mutex, LOCK_TEST_WRITE);
+	ASSERT_NE(NULL, o);
+	x = start(self->mutex, (struct job){
+		.mode = LOCK_TEST_WRITE, .flags = LOCK_TEST_OUTER_WRITE, .outer = self->fd });
+	ASSERT_REACHED(state(self->fd).writers == 1 && is_asleep(x));
+	c = committer(self->fd, self->mutex, 5);
+	ASSERT_REACHED(has_fifo(o, 5));
+	w = writer(self->fd, 50);
+	ASSERT_REACHED(has_fifo(o, 50));
+	let_it_look();
+	EXPECT_TRUE(has_fifo(o, 50));
+	go(self->mutex, 0);
+	EXPECT_EQ(0, finish(o));
+	EXPECT_EQ(0, finish(x));
+	EXPECT_EQ(0, finish(w));
+	EXPECT_EQ(0, finish(c));
+}
+
+/*
  * The reader has been woken, but interrupts are off on its CPU. It is no longer blocked, although
  * the kernel still records the mutex. Meanwhile X has acquired that. X, the owner and the writer
  * run on the other CPU.
