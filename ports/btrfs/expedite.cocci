@@ -11,6 +11,9 @@
 // The task acquires the lock before it joins the transaction, and releases it after the commit
 // can see that it has left. It holds it once, however its handles nest: an inner one is the same
 // handle (journal_info). A task that waits for a commit to end does not hold it.
+//
+// Drawback: the section of an fsync begins before it writes the file's data, so the fsync of a
+// large file lends for as long as that takes.
 
 @header@
 @@

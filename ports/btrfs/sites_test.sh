@@ -73,6 +73,8 @@ fires check_expedite transaction.c 'unfair_down_read\(&fs_info->handle_rwsem=>pa
 	'handles that begin'
 fires check_expedite transaction.c 'unfair_up_read\(&info->handle_rwsem=>pass(\&info' \
 	'handles that end'
+fires check_expedite transaction.c 'cond_wake_up\(&cur_trans=>pass();cond_wake_up(\&cur' \
+	'before its task has left'
 fires check_expedite disk-io.c 'init_unfair_rwsem\(&fs_info->handle=>pass(\&fs_info->handle' \
 	'of 2 sites'
 fires check_expedite file.c 'guard\(unfair_rwsem_expedite\)=>pass' 'of 5 sites'
