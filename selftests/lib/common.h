@@ -405,6 +405,33 @@ static inline struct task *hold_until_go(int fd, __u32 mode, struct job j)
 	       reached(is_asleep(t)) ? t : NULL;
 }
 
+/*
+ * A sleeping reader with lent SCHED_FIFO, on a lock of its own, and the writer that lends it. A
+ * section lends to its own task only while there is such a loan.
+ */
+struct standing_loan {
+	int fd;
+	struct task *reader, *writer;
+};
+
+static inline bool begin_loan(struct standing_loan *l)
+{
+	l->fd = lock_open(LOCK_TEST_UNFAIR);
+	if (l->fd < 0)
+		return false;
+	l->reader = hold_until_go(l->fd, LOCK_TEST_READ, (struct job){ .nice = 19 });
+	if (!l->reader)
+		return false;
+	l->writer = start(l->fd, (struct job){ .mode = LOCK_TEST_WRITE });
+	return reached((sched_getscheduler(l->reader->pid) & ~SCHED_RESET_ON_FORK) == SCHED_FIFO);
+}
+
+static inline bool end_loan(struct standing_loan *l)
+{
+	go(l->fd, 0);
+	return !finish(l->reader) && !finish(l->writer) && !close(l->fd);
+}
+
 /* Many overlapping reads make the lock biased. */
 static inline void make_biased(int fd)
 {

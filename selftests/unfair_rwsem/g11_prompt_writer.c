@@ -290,10 +290,13 @@ static int spend_then_wait(int fd, int section, int free)
 TEST_F_TIMEOUT(g11_prompt_writer, not_over_the_budget, 60)
 {
 	int section = lock_open(LOCK_TEST_UNFAIR), free = lock_open(LOCK_TEST_RWSEM);
+	struct standing_loan loan;
 
 	ASSERT_GE(section, 0);
 	ASSERT_GE(free, 0);
+	ASSERT_TRUE(begin_loan(&loan));
 	EXPECT_EQ(0, CONCLUSIVE_OF(20, spend_then_wait(self->fd, section, free)));
+	EXPECT_TRUE(end_loan(&loan));
 	close(free);
 	close(section);
 }

@@ -452,17 +452,12 @@ TEST_F_TIMEOUT(g9_expedite, writers_of_the_expedited_lock, 60)
  */
 TEST_F_TIMEOUT(g9_expedite, loans_end_each_by_itself, 60)
 {
-	int other = lock_open(LOCK_TEST_UNFAIR);
-	struct task *c, *w, *lent, *lender;
+	struct standing_loan loan;
+	struct task *c, *w;
 	siginfo_t info;
 
-	ASSERT_GE(other, 0);
 	ASSERT_TRUE(set_param("lend_fifo_us", "1000000"));
-	/* a section lends to its own task while another has lent SCHED_FIFO */
-	lent = hold_until_go(other, LOCK_TEST_READ, (struct job){ .nice = 19 });
-	ASSERT_NE(NULL, lent);
-	lender = start(other, (struct job){ .mode = LOCK_TEST_WRITE });
-	ASSERT_REACHED(has_fifo(lent, 1));
+	ASSERT_TRUE(begin_loan(&loan));
 	c = hold_until_go(self->fd, LOCK_TEST_WRITE, (struct job){
 		.flags = LOCK_TEST_OUTER_EXPEDITE | LOCK_TEST_STAY, .outer = self->fd });
 	ASSERT_NE(NULL, c);
@@ -478,10 +473,7 @@ TEST_F_TIMEOUT(g9_expedite, loans_end_each_by_itself, 60)
 	ASSERT_EQ(0, waitid(P_PID, c->pid, &info, WEXITED | WNOWAIT));
 	EXPECT_TRUE(reached(has_own(c)));
 	EXPECT_EQ(0, finish(c));
-	go(other, 0);
-	EXPECT_EQ(0, finish(lent));
-	EXPECT_EQ(0, finish(lender));
-	close(other);
+	EXPECT_TRUE(end_loan(&loan));
 }
 
 /*
