@@ -372,8 +372,8 @@ static struct section *new_section(struct unfair_rwsem *sem)
  * time it is preempted. Not a reader of the caller's cgroup with the same or a better nice value,
  * unless the caller is a real-time task: it competes for the CPU as the caller does. If another
  * task has lent SCHED_FIFO, the caller is lent its own level, too, so that it can run beside that.
- * A section that ends earlier lends nothing. Sections nest, and any number of tasks may expedite the
- * same semaphore.
+ * A section that ends earlier lends nothing. Sections nest, and any number of tasks may expedite
+ * the same semaphore.
  *
  * Without effect if lending is off, or if the allocation of a small object fails.
  *

@@ -236,7 +236,8 @@ static int equal_is_lent_to(int fd, int mutex, int policy, const char *readers_g
 
 	owner = hold_until_go(mutex, LOCK_TEST_WRITE, (struct job){ });
 	CHECK(owner);
-	equal = hold_until_go(fd, LOCK_TEST_READ, (struct job){ .nice = -5, .cgroup = readers_group });
+	equal = hold_until_go(fd, LOCK_TEST_READ, (struct job){
+		.nice = -5, .cgroup = readers_group });
 	CHECK(equal);
 	c = plain_committer(fd, mutex, policy, -5, NULL);
 	CHECK(reached(state(mutex).acquiring_writers == 1 && is_asleep(c)));
