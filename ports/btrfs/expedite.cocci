@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 // EXPEDITE=1: a task with a transaction handle holds handle_rwsem for reading. No task acquires it
-// for writing: it only makes the task visible. An fsync and a commit are expedited sections, so
-// they lend to these tasks.
+// for writing: it only makes the task visible. An fsync, a commit, and each wait for a commit are
+// expedited sections, so they lend to these tasks.
 //
 // Why the locks of tree blocks are not enough: a commit waits until all other tasks have ended
 // their handles (num_writers, num_extwriters), and the sync of a log until no task writes to it
