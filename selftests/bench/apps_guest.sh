@@ -240,7 +240,7 @@ fs=$1 variant=$2 app=$3 load=$4 low='' busy=''
 name=$app.${variant%%:*}.$(echo "$load" | tr : -)
 out=/tmp/out/$name limit=$(limit_of "$app")
 mount_new "$fs" "$fs-${variant%%:*}"
-case $variant in *:*) set_knobs "${variant#*:}" ;; *) set_knobs ;; esac
+case $variant in *:*) set_knobs "${variant#*:}" ;; esac
 start "$app" >/tmp/said 2>&1 || die "$app does not start: $(tail -n 5 /tmp/said)"
 sync
 [ "$load" = none ] || start_low "$load"

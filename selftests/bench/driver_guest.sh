@@ -20,20 +20,25 @@ mount_new()
 	mount "$@" "$DISK" "$mnt" || die "cannot mount it"
 }
 
+# At the exit. Also restores the parameters of fscommit, which stays loaded.
 unmount()
 {
 	umount "$mnt" 2>/dev/null
 	rmmod "$driver" 2>/dev/null
+	for k in ${params:-}; do
+		echo "${k#*=}" >"/sys/module/fscommit/parameters/${k%%=*}"
+	done
 }
 
-# set_knobs [KNOB=VALUE,...]: KNOB is a file of the mount in sysfs, or fscommit/PARAMETER, which
-# keeps its value from one run to the next: lend_links is reset
+# set_knobs [KNOB=VALUE,...]: KNOB is a file of the mount in sysfs, or fscommit/PARAMETER
 set_knobs()
 {
-	for k in fscommit/lend_links=8 $(echo "${1:-}" | tr , ' '); do
+	for k in $(echo "${1:-}" | tr , ' '); do
 		f=/sys/fs/$driver/$(basename "$DISK")/${k%%=*}
 		case $k in
-		fscommit/*) f=/sys/module/fscommit/parameters/${k#fscommit/} f=${f%%=*} ;;
+		fscommit/*)
+			f=${k#fscommit/} f=/sys/module/fscommit/parameters/${f%%=*}
+			[ ! -e "$f" ] || params="${params:-} ${f##*/}=$(cat "$f")" ;;
 		esac
 		[ -e "$f" ] || die "$module.ko has no ${k%%=*}"
 		echo "${k#*=}" >"$f" || die "cannot set $k"

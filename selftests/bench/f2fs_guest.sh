@@ -71,4 +71,3 @@ mount -t f2fs "$DISK" "$mnt" || die "cannot mount it again"
 fsyncbench --manifest=$manifest verify "$mnt" || die "fsynced data are lost"
 umount "$mnt" || die "cannot unmount it again"
 rmmod f2fs || die "cannot unload $module.ko"
-trap - EXIT

@@ -24,7 +24,7 @@ VARIANTS = {
     "f2fs-unfair": "UNFAIR_RWSEM",
     "cp-expedite": "ours",
     "eb": "ours: tree locks",
-    "eb-roots": "both locks",
+    "eb-roots": "EXPEDITE=0",
     "eb-roots-expedite": "ours",
 }
 # of which ours must be better than the better one
