@@ -405,6 +405,20 @@ static inline struct task *hold_until_go(int fd, __u32 mode, struct job j)
 	       reached(is_asleep(t)) ? t : NULL;
 }
 
+/* Without SCHED_RESET_ON_FORK, which a loan sets and its end clears. */
+static inline int policy_of(pid_t pid)
+{
+	return sched_getscheduler(pid) & ~SCHED_RESET_ON_FORK;
+}
+
+static inline bool has_fifo(const struct task *t, int prio)
+{
+	struct sched_param p = { };
+
+	return policy_of(t->pid) == SCHED_FIFO && !sched_getparam(t->pid, &p) &&
+	       p.sched_priority == prio;
+}
+
 /*
  * A sleeping reader with lent SCHED_FIFO, on a lock of its own, and the writer that lends it. A
  * section lends to its own task only while there is such a loan.
@@ -423,7 +437,7 @@ static inline bool begin_loan(struct standing_loan *l)
 	if (!l->reader)
 		return false;
 	l->writer = start(l->fd, (struct job){ .mode = LOCK_TEST_WRITE });
-	return reached((sched_getscheduler(l->reader->pid) & ~SCHED_RESET_ON_FORK) == SCHED_FIFO);
+	return reached(has_fifo(l->reader, 1));
 }
 
 static inline bool end_loan(struct standing_loan *l)

@@ -39,11 +39,6 @@ static int faults_left(void)
 	return atoi(line);
 }
 
-static bool has_fifo(pid_t pid)
-{
-	return (sched_getscheduler(pid) & ~SCHED_RESET_ON_FORK) == SCHED_FIFO;
-}
-
 /* Hold the lock until LOCK_TEST_GO, then stay alive. */
 static pid_t start_holder(int fd, __u32 mode)
 {
@@ -81,7 +76,7 @@ static int released_while_it_fails(int fd, __u32 mode, const char *times)
 	holder = start_holder(fd, mode);
 	CHECK(reached(state(fd).readers + state(fd).writers == 1 && task_state(holder) != 'R'));
 	w = start(fd, (struct job){ .mode = LOCK_TEST_WRITE });
-	CHECK(reached(has_fifo(holder)));
+	CHECK(reached(policy_of(holder) == SCHED_FIFO));
 	CHECK(put(FAULTS, times));
 	go(fd, 0);
 	if (mode == LOCK_TEST_WRITE)
@@ -134,7 +129,7 @@ TEST_F_TIMEOUT(give_back_fails, the_task_may_end_first, 60)
 			       .hold = LOCK_TEST_UNTIL_GO, .nice = 19 });
 		ASSERT_REACHED(state(self->fd).readers == 1 && is_asleep(holder));
 		w = start(self->fd, (struct job){ .mode = LOCK_TEST_WRITE });
-		ASSERT_REACHED(has_fifo(holder->pid));
+		ASSERT_REACHED(has_fifo(holder, 1));
 		ASSERT_TRUE(put(FAULTS, "1000000"));
 		go(self->fd, 0);
 		EXPECT_EQ(0, finish(holder));

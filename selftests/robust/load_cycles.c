@@ -180,11 +180,6 @@ TEST(refused_while_in_use)
 
 /* --- loans that a lock of the kernel leaves ------------------------------- */
 
-static int policy_of(pid_t pid)
-{
-	return sched_getscheduler(pid) & ~SCHED_RESET_ON_FORK;
-}
-
 /* Holds @mutex until go(), then lets go of the device and stays. */
 static pid_t start_owner(int fd, int mutex)
 {

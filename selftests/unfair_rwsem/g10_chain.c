@@ -59,19 +59,6 @@ FIXTURE_TEARDOWN(g10_chain)
 			SKIP(return, "the kernel does not show the owner of a " kind); \
 	} while (0)
 
-static int policy_of(pid_t pid)
-{
-	return sched_getscheduler(pid) & ~SCHED_RESET_ON_FORK;
-}
-
-static bool has_fifo(const struct task *t, int prio)
-{
-	struct sched_param p = { };
-
-	return policy_of(t->pid) == SCHED_FIFO && !sched_getparam(t->pid, &p) &&
-	       p.sched_priority == prio;
-}
-
 /* Each loan sets SCHED_RESET_ON_FORK, and its end clears the flag. */
 static bool has_nice(pid_t pid, int policy, int nice)
 {

@@ -858,14 +858,6 @@ static int let_one_give_up(int fd)
 	return finish(t) == ETIME ? 0 : -__LINE__;
 }
 
-/* Whatever its nice value: that may be of an earlier loan. */
-static bool has_fifo(pid_t pid, int rt)
-{
-	struct priority p = priority_of(pid);
-
-	return p.policy == SCHED_FIFO && p.rt == rt;
-}
-
 /*
  * Waiter T waits for @inner and holds @outer. It inherits FIFO 40 as the owner of a lock of user
  * space, and must lend that. What the waiters of @outer lend it, it must not lend.
@@ -890,18 +882,18 @@ static int inherits_and_waits(int outer, int inner, struct job j, struct priorit
 	CHECK(reached(is_asleep(t) && is(holder->pid, own.policy, own.rt, own.nice)));
 	boosts = start_pi_waiter(t->pid, futex, 40);
 	CHECK(boosts > 0);
-	CHECK(reached(has_fifo(holder->pid, 40)));
+	CHECK(reached(has_fifo(holder, 40)));
 	for (i = 0; i < 3; i++) {
 		w = start(outer, (struct job){ .mode = LOCK_TEST_WRITE, .policy = SCHED_FIFO,
 					       .how = LOCK_TEST_KILLABLE, .prio = lent[i] });
 		CHECK(reached(priority_of(t->pid).rt >= lent[i]));
 		CHECK(!let_one_give_up(inner));
-		CHECK(has_fifo(holder->pid, 40));
+		CHECK(has_fifo(holder, 40));
 		CHECK(kill_task(w) == -SIGKILL);
 	}
 	kill_pid(boosts);
 	CHECK(!let_one_give_up(inner));
-	CHECK(reached(own.rt ? has_fifo(holder->pid, own.rt) :
+	CHECK(reached(own.rt ? has_fifo(holder, own.rt) :
 			       is(holder->pid, own.policy, 0, own.nice)));
 	go(inner, 0);
 	CHECK(!finish(holder));

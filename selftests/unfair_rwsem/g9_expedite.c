@@ -34,14 +34,6 @@ FIXTURE_TEARDOWN(g9_expedite)
 	restore_lending();
 }
 
-static bool has_fifo(const struct task *t, int prio)
-{
-	struct sched_param p = { };
-
-	return (sched_getscheduler(t->pid) & ~SCHED_RESET_ON_FORK) == SCHED_FIFO &&
-	       !sched_getparam(t->pid, &p) && p.sched_priority == prio;
-}
-
 static const struct job nice19_reader = {
 	.mode = LOCK_TEST_READ, .hold = LOCK_TEST_UNTIL_GO, .nice = 19 };
 
