@@ -355,6 +355,32 @@ TEST_F_TIMEOUT(g9_expedite, committer_has_what_it_lends, 60)
 	EXPECT_EQ(0, finish(owner));
 }
 
+/* Else two committers that overlap would keep each other's loans alive. */
+TEST_F_TIMEOUT(g9_expedite, loans_of_committers_do_not_count, 60)
+{
+	struct task *owner, *c, *c2, *r;
+
+	ASSERT_TRUE(set_param("lend_fifo_us", "1000000"));
+	owner = hold_until_go(self->mutex, LOCK_TEST_WRITE, (struct job){ });
+	ASSERT_NE(NULL, owner);
+	c = plain_committer(self->fd, self->mutex, SCHED_OTHER, 0, NULL);
+	ASSERT_REACHED(state(self->fd).expedited && is_asleep(c));
+	r = start(self->fd, nice19_reader);
+	ASSERT_REACHED(has_fifo(r, 1) && has_fifo(c, 1));
+	go(self->fd, 0);
+	EXPECT_EQ(0, finish(r));
+	/* the section of the first goes on, and so does its loan */
+	c2 = plain_committer(self->fd, self->mutex, SCHED_OTHER, 0, NULL);
+	ASSERT_REACHED(state(self->mutex).acquiring_writers == 2 && is_asleep(c2));
+	usleep(100000);
+	EXPECT_TRUE(has_fifo(c, 1));
+	EXPECT_TRUE(has_own(c2));
+	EXPECT_EQ(-SIGKILL, kill_task(c2));
+	EXPECT_EQ(-SIGKILL, kill_task(c));
+	go(self->mutex, 0);
+	EXPECT_EQ(0, finish(owner));
+}
+
 /* Many sections at once, at three levels. The highest counts, and each section ends by itself. */
 #define SECTIONS	300
 
