@@ -38,7 +38,7 @@ set_knobs()
 		case $k in
 		fscommit/*)
 			f=${k#fscommit/} f=/sys/module/fscommit/parameters/${f%%=*}
-			[ ! -e "$f" ] || params="${params:-} ${f##*/}=$(cat "$f")" ;;
+			[ ! -e "$f" ] || params="${f##*/}=$(cat "$f") ${params:-}" ;;
 		esac
 		[ -e "$f" ] || die "$module.ko has no ${k%%=*}"
 		echo "${k#*=}" >"$f" || die "cannot set $k"
