@@ -20,8 +20,6 @@
 #   DURATION=5      seconds of a run; etcd takes 60 s of its own, pg_test_fsync 20 s
 #   LIMIT=100       a run that takes so many seconds more is stopped, and recorded as such
 #   MEDIUM=ram      a brd in the guest, or disk: a file in the host's memory
-#   ICOUNT=1        QEMU counts instructions, 1 ns each, on one CPU: nothing on the host adds to
-#                   a figure, but a second takes a minute
 #   QUICK=1         a few short runs, which check this script itself
 #
 # The low-priority tasks are stress-ng's stressors: a quarter of them rename, a quarter dir, one link,
@@ -164,11 +162,6 @@ run()
 		image=$CACHE/apps/$suite packages=()
 	PATH=$PATH:/usr/sbin:/sbin
 	[ "$(matrix_field "$kernel" kind)" = uml ] || guest=(--append preempt=full)
-	if [ -n "${ICOUNT:-}" ]; then
-		[ "$(matrix_field "$kernel" kind)" != uml ] ||
-			die "ICOUNT=1 needs a kernel for QEMU"
-		guest+=(--icount)
-	fi
 	case $fs in
 	f2fs) variants='stock uplift f2fs-unfair cp-expedite' ;;
 	btrfs) variants='stock eb eb-roots eb-roots-expedite' ;;
