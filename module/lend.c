@@ -79,10 +79,10 @@ module_param_cb(lend_cpu_us, &fscommit_param_ops, &lend_cpu_us, 0644);
 MODULE_PARM_DESC(lend_cpu_us,
 		 "CPU time that all tasks on one CPU may spend with lent SCHED_FIFO per 100 ms, and at once; microseconds, 100 to 1000000, no limit from 100000 on, default 20000");
 
-static struct fscommit_param lend_period_us = { 300, 50, 60000000 };
+static struct fscommit_param lend_period_us = { 1000, 50, 60000000 };
 module_param_cb(lend_period_us, &fscommit_param_ops, &lend_period_us, 0644);
 MODULE_PARM_DESC(lend_period_us,
-		 "Period in which the watcher looks for holders that are not on a CPU, of locks with sleeping waiters or expedited sections, and age at which a section takes effect; microseconds, 50 to 60000000, default 300");
+		 "Period in which the watcher looks for holders that are not on a CPU, of locks with sleeping waiters or expedited sections, and age at which a section takes effect; microseconds, 50 to 60000000, default 1000");
 
 struct loan {
 	const struct unfair_rwsem	*sem;		/* NULL: free */

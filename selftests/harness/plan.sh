@@ -17,7 +17,7 @@ QUIET='lend_period_us=60000000 lend=1 blocker_ms=0'
 
 # Plan line that restores the default lending
 LEND_ON='test lend_on 60 cd /sys/module/fscommit/parameters &&'
-LEND_ON+=' echo 3 >lend && echo 300 >lend_period_us'
+LEND_ON+=' echo 3 >lend && echo 1000 >lend_period_us'
 
 # plan_program FOLDER SECONDS PROGRAM [ARG...]: print a plan for one program of that folder
 plan_program()

@@ -41,7 +41,7 @@ torture_plan()
 	load unfair_torture $common
 	test quiet $((quiet + 30)) torture_watch $quiet
 	unload unfair_torture
-	test lend_on 5 cd /sys/module/fscommit/parameters; echo 300 >lend_period_us; echo 3 >lend
+	test lend_on 5 cd /sys/module/fscommit/parameters; echo 1000 >lend_period_us; echo 3 >lend
 	load unfair_torture $common expedite=10
 	test lending $((lending + 30)) torture_watch $lending
 	unload unfair_torture

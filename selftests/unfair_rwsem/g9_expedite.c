@@ -144,7 +144,7 @@ TEST_F_TIMEOUT(g9_expedite, new_section_has_no_effect, 60)
 	EXPECT_EQ(0, state(self->fd).expedited);
 	EXPECT_TRUE(state(self->fd).biased);
 	EXPECT_TRUE(has_own(r));
-	ASSERT_TRUE(set_param("lend_period_us", "300"));
+	ASSERT_TRUE(set_param("lend_period_us", "1000"));
 	EXPECT_TRUE(reached(state(self->fd).expedited && has_fifo(r, 33)));
 	EXPECT_EQ(0, state(self->fd).biased);
 	go(self->mutex, 0);
@@ -545,7 +545,7 @@ static struct task *committer_with_lock(int fd, struct job j)
 {
 	struct task *c;
 
-	set_param("lend_period_us", "300");
+	set_param("lend_period_us", "1000");
 	set_param("lend_fifo_us", "1000000");
 
 	j.hold = LOCK_TEST_UNTIL_GO;
@@ -653,7 +653,7 @@ TEST_F_TIMEOUT(g9_expedite, committer_lends_whatever_others_do, 100)
 		EXPECT_EQ(0, finish(other));
 		ASSERT_EQ(0, later_reader_is_lent_to(self->fd, 33, 0));
 		/* a writer with a section that ends, in most rounds an active one */
-		set_param("lend_period_us", "300");
+		set_param("lend_period_us", "1000");
 		other = start(self->fd, (struct job){ .mode = LOCK_TEST_WRITE, .outer = self->fd,
 						      .flags = LOCK_TEST_OUTER_EXPEDITE,
 						      .hold = LOCK_TEST_SLEEP, .hold_us = 5000 });
