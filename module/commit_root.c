@@ -6,27 +6,33 @@
  * set's list, oldest first, while they are pinned. A tree has a list of its roots, newest first.
  * The root of a tree in a commit is the first one that was not added later.
  *
- *  reader	pin: with preemption disabled, load the pointer (A) and count the pin in these
- *		roots, on this CPU (B). unpin: count it on any CPU, until the roots are
- *		replaced. From then on unpins are counted in one atomic variable (C).
+ *  reader	pin: load the pointer (A), count the pin in these roots, on this CPU, and look
+ *		at the pointer again (B). If it has changed, take the count back and try again.
+ *		unpin: take the count back, on any CPU. If the roots were replaced (C), queue
+ *		the work.
  *
  *  committer	prepare: allocate, also a struct commit_tree_root for each tree.
  *		switch: add the new roots to the lists of their trees, move the roots that
  *		they replace to the list of the old commit, which is the last to have them,
- *		publish the pointer (A), then the generation. Mark the old commit as retired
- *		(C), and have its pins counted after an RCU grace period. The switch does not
- *		wait for that.
+ *		publish the pointer (A), then the generation. Mark the old commit as replaced
+ *		(C), and queue the work. The switch does not wait for it.
  *
- *  release	A work item of each retired roots. It first runs after the grace period, when no
- *		CPU counts pins of these roots any more (B, C), and adds up what the CPUs
- *		counted. It runs again when the last pin is dropped. Each
- *		root of which this commit is the last passes to the next older kept commit,
- *		if that has it, or else to the filesystem. Then the work advances the
- *		generation up to which blocks may be reused.
+ *  release	The work of the set adds up the counts of each replaced commit (B, C). Where
+ *		the sum is 0, no pin is left. Each root of which this commit is the last passes
+ *		to the next older kept commit, if that has it, or else to the filesystem. Then
+ *		the work advances the generation up to which blocks may be reused. The memory of
+ *		the commit is freed after an RCU grace period (D), since a reader may have
+ *		loaded the pointer and not counted its pin yet.
  *
- * So pins are counted for each commit: a commit that no pin has is released one grace period
- * after it was replaced, whatever other pins exist. Only the oldest pin keeps blocks from being
- * reused.
+ * Why a sum of 0 is right, though it is not read at once: each pin that found its roots current
+ * adds 1, which the work sees (B); its unpin takes 1 away, perhaps unseen; a count that came too
+ * late adds 1 and takes it away on one CPU. None of them ever adds less than 0, and a pin that is
+ * held adds 1. Why the last one is not missed: who drops a count that the work did not see drop
+ * sees that the roots were replaced, and queues the work again (C).
+ *
+ * So pins are counted for each commit: a commit that no pin has is released when it is replaced,
+ * whatever other pins exist, and whatever RCU waits for. Only the oldest pin keeps blocks from
+ * being reused.
  *
  * With track_pins, each pin is in a list of its set, under a lock: for debugging. The committer
  * takes that lock only to report the oldest pin.
@@ -55,9 +61,6 @@ static bool commit_root_oracle;
 module_param(commit_root_oracle, bool, 0644);
 MODULE_PARM_DESC(commit_root_oracle,
 		 "repeat committed searches in the live tree, report differences; default off");
-
-/* In commit_roots.users until the pins that CPUs have counted are added. */
-#define NOT_ADDED	(LONG_MAX / 2)
 
 struct commit_tree_root {
 	/*
@@ -167,6 +170,11 @@ static void free_roots(struct commit_roots *roots)
 	kfree(roots);
 }
 
+static void free_roots_rcu(struct rcu_head *rcu)
+{
+	free_roots(container_of(rcu, struct commit_roots, rcu));
+}
+
 /* No pin has @roots. */
 static void remove_roots(struct commit_roots *roots)
 {
@@ -174,8 +182,9 @@ static void remove_roots(struct commit_roots *roots)
 	struct commit_roots *older = NULL;
 	struct commit_tree_root *t;
 
-	/* only the ordered workqueue removes commits from the list: @older stays */
+	/* only the work removes commits from the list: @older stays */
 	raw_spin_lock_irq(&set->lock);
+	roots->unpinned = true;
 	if (!list_is_first(&roots->node, &set->all))
 		older = list_prev_entry(roots, node);
 	raw_spin_unlock_irq(&set->lock);
@@ -192,34 +201,50 @@ static void remove_roots(struct commit_roots *roots)
 	set->nr_kept--;
 	move_reusable(set);
 	raw_spin_unlock_irq(&set->lock);
-	free_roots(roots);
+	/* D: pairs with commit_root_pin() and __commit_root_uncount() */
+	call_rcu(&roots->rcu, free_roots_rcu);
 }
 
-/* Runs after the grace period, and again when the last pin is dropped. */
-static void release_work(struct work_struct *work)
+/* Has replaced roots a pin? */
+static bool is_pinned(const struct commit_roots *roots)
 {
-	struct commit_roots *roots = container_of(to_rcu_work(work), struct commit_roots, work);
 	long pins = 0;
 	int cpu;
 
-	if (atomic_long_read(&roots->users)) {
-		/* B, C: no CPU changes its count any more */
-		for_each_possible_cpu(cpu)
-			pins += *per_cpu_ptr(roots->pins, cpu);
-		if (atomic_long_add_return(pins - NOT_ADDED, &roots->users))
-			return;
+	/* B, C: pairs with commit_root_pin() and __commit_root_uncount() */
+	smp_mb();
+	for_each_possible_cpu(cpu) {
+		/* F: the release comes after all that readers did while they were pinned */
+		pins += atomic_long_read_acquire(per_cpu_ptr(roots->pins, cpu));
 	}
-	remove_roots(roots);
+	return pins;
 }
 
-/* Called once, after @roots were replaced: new readers no longer find them. */
-static void retire(struct commit_roots *roots)
+/* The oldest commit, or the one after @roots, if it was replaced; else NULL. */
+static struct commit_roots *next_replaced(struct commit_root_set *set, struct commit_roots *roots)
 {
+	raw_spin_lock_irq(&set->lock);
 	if (!roots)
-		return;
-	/* C: pairs with commit_root_unpin() by the grace period */
-	WRITE_ONCE(roots->retired, true);
-	queue_rcu_work(roots->set->wq, &roots->work);
+		roots = oldest_roots(set);
+	else
+		roots = list_is_last(&roots->node, &set->all) ? NULL : list_next_entry(roots, node);
+	if (roots && !roots->replaced)
+		roots = NULL;
+	raw_spin_unlock_irq(&set->lock);
+	return roots;
+}
+
+/* Runs after each switch, and after each unpin of replaced roots. */
+static void release_work(struct work_struct *work)
+{
+	struct commit_root_set *set = container_of(work, struct commit_root_set, work);
+	struct commit_roots *roots, *next;
+
+	for (roots = next_replaced(set, NULL); roots; roots = next) {
+		next = next_replaced(set, roots);
+		if (!is_pinned(roots))
+			remove_roots(roots);
+	}
 }
 
 /* --- pins ---------------------------------------------------------------- */
@@ -306,23 +331,19 @@ int __commit_root_refused(struct commit_root_set *set)
 EXPORT_SYMBOL_FSCOMMIT(__commit_root_refused);
 
 /**
- * __commit_root_unpin_retired() - drop a pin of roots that were replaced
- * @roots: the roots; NULL: the pin is not held, warn once
+ * __commit_root_uncounted() - have replaced roots released if this was their last count
+ * @roots: the roots; NULL: commit_root_unpin() of a pin that is not held, warn once
  *
- * Context: as commit_root_pin().
+ * Context: as commit_root_pin(), with preemption disabled since the count was dropped, which
+ * keeps @roots and their set.
  */
-void __commit_root_unpin_retired(struct commit_roots *roots)
+void __commit_root_uncounted(struct commit_roots *roots)
 {
-	struct workqueue_struct *wq;
-
 	if (WARN_ONCE(!roots, "fscommit: commit_root_unpin() of a pin that is not held\n"))
 		return;
-	wq = roots->set->wq;
-	/* F: its full barrier pairs with commit_root_reusable() */
-	if (atomic_long_dec_and_test(&roots->users))
-		queue_work(wq, &roots->work.work);
+	queue_work(roots->set->wq, &roots->set->work);
 }
-EXPORT_SYMBOL_FSCOMMIT(__commit_root_unpin_retired);
+EXPORT_SYMBOL_FSCOMMIT(__commit_root_uncounted);
 
 /**
  * commit_root_generation() - generation of the pinned commit
@@ -486,11 +507,9 @@ static struct commit_roots *new_roots(struct commit_root_set *set, gfp_t gfp)
 	if (!roots)
 		return NULL;
 	roots->set = set;
-	atomic_long_set(&roots->users, NOT_ADDED);
-	INIT_RCU_WORK(&roots->work, release_work);
 	INIT_LIST_HEAD(&roots->added);
 	INIT_LIST_HEAD(&roots->last);
-	roots->pins = alloc_percpu_gfp(long, gfp);
+	roots->pins = alloc_percpu_gfp(atomic_long_t, gfp);
 	if (!roots->pins) {
 		kfree(roots);
 		return NULL;
@@ -688,7 +707,8 @@ int commit_root_switch(struct commit_roots *next, u64 generation)
 	nr_kept = ++set->nr_kept;
 	if (old) {
 		list_splice_tail_init(&set->deleted, &old->last);
-		old->replaced = nonzero_jiffies();
+		/* C: pairs with __commit_root_uncount() */
+		WRITE_ONCE(old->replaced, nonzero_jiffies());
 	} else {
 		move_reusable(set);
 		/* from no pin, also if generations begin late */
@@ -701,7 +721,8 @@ int commit_root_switch(struct commit_roots *next, u64 generation)
 	WRITE_ONCE(set->preparing, false);
 	raw_spin_unlock_irq(&set->lock);
 
-	retire(old);
+	if (old)
+		queue_work(set->wq, &set->work);
 	count(set, COMMIT_ROOT_SWITCH);
 	if (unlikely(current->nvcsw != slept))
 		count(set, COMMIT_ROOT_SLEPT);
@@ -760,8 +781,8 @@ static bool oldest_tracked(struct commit_root_set *set, struct commit_pin_info *
  * @set: the set
  * @info: filled in
  *
- * Without track_pins, pins of the newest roots are not seen. Older roots count as pinned until a
- * grace period after they were replaced.
+ * Without track_pins, pins of the newest roots are not seen. Older roots count as pinned until the
+ * work of the set has looked at them.
  *
  * Context: process context; does not sleep.
  * Return: true if there is a pin.
@@ -778,8 +799,7 @@ bool commit_root_oldest_pin(struct commit_root_set *set, struct commit_pin_info 
 	list_for_each_entry(roots, &set->all, node) {
 		if (!roots->replaced)
 			break;
-		/* without a pin: it is being released */
-		if (!atomic_long_read(&roots->users))
+		if (roots->unpinned)
 			continue;
 		info->generation = roots->generation;
 		info->age_ms = jiffies_to_msecs(jiffies - roots->replaced);
@@ -975,6 +995,7 @@ int __commit_root_set_init(struct commit_root_set *set, const char *name,
 #ifdef CONFIG_DEBUG_LOCK_ALLOC
 	lockdep_init_map(&set->dep_map, "commit_root_pin", key, 0);
 #endif
+	INIT_WORK(&set->work, release_work);
 	INIT_LIST_HEAD(&set->all);
 	INIT_LIST_HEAD(&set->tracks);
 	INIT_LIST_HEAD(&set->newest);
@@ -1007,7 +1028,7 @@ static void report_oldest_pin(struct commit_root_set *set, u64 generation)
  * pins first: @set may be freed when this returns 0. If there is no pin, it waits until all roots
  * have been released by &commit_root_ops.release. Trees need no commit_tree_destroy() before.
  *
- * Context: process context; may sleep, for a grace period of RCU.
+ * Context: process context; may sleep, for two grace periods of RCU.
  * Return: 0; -EBUSY if roots are pinned, which the log reports, or, with a warning, if a commit
  * is prepared: unpin or cancel, then call it again.
  */
@@ -1023,23 +1044,23 @@ int commit_root_set_destroy(struct commit_root_set *set)
 	/* a pin that finds no roots reads this without the lock */
 	WRITE_ONCE(set->ending, true);
 	preparing = READ_ONCE(set->preparing);
-	WRITE_ONCE(set->roots, NULL);
 	if (roots && !preparing) {
 		list_splice_tail_init(&set->deleted, &roots->last);
 		list_splice_tail_init(&set->newest, &roots->last);
-		roots->replaced = nonzero_jiffies();
+		WRITE_ONCE(roots->replaced, nonzero_jiffies());
 	}
+	/* a pin that finds its roots replaced finds their mark */
+	smp_store_release(&set->roots, NULL);
 	raw_spin_unlock_irq(&set->lock);
 	if (preparing) {
 		misused(set, "destroyed with a commit in preparation");
 		return -EBUSY;
 	}
-	retire(roots);
-	/* B: callers of commit_root_pin() no longer touch @set, unless they have a pin */
+	if (roots)
+		queue_work(set->wq, &set->work);
+	/* who is in commit_root_pin() has a pin afterwards, or has failed and left no count */
 	synchronize_rcu();
-	/* all retired roots are counted, and those without a pin are released */
-	rcu_barrier();
-	flush_workqueue(set->wq);
+	flush_work(&set->work);
 	raw_spin_lock_irq(&set->lock);
 	roots = oldest_roots(set);
 	generation = roots ? roots->generation : 0;
@@ -1048,6 +1069,8 @@ int commit_root_set_destroy(struct commit_root_set *set)
 		report_oldest_pin(set, generation);
 		return -EBUSY;
 	}
+	/* D: who has just dropped the last count may still queue the work */
+	synchronize_rcu();
 	unlist_set(set);
 	if (set->tracked)
 		commit_root_unwatch_pins();
@@ -1065,4 +1088,10 @@ EXPORT_SYMBOL_FSCOMMIT(commit_root_set_destroy);
 void __init commit_root_setup(struct dentry *debugfs)
 {
 	debugfs_create_file("commit_roots", 0400, debugfs, NULL, &commit_roots_fops);
+}
+
+void commit_root_teardown(void)
+{
+	/* free_roots_rcu() */
+	rcu_barrier();
 }

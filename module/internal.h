@@ -26,6 +26,7 @@ extern const struct kernel_param_ops fscommit_param_ops;
 struct dentry;
 
 void commit_root_setup(struct dentry *debugfs);
+void commit_root_teardown(void);
 int rcu_reuse_setup(struct dentry *debugfs);
 void rcu_reuse_teardown(void);
 void share_gate_setup(struct dentry *debugfs);

@@ -72,6 +72,7 @@ static int __init fscommit_init(void)
 static void __exit fscommit_exit(void)
 {
 	debugfs_remove_recursive(debugfs_dir);
+	commit_root_teardown();
 	rcu_reuse_teardown();
 	/* before reports and statistics, which the watcher uses */
 	lend_watcher_exit();

@@ -95,10 +95,10 @@
  *  - commit_root_switch(): cancel. Only a bug of the caller makes it fail.
  *  - commit_root_set_destroy(): unpin or cancel, then call it again.
  *
- * Pins are counted for each commit. Roots are released a grace period of RCU after they were
- * replaced, or with their last pin; pins of other commits do not matter, unless these have the same
- * root. A pin delays the reuse of blocks, since they may be shared: blocks are reused in the order
- * of the generations that freed them.
+ * Pins are counted for each commit. Roots are released when they are replaced, or with their
+ * last pin; pins of other commits do not matter, unless these have the same root. A pin delays the
+ * reuse of blocks, since they may be shared: blocks are reused in the order of the generations that
+ * freed them.
  *
  * Since 2025 btrfs searches the committed root for the checksums of old extents (Boris Burkov
  * and Qu Wenruo). The idea to decide by the generation of the extents is theirs. In btrfs,
@@ -192,17 +192,16 @@ struct commit_tree_root;
  */
 struct commit_roots {
 /* private: read by readers */
-	long __percpu		*pins;		/* pins minus unpins, until @retired */
-	bool			retired;	/* unpins are counted in @users */
+	atomic_long_t __percpu	*pins;		/* pins minus unpins */
+	unsigned long		replaced;	/* jiffies; 0: current */
 	u64			generation;
 	struct commit_root_set	*set;
-/* private: written by readers once @retired */
-	atomic_long_t		users ____cacheline_aligned_in_smp;
-	unsigned long		replaced;	/* jiffies; 0: current */
-	struct list_head	node;		/* under lock, like the lists below */
+/* private: */
+	bool			unpinned;	/* being released; under lock, like the lists */
+	struct list_head	node;
 	struct list_head	added;		/* roots, before the switch */
 	struct list_head	last;		/* roots that no newer commit has */
-	struct rcu_work		work;
+	struct rcu_head		rcu;
 };
 
 /**
@@ -230,6 +229,7 @@ struct commit_root_set {
 	struct list_head		spare;		/* for new roots */
 	unsigned int			nr_spare, nr_trees;
 	struct workqueue_struct		*wq;
+	struct work_struct		work;		/* releases */
 	const struct commit_root_ops	*ops;
 	void				*private;
 	const char			*name;
@@ -389,7 +389,19 @@ DECLARE_STATIC_KEY_FALSE(commit_root_watched);
 void __commit_root_pinned(struct commit_pin *pin);
 void __commit_root_unpinned(struct commit_pin *pin);
 int __commit_root_refused(struct commit_root_set *set);
-void __commit_root_unpin_retired(struct commit_roots *roots);
+void __commit_root_uncounted(struct commit_roots *roots);
+
+/* Drop a count. Unless it is the caller's, @roots may be gone when preemption is enabled again. */
+static inline void __commit_root_uncount(struct commit_roots *roots)
+{
+	/* D: RCU's grace period, which pairs with remove_roots(), waits for this section */
+	preempt_disable();
+	/* C, F: fully ordered; pairs with is_pinned() */
+	atomic_long_dec_return(this_cpu_ptr(roots->pins));
+	if (unlikely(READ_ONCE(roots->replaced)))
+		__commit_root_uncounted(roots);
+	preempt_enable();
+}
 
 /**
  * commit_root_pin() - pin the roots of the newest commit
@@ -409,19 +421,26 @@ static inline int __must_check commit_root_pin(struct commit_root_set *set,
 {
 	struct commit_roots *roots;
 
-	/* B: RCU's grace period, which pairs with release_work(), waits for this section */
-	preempt_disable();
-	/* A: pairs with the release in commit_root_switch() */
-	roots = smp_load_acquire(&set->roots);
-	pin->roots = roots;
 	pin->set = set;
-	if (unlikely(!roots)) {
-		int ret = __commit_root_refused(set);
+	/* D: RCU's grace period, which pairs with remove_roots(), waits for this section */
+	preempt_disable();
+	for (;;) {
+		/* A: pairs with the release in commit_root_switch() */
+		roots = smp_load_acquire(&set->roots);
+		pin->roots = roots;
+		if (unlikely(!roots)) {
+			int ret = __commit_root_refused(set);
 
-		preempt_enable();
-		return ret;
+			preempt_enable();
+			return ret;
+		}
+		/* B: fully ordered; pairs with is_pinned() */
+		atomic_long_inc_return(this_cpu_ptr(roots->pins));
+		if (likely(READ_ONCE(set->roots) == roots))
+			break;
+		/* replaced meanwhile: this count may have come too late */
+		__commit_root_uncount(roots);
 	}
-	this_cpu_inc(*roots->pins);
 	this_cpu_inc(set->counts->nr[COMMIT_ROOT_PIN]);
 	preempt_enable();
 	__commit_root_own(pin);
@@ -442,21 +461,15 @@ static inline void commit_root_unpin(struct commit_pin *pin)
 {
 	struct commit_roots *roots = pin->roots;
 
-	if (likely(roots)) {
-		if (static_branch_unlikely(&commit_root_watched))
-			__commit_root_unpinned(pin);
-		commit_root_disown(pin);
-		pin->roots = NULL;
-		/* C: pairs with retire(): the grace period waits for a CPU that sees no @retired */
-		preempt_disable();
-		if (likely(!READ_ONCE(roots->retired))) {
-			this_cpu_dec(*roots->pins);
-			preempt_enable();
-			return;
-		}
-		preempt_enable();
+	if (unlikely(!roots)) {
+		__commit_root_uncounted(NULL);
+		return;
 	}
-	__commit_root_unpin_retired(roots);
+	if (static_branch_unlikely(&commit_root_watched))
+		__commit_root_unpinned(pin);
+	commit_root_disown(pin);
+	pin->roots = NULL;
+	__commit_root_uncount(roots);
 }
 
 u64 commit_root_generation(const struct commit_pin *pin);

@@ -5,17 +5,17 @@
  *
  * The generation of roots, 1 to NG, identifies them. There are two CPUs with their own counts,
  * and a pin may be dropped on the other CPU. A section of RCU (preemption is disabled) is a member
- * of a set. A grace period waits for all sections that exist when it begins, which is some time
- * after it was requested; so it also waits for sections that began meanwhile. What a lock or an
- * atomic operation protects is one step. The litmus tests check the barriers.
+ * of a set. A grace period waits for all sections that exist when it is requested. What a lock or
+ * an atomic operation protects is one step. The litmus tests check the barriers.
  *
  * A pin keeps a root usable: until the pin is dropped, the root is not released, and no block
  * that it reaches is reused. Blocks freed by generation G are reached by the roots of earlier
  * generations. They may be reused when commit_root_reusable() is G.
  *
  * Checked: a pin keeps its root usable; roots are released once; when nothing else can run, only
- * roots with a pin are kept, besides the newest; a destroy that succeeds finds all roots released,
- * and is the last to touch the set; destroy succeeds when no pin is left.
+ * roots with a pin are kept, besides the newest; nobody touches the memory of roots after it was
+ * freed; a destroy that succeeds finds all roots released, and is the last to touch the set;
+ * destroy succeeds when no pin is left, and at once if there was none.
  */
 #ifndef NR
 #define NR		2
@@ -25,37 +25,37 @@
 #endif
 
 #define BIT(id)		(1 << (id))
-#define NOT_ADDED	50
 #define PINS(g, cpu)	pins[(g) * 2 + (cpu)]
 
 byte roots;			/* set->roots; 0: NULL */
 bool kept[NG + 1];		/* in the list */
 byte reusable;
 byte sections;			/* a set: readers with preemption disabled */
-bool retired[NG + 1];
-bool requested[NG + 1];		/* queue_rcu_work(): no grace period has begun for it */
-byte waits_for;			/* a set: sections that the grace period waits for */
-bool grace_period;		/* one is running */
-byte destroy_waits_for;		/* the same, for synchronize_rcu() */
+bool replaced[NG + 1];
 short pins[2 * NG + 2];		/* per CPU */
-short users[NG + 1];
-bool work[NG + 1];		/* queued */
+bool unlisted[NG + 1];		/* call_rcu() */
+byte free_waits_for[NG + 1];	/* a set: sections that the grace period waits for */
+byte destroy_waits_for;		/* the same, for synchronize_rcu() */
+bool work;			/* queued */
 bool working;
 
 /* For assertions only. */
 bool released[NG + 1];
 byte holders[NG + 1];		/* pins */
 bool no_new_pins;		/* the caller of destroy prevents them */
+bool had_pins;			/* when destroy began */
 bool freed;			/* the set is freed */
 byte finished;			/* number of readers that are done */
 
 #define set_exists		(!freed)
+#define memory_exists		(!unlisted[mine] || free_waits_for[mine])
 #define root_exists		(!released[whose])
 #define blocks_not_reused	(reusable <= whose)
 #define released_once		(!released[g])
 #define destroy_succeeds	(tries == 1)
+#define refused_with_pins	(had_pins)
 #define all_is_released		(nr == 0)
-#define kept_is_pinned		(!kept[g] || !retired[g] || holders[g])
+#define kept_is_pinned		(!kept[g] || !replaced[g] || holders[g])
 
 inline use_set()
 {
@@ -70,46 +70,13 @@ inline preempt_disable()
 inline preempt_enable()
 {
 	sections = sections & ~BIT(me);
-	waits_for = waits_for & ~BIT(me);
-	destroy_waits_for = destroy_waits_for & ~BIT(me)
-}
-
-inline retire(g)
-{
-	if
-	:: g ->
-		retired[g] = true;					/* C */
-		requested[g] = true
-	:: else
-	fi
-}
-
-active proctype rcu()
-{
-	byte g;
-	bool batch[NG + 1];
-
-end:	do
-	:: atomic { requested[1] || requested[NG] || requested[(NG + 1) / 2] ->
-			g = 1;
-			do
-			:: g <= NG -> batch[g] = requested[g]; requested[g] = false; g++
-			:: else -> break
-			od;
-			g = 0;
-			grace_period = true;
-			waits_for = sections
-		}
-		atomic { !waits_for ->
-			g = 1;
-			do
-			:: g <= NG -> work[g] = work[g] || batch[g]; batch[g] = false; g++
-			:: else -> break
-			od;
-			grace_period = false;
-			g = 0
-		}
-	od
+	destroy_waits_for = destroy_waits_for & ~BIT(me);
+	g = 1;
+	do
+	:: g <= NG -> free_waits_for[g] = free_waits_for[g] & ~BIT(me); g++
+	:: else -> break
+	od;
+	g = 0
 }
 
 /* The oldest kept roots; 0: none */
@@ -124,48 +91,43 @@ inline move_reusable()
 	i = 0
 }
 
-/* release_work(): the ordered workqueue runs one at a time */
+/* release_work() */
 active proctype worker()
 {
 	byte g, i;
 	short sum;
 
 end:	do
-	:: atomic {
+	:: atomic { work -> work = false; working = true; use_set(); g = 1 }
+		do
+		:: g <= NG ->
 			if
-			:: work[1] -> g = 1
-			:: work[NG] -> g = NG
-			:: work[(NG + 1) / 2] -> g = (NG + 1) / 2
+			:: atomic { kept[g] && replaced[g] -> sum = PINS(g, 0) }	/* B, C */
+				atomic {
+					sum = sum + PINS(g, 1);
+					if
+					:: sum -> sum = 0; goto next_roots
+					:: else
+					fi
+				}
+				/* remove_roots() */
+				atomic {
+					assert(released_once);
+					released[g] = true
+				}
+				atomic {
+					use_set();
+					kept[g] = false;
+					move_reusable();
+					unlisted[g] = true;				/* D */
+					free_waits_for[g] = sections
+				}
+			:: else
 			fi;
-			work[g] = false;
-			working = true;
-			use_set()
-		}
-		if
-		:: users[g] ->
-			sum = PINS(g, 0);
-			sum = sum + PINS(g, 1);
-			atomic {
-				users[g] = users[g] + sum - NOT_ADDED;
-				sum = 0;
-				if
-				:: users[g] -> goto done
-				:: else
-				fi
-			}
-		:: else
-		fi;
-		/* remove_roots() */
-		atomic {
-			assert(released_once);
-			released[g] = true
-		}
-		atomic {
-			use_set();
-			kept[g] = false;
-			move_reusable()
-		}
-done:		atomic { g = 0; working = false }
+next_roots:		g++
+		:: else -> break
+		od;
+		atomic { g = 0; working = false }
 	od
 }
 
@@ -201,20 +163,19 @@ inline on_a_cpu()
 	fi
 }
 
-inline unpin()
+/* __commit_root_uncount(), with preemption disabled */
+inline uncount()
 {
-	atomic { holders[mine]--; on_a_cpu(); preempt_disable() }
+	assert(memory_exists);
+	PINS(mine, cpu)--						/* C */
+}
+
+inline look_replaced()
+{
+	assert(memory_exists);
 	if
-	:: !retired[mine] ->						/* C */
-		atomic { PINS(mine, cpu)--; cpu = 0; preempt_enable() }
-	:: else ->
-		atomic {
-			use_set();
-			users[mine]--;
-			work[mine] = work[mine] || !users[mine];
-			cpu = 0;
-			preempt_enable()
-		}
+	:: replaced[mine] -> use_set(); work = true			/* C */
+	:: else
 	fi
 }
 
@@ -229,28 +190,39 @@ proctype reader(byte me)
 		fi;
 		use_set();
 		on_a_cpu();
-		preempt_disable()					/* B */
+		preempt_disable()					/* D */
 	}
-	atomic { use_set(); mine = roots }				/* A */
-	if
-	:: mine ->
-		atomic {
-			PINS(mine, cpu)++;
-			holders[mine]++;
-			cpu = 0;
-			preempt_enable()			/* pinned */
-		}
-		search(mine);
+	do
+	:: atomic { use_set(); mine = roots }				/* A */
 		if
-		:: true
-		:: true -> hold()
-		fi;
-		search(mine);
-		unpin()
-	:: else ->
-		/* __commit_root_refused() */
-		atomic { use_set(); cpu = 0; preempt_enable() }
+		:: mine ->
+			atomic { assert(memory_exists); PINS(mine, cpu)++ }	/* B */
+			atomic {
+				use_set();
+				if
+				:: roots == mine ->					/* B */
+					holders[mine]++;
+					cpu = 0;
+					preempt_enable();
+					goto pinned
+				:: else
+				fi
+			}
+			atomic { uncount() }
+			atomic { look_replaced() }
+		:: else ->
+			/* __commit_root_refused() */
+			atomic { use_set(); cpu = 0; preempt_enable(); goto done }
+		fi
+	od;
+pinned:	search(mine);
+	if
+	:: true
+	:: true -> hold()
 	fi;
+	search(mine);
+	atomic { holders[mine]--; on_a_cpu(); preempt_disable(); uncount() }
+	atomic { look_replaced(); cpu = 0; preempt_enable() }
 done:	finished++
 }
 
@@ -263,30 +235,38 @@ proctype committer()
 		/* commit_root_switch(), under the lock */
 		atomic {
 			old = roots;
-			users[next] = NOT_ADDED;
 			kept[next] = true;
 			if
 			:: !old -> move_reusable()
 			:: else
 			fi;
-			roots = next
+			roots = next;
+			replaced[old] = true				/* C */
 		}
-		atomic { retire(old); next++ }
+		atomic { work = work || old; next++ }
 	:: true -> break
 	od;
 
 	/* commit_root_set_destroy() */
 	no_new_pins = true;
-	atomic { old = roots; roots = 0 }
-	atomic { retire(old) }
+	atomic {
+		i = 1;
+		do
+		:: i <= NG -> had_pins = had_pins || holders[i]; i++
+		:: else -> break
+		od;
+		i = 0;
+		replaced[roots] = true;
+		work = work || roots;
+		roots = 0
+	}
 	do
 	:: destroy_waits_for = sections;
-		/* synchronize_rcu() */
-		!destroy_waits_for;					/* B */
-		/* rcu_barrier(), flush_workqueue() */
+		/* the first synchronize_rcu() */
+		!destroy_waits_for;
+		/* flush_work() */
 		atomic {
-			!requested[1] && !requested[NG] && !requested[(NG + 1) / 2] && !grace_period &&
-			!work[1] && !work[NG] && !work[(NG + 1) / 2] && !working ->
+			!work && !working ->
 			nr = 0;
 			i = 1;
 			do
@@ -300,12 +280,17 @@ proctype committer()
 			/* retry when all readers have unpinned */
 			tries++;
 			assert(destroy_succeeds);
+			assert(refused_with_pins);
 			finished == NR
 		:: else -> break
 		fi
 	od;
 	assert(all_is_released);
-	freed = true
+	destroy_waits_for = sections;
+	/* the second one */
+	!destroy_waits_for;						/* D */
+	/* destroy_workqueue() */
+	atomic { !work && !working -> freed = true }
 }
 
 init

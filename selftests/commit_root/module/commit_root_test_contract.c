@@ -4,8 +4,12 @@
  */
 #include <linux/completion.h>
 #include <linux/delay.h>
+#include <linux/jiffies.h>
+#include <linux/kthread.h>
 #include <linux/ktime.h>
 #include <linux/module.h>
+#include <linux/rcupdate.h>
+#include <linux/sched.h>
 #include <linux/vmalloc.h>
 
 #include "contract.h"
@@ -488,6 +492,64 @@ static int pins_with_interrupts_off(struct commit_root_set *set, struct test_roo
 	return 0;
 }
 
+struct rcu_reader {
+	bool	inside, stop;
+};
+
+static int stay_in_rcu(void *arg)
+{
+	struct rcu_reader *r = arg;
+	unsigned long end = jiffies + 10 * HZ;
+
+	set_user_nice(current, 19);
+	rcu_read_lock();
+	WRITE_ONCE(r->inside, true);
+	while (!READ_ONCE(r->stop) && time_before(jiffies, end))
+		cpu_relax();
+	WRITE_ONCE(r->inside, false);
+	rcu_read_unlock();
+	while (!kthread_should_stop())
+		msleep(10);
+	return 0;
+}
+
+/* A task stays in an RCU read section, so no grace period ends. */
+static int release_beside_rcu(struct commit_root_set *set, struct test_roots *t)
+{
+	struct rcu_reader r = { };
+	struct task_struct *task;
+	struct commit_tree tree;
+	struct commit_pin pin;
+	bool inside, released = false, reusable = false;
+	int ret = 0;
+
+	/* without preemption of RCU readers it would need a CPU of its own */
+	inside = IS_ENABLED(CONFIG_PREEMPT_RCU) || num_online_cpus() > 1;
+	CHECK(!commit_tree_init(&tree, set));
+	CHECK(!commit_tree(set, 1, &tree, &t->root[0]));
+	if (inside) {
+		task = kthread_run(stay_in_rcu, &r, "rcu_reader");
+		CHECK(!IS_ERR(task));
+		inside = REACHED(READ_ONCE(r.inside));
+		ret = commit_tree(set, 2, &tree, &t->root[1]);
+		/* 1 has no pin, 2 has one until 3 has replaced it */
+		released = !ret && REACHED(released_at(t, 0, 0, 1));
+		if (!ret && !commit_root_pin(set, &pin)) {
+			ret = commit_tree(set, 3, &tree, &t->root[2]);
+			commit_root_unpin(&pin);
+			reusable = !ret && REACHED(commit_root_reusable(set) == 3);
+		}
+		inside = inside && READ_ONCE(r.inside);
+		WRITE_ONCE(r.stop, true);
+		kthread_stop(task);
+		CHECK(inside && !ret && released && reusable);
+		return 0;
+	}
+	CHECK(!commit_tree(set, 2, &tree, &t->root[1]));
+	CHECK(!commit_tree(set, 3, &tree, &t->root[2]));
+	return 0;
+}
+
 int root_test_contract(u32 which)
 {
 	static int (*const scenario[])(struct commit_root_set *, struct test_roots *) = {
@@ -504,10 +566,11 @@ int root_test_contract(u32 which)
 		[ROOT_TEST_NO_TREE] = absent_tree,
 		[ROOT_TEST_TWO_SETS] = two_sets,
 		[ROOT_TEST_IRQS_OFF] = pins_with_interrupts_off,
+		[ROOT_TEST_RCU_READER] = release_beside_rcu,
 	};
 	/* number of roots that each scenario has passed to a switch */
 	static const unsigned int roots[] = {
-		1, 5, 2, 1, 32, 2, 3, 201, 10, 100030, 1, 2, 2,
+		1, 5, 2, 1, 32, 2, 3, 201, 10, 100030, 1, 2, 2, 3,
 	};
 	/* static: a scenario that fails leaves its set behind */
 	static struct commit_root_set sets[ARRAY_SIZE(scenario)];

@@ -109,11 +109,35 @@ static int use_foreign_tree(struct root_test *c, u32 which, const struct commit_
 	}
 }
 
+/* @other must not be on the stack: it has a work item. */
+static int misuse_two_sets(struct root_test *c, u32 which, struct commit_root_set *other)
+{
+	struct commit_tree foreign;
+	struct commit_roots *next;
+	int ret;
+
+	ret = commit_root_set_init(other, "other", &root_test_root_ops, c);
+	if (ret)
+		return ret;
+	if (which == ROOT_TEST_DESTROY_PREPARED) {
+		next = commit_root_prepare(other, GFP_KERNEL);
+		ret = commit_root_set_destroy(other);
+		/* destroy must have failed: cancel the commit and destroy it now */
+		commit_root_cancel(next);
+	} else {
+		ret = commit_tree_init(&foreign, other);
+		if (!ret) {
+			ret = use_foreign_tree(c, which, &foreign);
+			commit_tree_destroy(&foreign);
+		}
+	}
+	return commit_root_set_destroy(other) ?: ret;
+}
+
 int root_test_misuse(struct root_test *c, u32 which)
 {
 	static DEFINE_MUTEX(order);
-	struct commit_root_set other;
-	struct commit_tree foreign;
+	struct commit_root_set *other;
 	struct commit_roots *next;
 	struct commit_pin pin;
 	int ret;
@@ -169,24 +193,13 @@ int root_test_misuse(struct root_test *c, u32 which)
 	case ROOT_TEST_FOREIGN_TREE:
 	case ROOT_TEST_COMMIT_FOREIGN_TREE:
 	case ROOT_TEST_SEARCH_FOREIGN_TREE:
-		ret = commit_root_set_init(&other, "other", &root_test_root_ops, c);
-		if (ret)
-			return ret;
-		ret = commit_tree_init(&foreign, &other);
-		if (!ret) {
-			ret = use_foreign_tree(c, which, &foreign);
-			commit_tree_destroy(&foreign);
-		}
-		return commit_root_set_destroy(&other) ?: ret;
 	case ROOT_TEST_DESTROY_PREPARED:
-		ret = commit_root_set_init(&other, "other", &root_test_root_ops, c);
-		if (ret)
-			return ret;
-		next = commit_root_prepare(&other, GFP_KERNEL);
-		ret = commit_root_set_destroy(&other);
-		/* destroy must have failed: cancel the commit and destroy it now */
-		commit_root_cancel(next);
-		return commit_root_set_destroy(&other) ?: ret;
+		other = kzalloc(sizeof(*other), GFP_KERNEL);
+		if (!other)
+			return -ENOMEM;
+		ret = misuse_two_sets(c, which, other);
+		kfree(other);
+		return ret;
 	}
 	return -EINVAL;
 }
