@@ -88,8 +88,13 @@ def fio(app, text, _path):
     """Read the times of the fsyncs, or with O_SYNC of the writes."""
     job = fio_job(text)
     latency = job["sync"]["lat_ns"] if app == "fio" else job["write"]["clat_ns"]
-    return {"throughput": fio_rate(app, job), "p99": latency["percentile"]["99.000000"] / 1e6,
-            "p999": latency["percentile"]["99.900000"] / 1e6, "max": latency["max"] / 1e6}
+    figures = {"throughput": fio_rate(app, job)}
+    # fio has no percentiles if no request was completed before it ended
+    if "percentile" in latency:
+        figures.update({"p99": latency["percentile"]["99.000000"] / 1e6,
+                        "p999": latency["percentile"]["99.900000"] / 1e6,
+                        "max": latency["max"] / 1e6})
+    return figures
 
 
 def fs_mark_lines(text):
