@@ -391,7 +391,7 @@ void __commit_root_unpinned(struct commit_pin *pin);
 int __commit_root_refused(struct commit_root_set *set);
 void __commit_root_uncounted(struct commit_roots *roots);
 
-/* Drop a count. Unless it is the caller's, @roots may be gone when preemption is enabled again. */
+/* Drop a count. If it was the last one, only the section below keeps @roots and the set. */
 static inline void __commit_root_uncount(struct commit_roots *roots)
 {
 	/* D: RCU's grace period, which pairs with remove_roots(), waits for this section */
