@@ -106,7 +106,7 @@ static unsigned long sum_of(const struct commit_root_set *set, enum commit_root_
 	return sum;
 }
 
-/* The newest commit, unless commit_root_set_destroy() has retired it. */
+/* The newest commit, unless commit_root_set_destroy() has replaced it. */
 static struct commit_roots *current_roots(const struct commit_root_set *set)
 {
 	struct commit_roots *roots;
@@ -244,6 +244,7 @@ static void release_work(struct work_struct *work)
 		next = next_replaced(set, roots);
 		if (!is_pinned(roots))
 			remove_roots(roots);
+		cond_resched();
 	}
 }
 
@@ -334,8 +335,8 @@ EXPORT_SYMBOL_FSCOMMIT(__commit_root_refused);
  * __commit_root_uncounted() - have replaced roots released if this was their last count
  * @roots: the roots; NULL: commit_root_unpin() of a pin that is not held, warn once
  *
- * Context: as commit_root_pin(), with preemption disabled since the count was dropped, which
- * keeps @roots and their set.
+ * Context: as commit_root_pin(). With @roots, preemption has been disabled since before the count
+ * was dropped, which keeps @roots and their set.
  */
 void __commit_root_uncounted(struct commit_roots *roots)
 {
@@ -1049,7 +1050,7 @@ int commit_root_set_destroy(struct commit_root_set *set)
 		list_splice_tail_init(&set->newest, &roots->last);
 		WRITE_ONCE(roots->replaced, nonzero_jiffies());
 	}
-	/* a pin that finds its roots replaced finds their mark */
+	/* C: a late count finds the mark, if there is one; else the next call sets it */
 	smp_store_release(&set->roots, NULL);
 	raw_spin_unlock_irq(&set->lock);
 	if (preparing) {

@@ -301,7 +301,8 @@ int __must_check __commit_root_set_init(struct commit_root_set *set, const char 
  * @ops: operations of the filesystem
  * @private: for @ops
  *
- * All sets that one call initialises have one lockdep class.
+ * All sets that one call initialises have one lockdep class. @set must not be on a stack: it has a
+ * work item.
  *
  * Context: process context; may sleep.
  * Return: 0 or -ENOMEM.

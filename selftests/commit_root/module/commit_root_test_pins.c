@@ -109,7 +109,7 @@ static int use_foreign_tree(struct root_test *c, u32 which, const struct commit_
 	}
 }
 
-/* @other must not be on the stack: it has a work item. */
+/* Frees @other, which must not be on the stack. */
 static int misuse_two_sets(struct root_test *c, u32 which, struct commit_root_set *other)
 {
 	struct commit_tree foreign;
@@ -118,7 +118,7 @@ static int misuse_two_sets(struct root_test *c, u32 which, struct commit_root_se
 
 	ret = commit_root_set_init(other, "other", &root_test_root_ops, c);
 	if (ret)
-		return ret;
+		goto free;
 	if (which == ROOT_TEST_DESTROY_PREPARED) {
 		next = commit_root_prepare(other, GFP_KERNEL);
 		ret = commit_root_set_destroy(other);
@@ -131,7 +131,12 @@ static int misuse_two_sets(struct root_test *c, u32 which, struct commit_root_se
 			commit_tree_destroy(&foreign);
 		}
 	}
-	return commit_root_set_destroy(other) ?: ret;
+	/* a set that is not destroyed is still in use */
+	if (WARN_ON(commit_root_set_destroy(other)))
+		return -EPROTO;
+free:
+	kfree(other);
+	return ret;
 }
 
 int root_test_misuse(struct root_test *c, u32 which)
@@ -198,7 +203,6 @@ int root_test_misuse(struct root_test *c, u32 which)
 		if (!other)
 			return -ENOMEM;
 		ret = misuse_two_sets(c, which, other);
-		kfree(other);
 		return ret;
 	}
 	return -EINVAL;
