@@ -121,7 +121,7 @@ static int misuse_two_sets(struct root_test *c, u32 which, struct commit_root_se
 		goto free;
 	if (which == ROOT_TEST_DESTROY_PREPARED) {
 		next = commit_root_prepare(other, GFP_KERNEL);
-		ret = commit_root_set_destroy(other);
+		ret = IS_ERR(next) ? PTR_ERR(next) : commit_root_set_destroy(other);
 		/* destroy must have failed: cancel the commit and destroy it now */
 		commit_root_cancel(next);
 	} else {
@@ -202,8 +202,7 @@ int root_test_misuse(struct root_test *c, u32 which)
 		other = kzalloc(sizeof(*other), GFP_KERNEL);
 		if (!other)
 			return -ENOMEM;
-		ret = misuse_two_sets(c, which, other);
-		return ret;
+		return misuse_two_sets(c, which, other);
 	}
 	return -EINVAL;
 }
