@@ -130,7 +130,10 @@ static void move_reusable(struct commit_root_set *set)
 		atomic64_set_release(&set->reusable, oldest->generation);
 }
 
-/* Remove a root from those of its tree. The newest one of a tree that exists stays. */
+/*
+ * Remove a root from those of its tree. The newest one of a tree that exists goes last, see
+ * goes_last().
+ */
 static void unlink_root(struct commit_tree_root *t)
 {
 	if (t->newer)
@@ -234,7 +237,25 @@ static struct commit_roots *next_replaced(struct commit_root_set *set, struct co
 	return roots;
 }
 
-/* Runs after each switch, and after each unpin of replaced roots. */
+/*
+ * The last commit has the newest root of each tree, where commit_root_of() begins. So once
+ * commit_root_set_destroy() has replaced it, it goes after the older commits, which may be pinned.
+ */
+static bool goes_last(struct commit_root_set *set, const struct commit_roots *roots)
+{
+	bool last;
+
+	raw_spin_lock_irq(&set->lock);
+	last = set->ending && list_is_last(&roots->node, &set->all) &&
+	       !list_is_first(&roots->node, &set->all);
+	raw_spin_unlock_irq(&set->lock);
+	return last;
+}
+
+/*
+ * Runs after each switch, and after each unpin of replaced roots. From the oldest commit on: what
+ * goes last is the only one left by then, if none of the others has a pin.
+ */
 static void release_work(struct work_struct *work)
 {
 	struct commit_root_set *set = container_of(work, struct commit_root_set, work);
@@ -242,7 +263,7 @@ static void release_work(struct work_struct *work)
 
 	for (roots = next_replaced(set, NULL); roots; roots = next) {
 		next = next_replaced(set, roots);
-		if (!is_pinned(roots))
+		if (!is_pinned(roots) && !goes_last(set, roots))
 			remove_roots(roots);
 		cond_resched();
 	}
@@ -949,7 +970,8 @@ void commit_tree_destroy(struct commit_tree *tree)
 	struct commit_root_set *set = tree->set;
 
 	raw_spin_lock_irq(&set->lock);
-	if (tree->newest)
+	/* after commit_root_set_destroy() began, there is no next commit: the last one has the root */
+	if (tree->newest && !set->ending)
 		list_move_tail(&tree->newest->node, &set->deleted);
 	set->nr_trees--;
 	raw_spin_unlock_irq(&set->lock);

@@ -467,6 +467,7 @@ CONTRACT(absent_tree_is_no_miss, ROOT_TEST_NO_TREE)
 CONTRACT(sets_do_not_wait_for_each_other, ROOT_TEST_TWO_SETS)
 CONTRACT(pins_do_not_sleep, ROOT_TEST_IRQS_OFF)
 CONTRACT(release_waits_for_no_rcu_reader, ROOT_TEST_RCU_READER)
+CONTRACT(refused_destroy_keeps_all_roots, ROOT_TEST_REFUSED)
 
 /* --- searches, and the traps --------------------------------------------- */
 

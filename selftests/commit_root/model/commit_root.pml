@@ -8,12 +8,13 @@
  * of a set. A grace period waits for all sections that exist when it is requested. What a lock or
  * an atomic operation protects is one step. The litmus tests check the barriers.
  *
- * A pin keeps a root usable: until the pin is dropped, the root is not released, and no block
- * that it reaches is reused. Blocks freed by generation G are reached by the roots of earlier
- * generations. They may be reused when commit_root_reusable() is G.
+ * A pin keeps a root usable: until the pin is dropped, the root is not released, nor is the newest
+ * one of the tree, where the search for it begins, and no block that it reaches is reused. Blocks
+ * freed by generation G are reached by the roots of earlier generations. They may be reused when
+ * commit_root_reusable() is G.
  *
  * Checked: a pin keeps its root usable; roots are released once; when nothing else can run, only
- * roots with a pin are kept, besides the newest; nobody touches the memory of roots after it was
+ * roots with a pin are kept, besides the newest; no task touches the memory of roots after it was
  * freed; a destroy that succeeds finds all roots released, and is the last to touch the set;
  * destroy succeeds when no pin is left, and at once if there was none.
  */
@@ -36,6 +37,7 @@ short pins[2 * NG + 2];		/* per CPU */
 bool unlisted[NG + 1];		/* call_rcu() */
 byte free_waits_for[NG + 1];	/* a set: sections that the grace period waits for */
 byte destroy_waits_for;		/* the same, for synchronize_rcu() */
+byte last;			/* the newest roots, once destroy has replaced them */
 bool work;			/* queued */
 bool working;
 
@@ -55,7 +57,12 @@ byte finished;			/* number of readers that are done */
 #define destroy_succeeds	(tries == 1)
 #define refused_with_pins	(had_pins)
 #define all_is_released		(nr == 0)
-#define kept_is_pinned		(!kept[g] || !replaced[g] || holders[g])
+#define OLDER_IS_KEPT(g)	((g > 1 && kept[1]) || (g > 2 && kept[2]))
+/* the commit that was the newest one when destroy began goes last */
+#define GOES_LAST(g)		(g == last && OLDER_IS_KEPT(g))
+#define kept_is_pinned		(!kept[g] || !replaced[g] || holders[g] || GOES_LAST(g))
+/* commit_root_of() begins at the newest root */
+#define newest_exists		(!last || !released[last])
 
 inline use_set()
 {
@@ -106,7 +113,7 @@ end:	do
 				atomic {
 					sum = sum + PINS(g, 1);
 					if
-					:: sum -> sum = 0; goto next_roots
+					:: sum || GOES_LAST(g) -> sum = 0; goto next_roots
 					:: else
 					fi
 				}
@@ -136,6 +143,7 @@ inline search(whose)
 {
 	atomic {
 		assert(root_exists);
+		assert(newest_exists);
 		assert(blocks_not_reused)
 	}
 }
@@ -258,6 +266,7 @@ proctype committer()
 		i = 0;
 		replaced[roots] = true;
 		work = work || roots;
+		last = roots;
 		roots = 0
 	}
 	do

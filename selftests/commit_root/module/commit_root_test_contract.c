@@ -550,6 +550,29 @@ static int release_beside_rcu(struct commit_root_set *set, struct test_roots *t)
 	return 0;
 }
 
+/*
+ * A destroy that a pin of an older commit refuses keeps the newest roots, too: the search for the
+ * older ones begins there. A tree that is destroyed then does not lose its root.
+ */
+static int refused_destroy(struct commit_root_set *set, struct test_roots *t)
+{
+	struct commit_tree tree;
+	struct commit_pin pin;
+	bool kept;
+
+	CHECK(!commit_tree_init(&tree, set));
+	CHECK(!commit_tree(set, 1, &tree, &t->root[0]));
+	CHECK(!commit_root_pin(set, &pin));
+	CHECK(!commit_tree(set, 2, &tree, &t->root[1]));
+	CHECK(commit_root_set_destroy(set) == -EBUSY);
+	kept = !READ_ONCE(t->nr_released) &&
+	       commit_root_of(&pin, &tree, NULL) == &t->root[0];
+	commit_tree_destroy(&tree);
+	commit_root_unpin(&pin);
+	CHECK(kept);
+	return 0;
+}
+
 int root_test_contract(u32 which)
 {
 	static int (*const scenario[])(struct commit_root_set *, struct test_roots *) = {
@@ -567,10 +590,11 @@ int root_test_contract(u32 which)
 		[ROOT_TEST_TWO_SETS] = two_sets,
 		[ROOT_TEST_IRQS_OFF] = pins_with_interrupts_off,
 		[ROOT_TEST_RCU_READER] = release_beside_rcu,
+		[ROOT_TEST_REFUSED] = refused_destroy,
 	};
 	/* number of roots that each scenario has passed to a switch */
 	static const unsigned int roots[] = {
-		1, 5, 2, 1, 32, 2, 3, 201, 10, 100030, 1, 2, 2, 3,
+		1, 5, 2, 1, 32, 2, 3, 201, 10, 100030, 1, 2, 2, 3, 2,
 	};
 	/* static: a scenario that fails leaves its set behind */
 	static struct commit_root_set sets[ARRAY_SIZE(scenario)];
