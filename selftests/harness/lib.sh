@@ -46,10 +46,11 @@ step()
 # that step() shows the progress.
 boot_and_follow()
 {
-	local dir=$1 pid rc=0
+	local dir=$1 self=$BASHPID pid rc=0
 	shift
 	rm -f "$dir/result"
-	tail -n +1 -F "$dir/result" 2>/dev/null &
+	# without --pid, it would keep the lock of a benchmark that was killed
+	tail -n +1 -F --pid="$self" "$dir/result" 2>/dev/null &
 	pid=$!
 	"$HARNESS/boot.sh" --out "$dir" "$@" || rc=$?
 	kill "$pid" 2>/dev/null || true
