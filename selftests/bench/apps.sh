@@ -20,6 +20,10 @@
 #   DURATION=5      seconds of a run; etcd takes 60 s of its own, pg_test_fsync 20 s
 #   LIMIT=100       a run that takes so many seconds more is stopped, and recorded as such
 #   MEDIUM=ram      a brd in the guest, or disk: a file in the host's memory
+#   ICOUNT=1        QEMU counts instructions, 1 ns each, on one CPU: throughput shows what a driver
+#                   costs there, whatever else the host does. Slow: a second takes a minute
+#   PERF=1          also record the waits for locks with perf lock contention (not on uml). It
+#                   costs time: compare with other runs of this kind only
 #   QUICK=1         a few short runs, which check this script itself
 #
 # The low-priority tasks are stress-ng's stressors: a quarter of them rename, a quarter dir, one link,
@@ -87,7 +91,7 @@ fill_image()
 	local app packages has='' changed='' d=$image.root src
 	mkdir -p "$d"/{dev,mnt,proc,sys,tmp,packages}
 	while read -r app packages; do
-		[[ " $apps base " = *" $app "* ]] || continue
+		[[ " $apps base ${PERF:+perf} " = *" $app "* ]] || continue
 		# shellcheck disable=SC2086 # words
 		if [ ! -e "$d/packages/$app" ]; then
 			step "fetching $packages of Debian $suite" "30 s" "$LOGS/bench-apps.log" \
@@ -97,7 +101,7 @@ fill_image()
 			changed=1
 		fi
 		has+=" $app"
-	done < <(echo 'base stress-ng util-linux coreutils dash'; app_packages)
+	done < <(echo 'base stress-ng util-linux coreutils dash'; echo 'perf linux-perf'; app_packages)
 	if [ ! -e "$d/linux.tar" ]; then
 		src=$("$HARNESS/kernel.sh" source 7.3)
 		tar -C "$src" --transform 's:^:linux/:' -cf "$d/linux.tar" fs kernel mm
@@ -113,6 +117,7 @@ fill_image()
 		mv "$image.tmp" "$image"
 	fi
 	apps=${has/ base/}
+	apps=${apps/ perf/}
 }
 
 # plan ROUND APP: print the plan: every load with every variant; another variant is the first in
@@ -129,7 +134,7 @@ plan()
 		for name in $(rotate "$1" $variants); do
 			knobs=$(variant_field "$fs" "$name" 3)
 			echo "test $2.$name.${load//:/-} $((limit + 500)) BUSY=${BUSY:-4}" \
-				"$run $fs $name${knobs:+:$knobs} $2 $load"
+				"PERF=${PERF:-} $run $fs $name${knobs:+:$knobs} $2 $load"
 		done
 	done
 	echo 'unload fscommit'
@@ -147,8 +152,8 @@ boot_app()
 		tools+=(--with "$p")
 	done
 	step "$app on $fs, $kernel, round $r of $rounds: $(grep -c "^test $app" "$plan") runs" \
-		"1-5 min" "$LOGS/bench-apps.log" boot_and_follow "$dir" --timeout 3600 --mem 3G \
-		"${guest[@]}" --disk "$image" "${store[@]}" "${tools[@]}" "${kmods[@]}" \
+		"1-5 min" "$LOGS/bench-apps.log" boot_and_follow "$dir" \
+		--timeout $((3600 * slow)) --mem 3G "${guest[@]}" --disk "$image" "${store[@]}" "${tools[@]}" "${kmods[@]}" \
 		"$kernel" "$plan" "$tree/module/fscommit.ko" "$modules"/*.ko \
 		"$bench"/{driver,apps}_guest.sh ||
 		die "$app: $(guest_verdict "$dir"); see $dir"
@@ -159,7 +164,7 @@ run()
 {
 	local fs=${FS:-f2fs} kernel=${KERNEL:-uml} limit=${LIMIT:-100} failed='' out apps loads \
 		variants rounds duration r app tree modules kmods=() store=() guest=() disk \
-		image=$CACHE/apps/$suite packages=()
+		image=$CACHE/apps/$suite packages=() slow=1
 	PATH=$PATH:/usr/sbin:/sbin
 	[ "$(matrix_field "$kernel" kind)" = uml ] || guest=(--append preempt=full)
 	case $fs in
@@ -188,7 +193,14 @@ run()
 	choose_medium "${MEDIUM:-ram}"
 	# the image is the first disk
 	disk=${disk/\$DISK/\$DISK2}
-	out=$TOP/out/bench-apps-$fs-$kernel${MEDIUM:+-$MEDIUM}${NICE:+-nice$NICE}${BUSY:+-busy$BUSY}
+	if [ -n "${ICOUNT:-}" ]; then
+		[ ${#guest[@]} -gt 0 ] || die "ICOUNT=1: $kernel must be a kernel for QEMU"
+		guest+=(--icount) slow=60
+	fi
+	[ -z "${PERF:-}" ] || [ ${#guest[@]} -gt 0 ] ||
+		die "PERF=1: $kernel has no perf events; KERNEL= must be one for QEMU"
+	out=$TOP/out/bench-apps-$fs-$kernel${PERF:+-perf}${ICOUNT:+-icount}
+	out+=${MEDIUM:+-$MEDIUM}${NICE:+-nice$NICE}${BUSY:+-busy$BUSY}
 	modules=$CACHE/build/bench-apps-$fs-$kernel
 	mkdir -p "$out" "$LOGS" "$CACHE/apps"
 	suite_update "$suite"

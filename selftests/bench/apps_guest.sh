@@ -11,6 +11,7 @@
 # that spin beside a load, DURATION the seconds of a run. A run that takes LIMIT seconds more is
 # stopped: the load ends, too, because a task that waits for a commit cannot be killed. Write what
 # the application printed to /tmp/out/APP.VARIANT.LOAD.said, and the metrics of stress-ng to .low.
+# With PERF, perf's table of the waits for locks, by task, goes to .locks.
 
 root=/apps
 mnt=$root/mnt
@@ -218,6 +219,29 @@ end_low()
 	kill "$low"
 }
 
+# start_perf: record the kernel's contention events of all tasks
+start_perf()
+{
+	in_root perf lock record -a -o /tmp/perf.data >/tmp/perf.said 2>&1 &
+	recorder=$!
+	for _ in $(seq 50); do
+		[ ! -s /tmp/perf.data ] || return 0
+		sleep 0.1
+	done
+	die "perf: $(tail -n 3 /tmp/perf.said)"
+}
+
+# stop_perf FILE
+stop_perf()
+{
+	# shellcheck disable=SC2046 # words
+	kill -INT $(pids perf)
+	wait "$recorder"
+	# the table goes to stderr
+	in_root perf lock contention -i /tmp/perf.data -t >"$1" 2>&1 || die "perf: $(tail -n 3 "$1")"
+	rm -f /tmp/perf.data
+}
+
 stop_low()
 {
 	[ -n "$low" ] || return 0
@@ -244,10 +268,12 @@ case $variant in *:*) set_knobs "${variant#*:}" ;; esac
 start "$app" >/tmp/said 2>&1 || die "$app does not start: $(tail -n 5 /tmp/said)"
 sync
 [ "$load" = none ] || start_low "$load"
+[ -z "${PERF:-}" ] || start_perf
 began=$(now)
 run "$app" >"$out.said" 2>/tmp/err
 rc=$?
 echo "elapsed $(($(now) - began)) cs" >>"$out.said"
+[ -z "${PERF:-}" ] || stop_perf "$out.locks"
 stop_low "$out"
 stop "$app" "$out"
 # an application that timeout ended, or killed, is a result

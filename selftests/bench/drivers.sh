@@ -6,12 +6,14 @@
 # Print lines `NAME PORT_OPTIONS [KNOBS]`; KNOBS are files of the mount in sysfs, or parameters of
 # fscommit. The first three are the peers; cp-expedite is the default of `make f2fs`, and cp-nolinks
 # the same without G10. The knobs of uplift, from 7.0 on, are stock f2fs's best defence against
-# low-priority readers.
+# low-priority readers. stock-chain has no lock of ours, but waits in fsync as ours does
+# (fsync_chain.cocci): what ours costs beyond that is the cost of the lock and the sections.
 f2fs_variants()
 {
 	cat <<-END
 		stock VARIANT=stock
 		uplift VARIANT=stock adjust_lock_priority=127,lock_duration_priority=100,critical_task_priority=100
+		stock-chain VARIANT=stock,FSYNC=chain
 		f2fs-unfair VARIANT=f2fs-unfair
 		cp LOCKS=cp_rwsem,EXPEDITE=0
 		cp-expedite LOCKS=cp_rwsem,EXPEDITE=1

@@ -75,7 +75,7 @@ f2fs()
 	*)	rounds=1 duration=1s usually='1 min' loads='8:nice:19' ;;
 	esac
 	rounds=${ROUNDS:-$rounds} duration=${DURATION:-$duration} loads=${LOADS:-$loads}
-	variants=${VARIANTS:-$(variant_names f2fs "$kernel")}
+	variants=${VARIANTS:-$(variant_names f2fs "$kernel" | grep -vx stock-chain)}
 	[ "${TRACE:-0}" = 0 ] || variants=${VARIANTS:-cp-expedite}
 	choose_medium "${MEDIUM:-disk}"
 	dir=$out/f2fs-$kernel${CKPT:+-$CKPT}${MEDIUM:+-$MEDIUM}

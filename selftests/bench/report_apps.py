@@ -20,6 +20,7 @@ import sys
 # name of a driver: column
 VARIANTS = {
     "stock": "stock",
+    "stock-chain": "stock, chain",
     "uplift": "stock, knobs",
     "f2fs-unfair": "UNFAIR_RWSEM",
     "cp-expedite": "ours",
@@ -45,7 +46,13 @@ APPS = {
     "fs_mark-nosync": "files/s",
     "untar": "trees/s",
 }
-# figure: title, digits; times are in ms
+# name of a task: its kind in the table of waits for locks
+TASKS = {
+    r"fio$|fs_mark|sqlite3|db_bench|rocksdb|postgres|pgbench|etcd|dbench": "the application",
+    r"f2fs_ckpt|f2fs_flush|btrfs-transacti": "the committer",
+    r"stress-ng": "low priority",
+}
+# figure: title; times are in ms
 FIGURES = {
     "throughput": "Throughput",
     "p99": "99 % of the sync operations took at most, ms",
@@ -200,6 +207,22 @@ def stopped_run(app, text):
     return run
 
 
+def lock_waits(text):
+    """Return {kind of task: (total, longest)} in ms, from the table of perf lock contention -t."""
+    units = {"ns": 1e-6, "us": 1e-3, "ms": 1, "s": 1e3, "m": 6e4}
+    waits = {}
+    for total, unit, longest, unit2, comm in re.findall(
+            r"(?m)^ +\d+ +([0-9.]+) (\w+) +([0-9.]+) (\w+) +[0-9.]+ \w+ +-?\d+ +(\S+)", text):
+        kind = "others"
+        for pattern, name in TASKS.items():
+            if re.match(pattern, comm):
+                kind = name
+        was = waits.get(kind, (0, 0))
+        waits[kind] = (was[0] + float(total) * units[unit],
+                       max(was[1], float(longest) * units[unit2]))
+    return waits
+
+
 def read_run(app, path):
     """Return the figures of a run."""
     with open(path, encoding="utf-8", errors="replace") as f:
@@ -212,6 +235,9 @@ def read_run(app, path):
         with open(path[:-len("said")] + "low", encoding="utf-8") as f:
             rates = re.findall(r"bogo-ops-per-second-real-time: ([0-9.]+)", f.read())
         run["low"] = sum(float(r) for r in rates)
+    if os.path.exists(path[:-len("said")] + "locks"):
+        with open(path[:-len("said")] + "locks", encoding="utf-8") as f:
+            run["locks"] = lock_waits(f.read())
     return run
 
 
@@ -242,9 +268,14 @@ def number(v):
     return "%.0f" % v if v >= 100 else "%.3g" % v
 
 
-def stopped(of):
-    """Return whether the median of the longest operations is of a run that was stopped."""
-    longest = median(of, "max")
+def worst(of, figure):
+    """Return the highest value of all rounds, or None."""
+    return max((run[figure] for run in of if figure in run), default=None)
+
+
+def stopped(of, pick=median):
+    """Return whether the longest operation that is picked is of a run that was stopped."""
+    longest = pick(of, "max")
     return any("stopped" in run and run["max"] <= longest for run in of)
 
 
@@ -264,20 +295,37 @@ def cell(of, figure):
     return text
 
 
-def ratio(cells, figure):
-    """Return how much better ours is than the better of the peers: higher or shorter."""
-    ours = [(median(cells[v], figure), stopped(cells[v])) for v in OURS if v in cells]
-    peers = [(median(cells[v], figure), stopped(cells[v])) for v in PEERS if v in cells]
+def ratio(cells, figure, pick=median):
+    """Return how much better ours is than the better of the peers, as (sign, number), or None.
+
+    More of a rate is better, and less of a time. The sign is ">" or "<" if a run was stopped.
+    """
+    ours = [(pick(cells[v], figure), stopped(cells[v], pick)) for v in OURS if v in cells]
+    peers = [(pick(cells[v], figure), stopped(cells[v], pick)) for v in PEERS if v in cells]
     peers = [p for p in peers if p[0] is not None]
     if not peers or not ours or ours[0][0] is None:
-        return "–"
+        return None
     if figure in ("throughput", "low"):
         best = max(peers)[0]
-        return "%.2f" % (ours[0][0] / best) if best else "–"
+        return ("", ours[0][0] / best) if best else None
     (of_peers, peer_stopped), (of_ours, ours_stopped) = min(peers), ours[0]
     if not of_ours or (peer_stopped and ours_stopped):
-        return "–"
-    return "> " * peer_stopped + "< " * ours_stopped + "%.2f" % (of_peers / of_ours)
+        return None
+    return "> " * peer_stopped + "< " * ours_stopped, of_peers / of_ours
+
+
+def ratio_text(found_ratio):
+    """Return a ratio with two digits behind the point."""
+    return "%s%.2f" % found_ratio if found_ratio else "–"
+
+
+def summary(ratios):
+    """Return a sentence about the ratios of all cells."""
+    numbers = sorted(r[1] for r in ratios if r)
+    if len(numbers) < 2:
+        return ""
+    return "%d cells: %.2f in the median, %.2f in the worst, below 1 in %d.\n" % (
+        len(numbers), statistics.median(numbers), numbers[0], sum(n < 1 for n in numbers))
 
 
 def table(rows):
@@ -291,18 +339,46 @@ def table(rows):
 def tables(runs):
     """Return all tables."""
     shown = [v for v in VARIANTS if any(v in cells for cells in runs.values())]
+    several = any(len(of) > 1 for cells in runs.values() for of in cells.values())
     text = []
     for figure, title in FIGURES.items():
-        rows = [["application", "beside"] + [VARIANTS[v] for v in shown] + ["better"]]
+        # of the longest operations, compare the longest of all rounds, too
+        picks = [("better", median)]
+        if figure == "max" and several:
+            picks.append(("worst round", worst))
+        rows = [["application", "beside"] + [VARIANTS[v] for v in shown] + [p[0] for p in picks]]
+        ratios = {p[0]: [] for p in picks}
         for (app, load), cells in runs.items():
             if not any(figure in run for of in cells.values() for run in of):
                 continue
+            for name, pick in picks:
+                ratios[name].append(ratio(cells, figure, pick))
             name = app + (", " + APPS[app] if figure == "throughput" else "")
             rows.append([name, load] + [cell(cells.get(v, []), figure) for v in shown] +
-                        [ratio(cells, figure)])
+                        [ratio_text(ratios[p[0]][-1]) for p in picks])
         if len(rows) > 1:
             text.append("%s:\n\n%s\n" % (title, table(rows)))
-    return "\n".join(text)
+            text += ["*%s*, %s" % (name, summary(r)) for name, r in ratios.items() if summary(r)]
+    return "\n".join(text + lock_tables(runs))
+
+
+def lock_tables(runs):
+    """Return a table of the waits for locks, as perf saw them, if it did."""
+    shown = [v for v in VARIANTS if any(v in cells for cells in runs.values())]
+    rows = [["application", "beside", "task"] + [VARIANTS[v] for v in shown]]
+    for (app, load), cells in runs.items():
+        tasks = sorted({t for of in cells.values() for run in of for t in run.get("locks", {})})
+        for task in tasks:
+            waits = []
+            for v in shown:
+                of = [run["locks"].get(task, (0, 0)) for run in cells.get(v, []) if "locks" in run]
+                waits.append("%s (%s)" % (number(statistics.median(w[0] for w in of)),
+                                          number(max(w[1] for w in of))) if of else "–")
+            rows.append([app, load, task] + waits)
+    if len(rows) == 1:
+        return []
+    return ["Waits for locks by perf lock contention, of all tasks of a kind, in ms: the sum of\n"
+            "the median round, and the longest of all rounds:\n\n%s\n" % table(rows)]
 
 
 def main():

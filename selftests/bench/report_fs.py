@@ -11,6 +11,7 @@ from report_common import (FuncFormatter, count_text, plt, ratio_text, table, ti
 VARIANTS = {
     "stock": ("stock", "#c44e00", False),
     "uplift": ("stock, its priority uplift", "#a8527f", False),
+    "stock-chain": ("stock, FSYNC=chain", "#7d7d7d", False),
     "f2fs-unfair": ("F2FS_UNFAIR_RWSEM", "#0065a3", False),
     "cp": ("ours: cp_rwsem, not expedited", "#7fb8a4", True),
     "cp-expedite": ("ours: cp_rwsem", "#006d4e", True),
