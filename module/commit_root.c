@@ -970,7 +970,7 @@ void commit_tree_destroy(struct commit_tree *tree)
 	struct commit_root_set *set = tree->set;
 
 	raw_spin_lock_irq(&set->lock);
-	/* after commit_root_set_destroy() began, there is no next commit: the last one has the root */
+	/* once commit_root_set_destroy() has begun, no commit follows: the last one has the root */
 	if (tree->newest && !set->ending)
 		list_move_tail(&tree->newest->node, &set->deleted);
 	set->nr_trees--;
