@@ -238,16 +238,15 @@ static struct commit_roots *next_replaced(struct commit_root_set *set, struct co
 }
 
 /*
- * The last commit has the newest root of each tree, where commit_root_of() begins. So once
- * commit_root_set_destroy() has replaced it, it goes after the older commits, which may be pinned.
+ * The last commit has the newest root of each tree, where commit_root_of() begins. It is replaced
+ * only by commit_root_set_destroy(). Then it goes after the older commits, which may be pinned.
  */
 static bool goes_last(struct commit_root_set *set, const struct commit_roots *roots)
 {
 	bool last;
 
 	raw_spin_lock_irq(&set->lock);
-	last = set->ending && list_is_last(&roots->node, &set->all) &&
-	       !list_is_first(&roots->node, &set->all);
+	last = list_is_last(&roots->node, &set->all) && !list_is_first(&roots->node, &set->all);
 	raw_spin_unlock_irq(&set->lock);
 	return last;
 }

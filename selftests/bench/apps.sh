@@ -153,7 +153,8 @@ boot_app()
 	done
 	step "$app on $fs, $kernel, round $r of $rounds: $(grep -c "^test $app" "$plan") runs" \
 		"1-5 min" "$LOGS/bench-apps.log" boot_and_follow "$dir" \
-		--timeout $((3600 * slow)) --mem 3G "${guest[@]}" --disk "$image" "${store[@]}" "${tools[@]}" "${kmods[@]}" \
+		--timeout $((3600 * slow)) --mem 3G "${guest[@]}" \
+		--disk "$image" "${store[@]}" "${tools[@]}" "${kmods[@]}" \
 		"$kernel" "$plan" "$tree/module/fscommit.ko" "$modules"/*.ko \
 		"$bench"/{driver,apps}_guest.sh ||
 		die "$app: $(guest_verdict "$dir"); see $dir"
