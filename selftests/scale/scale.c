@@ -704,6 +704,12 @@ static int count_paths(__u32 type)
 	count = fewest(fd, SCALE_WRITE_PAIR, 0, 0);
 	CHECK(count);
 	figure("instructions.%s.write_pair %llu", type_names[type], (unsigned long long)count);
+	if (type == LOCK_TEST_UNFAIR) {
+		count = fewest(fd, SCALE_SECTION, 0, 0);
+		CHECK(count);
+		/* not compared: it depends on the state of the allocator */
+		figure("section.instructions %llu", (unsigned long long)count);
+	}
 	for (i = 0; i < (int)(sizeof(way) / sizeof(*way)); i++) {
 		if (way[i][0] == way[i][1])
 			continue;

@@ -32,6 +32,7 @@ enum scale_path {
 	SCALE_READ_PAIR,
 	SCALE_WRITE_PAIR,
 	SCALE_MIGRATED_UNLOCK,	/* acquired for reading on from_cpu, released on to_cpu */
+	SCALE_SECTION,		/* expedite and unexpedite */
 	SCALE_NR_PATHS,
 };
 

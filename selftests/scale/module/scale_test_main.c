@@ -148,6 +148,11 @@ static u64 time_pairs(struct scale *s, bool write)
 		       TIME_PAIRS(unfair_down_read, unfair_up_read, unfair);
 }
 
+static u64 time_sections(struct scale *s)
+{
+	return TIME_PAIRS(unfair_rwsem_expedite, unfair_rwsem_unexpedite, &s->lock.unfair);
+}
+
 static u64 time_unlock(struct scale *s)
 {
 	u64 start = ktime_get_ns();
@@ -180,7 +185,8 @@ static int count(struct scale *s, struct scale_count *c)
 
 	if (c->path >= SCALE_NR_PATHS || !c->rounds || c->rounds > SCALE_MAX_ROUNDS)
 		return -EINVAL;
-	if (s->type != LOCK_TEST_UNFAIR && s->type != LOCK_TEST_RWSEM)
+	if (s->type != LOCK_TEST_UNFAIR &&
+	    (s->type != LOCK_TEST_RWSEM || c->path == SCALE_SECTION))
 		return -EOPNOTSUPP;
 	for (i = 0; i < c->rounds && !ret; i++) {
 		switch (c->path) {
@@ -190,6 +196,9 @@ static int count(struct scale *s, struct scale_count *c)
 			break;
 		case SCALE_MIGRATED_UNLOCK:
 			ret = migrated_unlock(s, c, &ns);
+			break;
+		case SCALE_SECTION:
+			ns = time_sections(s);
 			break;
 		}
 		min_ns = min(min_ns, ns);
