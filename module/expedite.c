@@ -326,31 +326,12 @@ void expedite_end_orphan(void)
 	free_section(s);
 }
 
-/* Nests in the section of the caller; returns false if it has none for @sem. */
-static bool nest_section(const struct unfair_rwsem *sem)
-{
-	unsigned long irqflags;
-	struct section *s;
-
-	raw_spin_lock_irqsave(&expedite_lock, irqflags);
-	s = find_section(sem);
-	if (s)
-		s->nested++;
-	raw_spin_unlock_irqrestore(&expedite_lock, irqflags);
-	return s;
-}
-
 static struct section *new_section(struct unfair_rwsem *sem)
 {
 	struct section *s = kzalloc(sizeof(*s), GFP_NOFS | __GFP_NOWARN);
 
-	if (!s) {
-		raw_spin_lock_irq(&expedite_lock);
-		without_memory++;
-		raw_spin_unlock_irq(&expedite_lock);
-		pr_warn_once("fscommit: no memory for an expedited section: it has no effect\n");
+	if (!s)
 		return NULL;
-	}
 	s->sem = sem;
 	s->task = get_task_struct(current);
 	/* without the caller's own loans, which may end earlier */
@@ -360,6 +341,18 @@ static struct section *new_section(struct unfair_rwsem *sem)
 	INIT_LIST_HEAD(&s->entry);
 	RB_CLEAR_NODE(&s->node);
 	return s;
+}
+
+/* Begins a section of the caller, under expedite_lock. */
+static void begin_section(struct section *s)
+{
+	hlist_add_head(&s->hash, task_bucket(current));
+	count_event(s->sem, EV_EXPEDITED);
+	if (!lends(s->level))
+		return;
+	s->since = ktime_get_ns();
+	list_add_tail(&s->entry, &new_sections);
+	lend_watcher_start_timer();
 }
 
 /**
@@ -381,24 +374,25 @@ static struct section *new_section(struct unfair_rwsem *sem)
  */
 void unfair_rwsem_expedite(struct unfair_rwsem *sem)
 {
+	struct section *s, *outer;
 	unsigned long irqflags;
-	struct section *s;
 
 	might_sleep();
-	if (nest_section(sem))
-		return;
+	/* for nothing if this nests, which is rare */
 	s = new_section(sem);
-	if (!s)
-		return;
 	raw_spin_lock_irqsave(&expedite_lock, irqflags);
-	hlist_add_head(&s->hash, task_bucket(current));
-	if (lends(s->level)) {
-		s->since = ktime_get_ns();
-		list_add_tail(&s->entry, &new_sections);
-		lend_watcher_start_timer();
-	}
+	outer = find_section(sem);
+	if (outer)
+		outer->nested++;
+	else if (s)
+		begin_section(s);
+	else
+		without_memory++;
 	raw_spin_unlock_irqrestore(&expedite_lock, irqflags);
-	count_event(sem, EV_EXPEDITED);
+	if (outer && s)
+		free_section(s);
+	if (!outer && !s)
+		pr_warn_once("fscommit: no memory for an expedited section: it has no effect\n");
 }
 EXPORT_SYMBOL_FSCOMMIT(unfair_rwsem_expedite);
 
