@@ -69,10 +69,10 @@
 #define CHAIN_BITS	6
 #define CHAIN_PROBES	4
 
-static struct fscommit_param lend_fifo_us = { 10000, 100, 1000000 };
+static struct fscommit_param lend_fifo_us = { 20000, 100, 1000000 };
 module_param_cb(lend_fifo_us, &fscommit_param_ops, &lend_fifo_us, 0644);
 MODULE_PARM_DESC(lend_fifo_us,
-		 "CPU time that one task may spend with lent SCHED_FIFO per 100 ms, and at once; microseconds, 100 to 1000000, no limit from 100000 on, default 10000");
+		 "CPU time that one task may spend with lent SCHED_FIFO per 100 ms, and at once; microseconds, 100 to 1000000, no limit from 100000 on, default 20000");
 
 static struct fscommit_param lend_cpu_us = { 20000, 100, 1000000 };
 module_param_cb(lend_cpu_us, &fscommit_param_ops, &lend_cpu_us, 0644);
