@@ -80,6 +80,10 @@ build_variants()
 		[ -n "$options" ] || die "VARIANTS: $fs has no variant '$name'; it has:" \
 			"$("$fs"_variants | cut -d' ' -f1 | tr '\n' ' ')" \
 			"$([ "$fs" != f2fs ] || echo 'and cp-PATCH')"
+		"$fs"_variants | grep "^$name " >/dev/null &&
+			! variant_names "$fs" "$kernel" | grep -x "$name" >/dev/null &&
+			die "VARIANTS: $kernel has no variant '$name'; it has:" \
+				"$(variant_names "$fs" "$kernel" | tr '\n' ' ')"
 		# shellcheck disable=SC2086 # words
 		ko=$("$TOP/ports/port.sh" "$fs" "$kernel" ${options//,/ }) || exit 1
 		strip -g -o "$folder/$fs-$name.ko" "$ko"
