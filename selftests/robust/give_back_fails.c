@@ -26,7 +26,6 @@ FIXTURE_SETUP(give_back_fails)
 FIXTURE_TEARDOWN(give_back_fails)
 {
 	put(FAULTS, "0");
-	set_param("lend_fifo_us", "20000");
 	restore_lending();
 	close(self->fd);
 }
