@@ -102,8 +102,8 @@ run()
 	case $1 in
 	fio) fio --rw=randwrite --fsync=1 --size=8M --numjobs=2 ;;
 	fio-64) fio --rw=randrw --sync=1 --size=2M --numjobs=64 ;;
-	fs_mark) repeat front fs_mark -d /mnt/files -l /tmp/fs_log -S 1 -s 4096 -n 10 -v ;;
-	fs_mark-nosync) repeat front fs_mark -d /mnt/files -l /tmp/fs_log -S 0 -s 4096 -n 5000 ;;
+	fs_mark) repeat front fs_mark -d /mnt/files -l /tmp/fs_mark/log -S 1 -s 4096 -n 10 -v ;;
+	fs_mark-nosync) repeat front fs_mark -d /mnt/files -l /tmp/fs_mark/log -S 0 -s 4096 -n 5000 ;;
 	# a long line: the pipe holds 16 of them when the time is over
 	sqlite)	awk -v d="$DURATION" 'BEGIN {
 			print ".timer on"
@@ -161,6 +161,8 @@ prepare()
 		postgres pgbench -h /tmp -U postgres -i -q postgres 2>&1 &&
 		postgres $pg/pg_ctl -D /tmp/pg -m fast -w stop || die "$(tail -n 5 /tmp/initdb.log)"
 	fi
+	# not /tmp itself, where stress-ng links
+	mkdir -p /tmp/fs_mark
 	cat $root/linux.tar >/dev/null
 	mount -t tmpfs tmp $mnt
 	DURATION=1
