@@ -723,6 +723,35 @@ void lend_to_owner(struct unfair_rwsem *sem, struct task_struct *owner,
 	look->active |= work->nr;
 }
 
+/**
+ * lend_to_absent_writer() - lend to a woken writer that has no CPU
+ * @sem: the semaphore, free
+ * @task: the writer, in the queue
+ * @readers: the level of the readers behind it
+ * @work: for the caller to apply
+ *
+ * Lends what the readers lend if that is more than the writer has lent itself, and what a chain
+ * lends through one of them. Both end as the loans of a holder. If the writer gives up, it calls
+ * lend_end().
+ *
+ * Context: under wait_lock.
+ * Return: true if @task may have a loan.
+ */
+bool lend_to_absent_writer(struct unfair_rwsem *sem, struct task_struct *task,
+			   struct lend_level readers, struct lend_work *work)
+{
+	struct lend_level own = lend_own_level(sem, task), chain = lend_chain_level(sem);
+	bool lends_more = !same_level(higher_level(own, readers), own);
+
+	if (compat_on_cpu(task))
+		return false;
+	if (lends_more)
+		note_loan(sem, task, readers, LOAN_HOLDER, work);
+	if (lends(chain))
+		lend_to_link(sem, task, chain, work);
+	return lends_more || lends(chain);
+}
+
 /*
  * Lends a committer the level that it lends to readers, if any other task has lent SCHED_FIFO: it
  * could not run beside that. The loans of committers do not count, or they would keep each other
@@ -844,8 +873,9 @@ bool lend_to_waiter(struct unfair_rwsem *sem, struct task_struct *task, struct l
  * lend_end() - end the loan of a task for a semaphore
  * @sem: the semaphore
  * @task: the task
- * @kind: LOAN_HOLDER if the task releases @sem, which also ends a lease for @sem and its loan as a
- *	waiter; LOAN_SECTION if it ends its expedited section; LOAN_WAITER if it gives up
+ * @kind: LOAN_HOLDER if the task releases @sem or stops waiting for it, which also ends a lease for
+ *	@sem and its loan as a waiter; LOAN_SECTION if it ends its expedited section; LOAN_WAITER
+ *	if it no longer lends itself SCHED_FIFO
  * @work: for the caller to apply after the release
  *
  * Context: under wait_lock.

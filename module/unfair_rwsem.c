@@ -110,7 +110,7 @@ struct waiter {
 	bool			queued;
 	bool			asleep;
 	bool			timed;
-	bool			lent;		/* may have a loan of its own: LOAN_WAITER */
+	bool			lent;		/* may have a loan, from itself or from readers */
 	bool			has_looked, has_lent;	/* to itself; since it last slept */
 	bool			reported;	/* the watcher has reported its blockers */
 };
@@ -574,20 +574,35 @@ static void leave_write(struct unfair_rwsem *sem, struct waiter *w, struct wakes
 
 /* --- looking at the holders ---------------------------------------------- */
 
+/* The highest level of the readers in the queue. */
+static struct lend_level readers_level(struct unfair_rwsem *sem)
+{
+	struct lend_level queued = { sem->reader_rt, sem->reader_nice };
+	struct waiter *w = first_reader(sem);
+
+	return w ? higher_level(queued, lend_own_level(sem, w->task)) : LEND_NOTHING;
+}
+
 /* The highest level of all waiters and expedited sections. */
 static struct lend_level highest_level(struct unfair_rwsem *sem)
 {
-	struct lend_level readers = { sem->reader_rt, sem->reader_nice };
 	struct lend_level level = expedite_level(sem);
 	struct waiter *w = first_writer(sem);
 
 	/* without loans, which may end earlier: see lend_chain_level() */
 	if (w)
 		level = higher_level(level, lend_own_level(sem, w->task));
-	w = first_reader(sem);
-	if (w)
-		level = higher_level(higher_level(level, readers), lend_own_level(sem, w->task));
-	return level;
+	return higher_level(level, readers_level(sem));
+}
+
+/* The lock is free: lends to the first writer, which was woken, what the readers behind it lend. */
+static void look_at_absent_writer(struct unfair_rwsem *sem, struct lend_work *work)
+{
+	struct waiter *w = first_writer(sem);
+
+	if (!w || w->asleep || w->task == current || !first_reader(sem))
+		return;
+	w->lent |= lend_to_absent_writer(sem, w->task, readers_level(sem), work);
 }
 
 /**
@@ -607,8 +622,12 @@ static bool look_at_holders(struct unfair_rwsem *sem, struct look *look, struct 
 	struct lend_levels levels = { highest_level(sem), lend_chain_level(sem) };
 	long word = atomic_long_read(&sem->word);
 
-	if (!is_held(word) || !(lends(levels.own) || lends(levels.chain)))
+	if (!(lends(levels.own) || lends(levels.chain)))
 		return false;
+	if (!is_held(word)) {
+		look_at_absent_writer(sem, work);
+		return false;
+	}
 	if (word & WRITER) {
 		/* a section alone does not lend to a writer */
 		if (first_writer(sem) || first_reader(sem))
@@ -662,9 +681,7 @@ bool __unfair_rwsem_watch(struct unfair_rwsem *sem, struct look *look, struct le
 		wake_readers(sem, wakes, max_wakes(), now);
 		sync_flags(sem);
 	}
-	if (!is_held(word))
-		return false;
-	after = unfair_report_after_ns();
+	after = is_held(word) ? unfair_report_after_ns() : 0;
 	if (after && w && !w->reported && !look->reported && now - w->since > after) {
 		w->reported = unfair_report_blockers(sem, w->task, now - w->since);
 		look->reported = true;
@@ -977,11 +994,15 @@ static int wait_for_lock(struct unfair_rwsem *sem, struct waiter *w)
 		leave_write(sem, w, &wakes, now);
 	else if (ret)
 		leave_read(sem, w);
-	/* on 32 bits, a slot may name a reader of another lock: end loans made by mistake */
-	stops_lending = has_queued && (ret || (w->write && BITS_PER_LONG == 32));
+	/*
+	 * A reader that passes writers may have lent to one. On 32 bits, a slot may name a reader
+	 * of another lock: end loans made by mistake.
+	 */
+	stops_lending = has_queued &&
+			(ret || (w->write ? BITS_PER_LONG == 32 : !!first_writer(sem)));
 	sem->leaving += stops_lending;
 	if (ret && w->lent)
-		lend_end(sem, current, LOAN_WAITER, &work);
+		lend_end(sem, current, LOAN_HOLDER, &work);
 	__unfair_rwsem_unlock_and_wake(sem, irqflags, &wakes);
 	lend_apply(&work);
 	if (stops_lending)

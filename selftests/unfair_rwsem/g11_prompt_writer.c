@@ -130,6 +130,86 @@ TEST_F_TIMEOUT(g11_prompt_writer, nice_above_0_is_left_alone, 60)
 					 writers[i].own, false));
 }
 
+enum then { ACQUIRES, IS_PASSED, GIVES_UP };
+
+/*
+ * A woken writer of @own has no CPU. A reader waits for it, and lends to it. Then the writer
+ * acquires the lock; or the reader does in a window, which ends the loan; or a second reader lends,
+ * too, and a signal ends the wait of the writer, and the loan. Returns AGAIN if the writer ran too
+ * early.
+ */
+static int reader_waits_for(int fd, struct job writer, struct priority own, struct priority lent,
+			    enum then then)
+{
+	struct job reader = { .mode = LOCK_TEST_READ, .cpu = 1 };
+	struct task *holder, *w, *r, *second = NULL;
+	bool ran, has_it, ends = true;
+	struct hog hog;
+
+	set_bound(fd, then == ACQUIRES ? 0 : 1000000);
+	holder = hold_until_go(fd, LOCK_TEST_WRITE, (struct job){ .cpu = 1 });
+	CHECK(holder);
+	writer.cpu = 2;
+	writer.how = LOCK_TEST_KILLABLE;
+	w = start_waiting(fd, writer);
+	CHECK(w && has_own(w->pid, own));
+	hog = hog_start(1);
+	go(fd, 0);
+	CHECK(!finish(holder));
+	r = start(fd, (struct job){ .mode = LOCK_TEST_READ, .cpu = 1, .id = 2,
+				    .hold = then == ACQUIRES ? 0 : LOCK_TEST_UNTIL_GO });
+	has_it = reached(is(w->pid, lent.policy, lent.rt, lent.nice));
+	if (then == GIVES_UP) {
+		/* not in the window of the first one */
+		sleep_ms(500);
+		second = start(fd, reader);
+	}
+	if (then != ACQUIRES)
+		CHECK(reached(state(fd).readers == 1 || state(fd).writers == 1));
+	if (then == IS_PASSED)
+		ends = reached(is(w->pid, own.policy, own.rt, own.nice));
+	ran = !state(fd).acquiring_writers;
+	hog_stop(&hog);
+	if (then == GIVES_UP && !ran) {
+		kill(w->pid, SIGKILL);
+	} else {
+		/* a writer that ran too early holds the lock before the reader does */
+		if (then != ACQUIRES && !ran)
+			go(fd, 2);
+		CHECK(reached(state(fd).writers == 1));
+		go(fd, 1);
+	}
+	if (!exits_with(w->pid, own))
+		return report_left(w->pid);
+	CHECK(finish(w) == (then == GIVES_UP && !ran ? -SIGKILL : 0));
+	if (then == GIVES_UP || (then == IS_PASSED && ran)) {
+		CHECK(reached(state(fd).readers >= 1));
+		go(fd, 2);
+	}
+	CHECK(!finish(r));
+	CHECK(!second || !finish(second));
+	if (ran)
+		return AGAIN;
+	CHECK(has_it);
+	CHECK(ends);
+	return 0;
+}
+
+TEST_F_TIMEOUT(g11_prompt_writer, a_reader_lends_to_the_absent_writer, 100)
+{
+	const struct job idle = { .policy = SCHED_IDLE }, nice19 = { .nice = 19 };
+	int fd = self->fd, then;
+
+	SKIP_ON_ONE_CPU();
+	ASSERT_TRUE(set_param("lend_fifo_us", "1000000"));
+	for (then = ACQUIRES; then <= GIVES_UP; then++) {
+		EXPECT_EQ(0, CONCLUSIVE(reader_waits_for(fd, nice19, P(SCHED_OTHER, 0, 19),
+							 P(SCHED_FIFO, 1, 19), then)));
+		EXPECT_EQ(0, CONCLUSIVE(reader_waits_for(fd, idle, P(SCHED_IDLE, 0, 0),
+							 P(SCHED_FIFO, 1, 0), then)));
+	}
+}
+
 TEST_F_TIMEOUT(g11_prompt_writer, off_means_off, 60)
 {
 	const struct priority own = P(SCHED_OTHER, 0, 0), fifo = P(SCHED_FIFO, 1, 0);
