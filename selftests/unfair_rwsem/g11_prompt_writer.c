@@ -134,15 +134,13 @@ enum then { ACQUIRES, IS_PASSED, GIVES_UP };
 
 /*
  * A woken writer of @own has no CPU. A reader waits for it, and lends to it. Then the writer
- * acquires the lock; or the reader does in a window, which ends the loan; or a second reader lends,
- * too, and a signal ends the wait of the writer, and the loan. Returns AGAIN if the writer ran too
- * early.
+ * acquires the lock. Or the reader does in a window, which lowers the loan; then the writer acquires
+ * the lock, or a signal ends its wait and the loan. Returns AGAIN if the writer ran too early.
  */
 static int reader_waits_for(int fd, struct job writer, struct priority own, struct priority lent,
 			    enum then then)
 {
-	struct job reader = { .mode = LOCK_TEST_READ, .cpu = 1 };
-	struct task *holder, *w, *r, *second = NULL;
+	struct task *holder, *w, *r, *other = NULL;
 	bool ran, has_it, ends = true;
 	struct hog hog;
 
@@ -159,13 +157,13 @@ static int reader_waits_for(int fd, struct job writer, struct priority own, stru
 	r = start(fd, (struct job){ .mode = LOCK_TEST_READ, .cpu = 1, .id = 2,
 				    .hold = then == ACQUIRES ? 0 : LOCK_TEST_UNTIL_GO });
 	has_it = reached(is(w->pid, lent.policy, lent.rt, lent.nice));
-	if (then == GIVES_UP) {
-		/* not in the window of the first one */
-		sleep_ms(500);
-		second = start(fd, reader);
-	}
 	if (then != ACQUIRES)
 		CHECK(reached(state(fd).readers == 1 || state(fd).writers == 1));
+	if (then == GIVES_UP) {
+		/* or else no waiter is left, and then all loans end */
+		other = start(fd, (struct job){ .mode = LOCK_TEST_WRITE, .cpu = 1 });
+		CHECK(reached(is_asleep(other)));
+	}
 	if (then == IS_PASSED)
 		ends = reached(is(w->pid, own.policy, own.rt, own.nice));
 	ran = !state(fd).acquiring_writers;
@@ -187,7 +185,7 @@ static int reader_waits_for(int fd, struct job writer, struct priority own, stru
 		go(fd, 2);
 	}
 	CHECK(!finish(r));
-	CHECK(!second || !finish(second));
+	CHECK(!other || !finish(other));
 	if (ran)
 		return AGAIN;
 	CHECK(has_it);
