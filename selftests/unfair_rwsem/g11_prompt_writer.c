@@ -134,8 +134,9 @@ enum then { ACQUIRES, IS_PASSED, GIVES_UP };
 
 /*
  * A woken writer of @own has no CPU. A reader waits for it, and lends to it. Then the writer
- * acquires the lock. Or the reader does in a window, which lowers the loan; then the writer acquires
- * the lock, or a signal ends its wait and the loan. Returns AGAIN if the writer ran too early.
+ * acquires the lock. Or the reader does in a window, which lowers the loan; then the writer
+ * acquires the lock, or a signal ends its wait and the loan. Returns AGAIN if the writer ran too
+ * early.
  */
 static int reader_waits_for(int fd, struct job writer, struct priority own, struct priority lent,
 			    enum then then)
