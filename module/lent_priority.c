@@ -48,6 +48,32 @@ static enum unfair_rwsem_lend mode_of(const struct unfair_rwsem *sem)
 	return data_race(+sem->lend) ?: READ_ONCE(lend.value);
 }
 
+/**
+ * unfair_rwsem_set_lend() - set what waiters lend to holders that are off their CPU
+ * @sem: the semaphore; may be in use
+ * @lend: see enum unfair_rwsem_lend
+ *
+ * Existing loans stay until they end.
+ *
+ * Context: any.
+ * Return: 0; -EINVAL without a change if @lend is not one of the enum.
+ */
+int unfair_rwsem_set_lend(struct unfair_rwsem *sem, enum unfair_rwsem_lend lend)
+{
+	unsigned long irqflags;
+
+	if ((unsigned int)lend > UNFAIR_LEND_FULL) {
+		pr_err("fscommit: lend %d: must be %d to %d\n", lend, UNFAIR_LEND_DEFAULT,
+		       UNFAIR_LEND_FULL);
+		return -EINVAL;
+	}
+	raw_spin_lock_irqsave(&sem->wait_lock, irqflags);
+	sem->lend = lend;
+	raw_spin_unlock_irqrestore(&sem->wait_lock, irqflags);
+	return 0;
+}
+EXPORT_SYMBOL_FSCOMMIT(unfair_rwsem_set_lend);
+
 /* @level, as far as @sem permits it */
 struct lend_level lent_priority_limit(const struct unfair_rwsem *sem, struct lend_level level)
 {
