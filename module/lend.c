@@ -3,14 +3,15 @@
  * Lent priority: while a task waits for a lock, each holder that is off its CPU is lent the
  * priority of the most important waiter. (Other parts of the kernel say boost.)
  *
- * A task has one loan for each lock that it holds while others wait, for which it sleeps as a
+ * A task has one loan for each lock that it holds while others wait, for which it waits as a
  * writer, or that it expedites. It runs at the highest of its loans. It ends a loan when it
  * releases the lock. A waiter that gives up lowers the loans of the lock.
  *
  *  lender	1) Under wait_lock: set LENT in the word, then scan the holders and note a
  *		   loan for each one that is not on a CPU. A task that releases the lock
  *		   after that acquires wait_lock and finds its loan. So a loan of a
- *		   holder is never noted after its release; a lease may be.
+ *		   holder is never noted after its release; a lease may be. A writer
+ *		   with a loan from its wait sets LENT when it acquires the lock.
  *		2) Without a lock: apply.
  *
  *  lent task	1) Under wait_lock: release the lock and drop the loan.
@@ -544,22 +545,25 @@ static bool would_help(const struct task_struct *task, struct lend_level level)
 	return level.rt || policy == SCHED_IDLE || level.nice < task_nice(task);
 }
 
-static void note_loan(struct unfair_rwsem *sem, struct task_struct *task,
+/* Returns whether the task has a loan of @kind now. */
+static bool note_loan(struct unfair_rwsem *sem, struct task_struct *task,
 		      struct lend_level level, enum loan_kind kind, struct lend_work *work)
 {
+	struct lend_level at_first = level;
 	u64 now = ktime_get_ns();
 	struct lent_task *t;
 	struct loan *loan;
+	bool noted = false;
 
 	lockdep_assert_held(&sem->wait_lock);
 	/* the task is asleep: the watcher will lend to it later */
 	if (level.rt && !is_rt_policy(READ_ONCE(task->policy)) && compat_class_upsets_psi(task))
-		return;
+		return false;
 	raw_spin_lock(&lend_lock);
 	t = find_lent_task(task);
 	if (!t && kind == LOAN_WAITER && over_budget(task, now, BUDGET_INTERVAL))
-		goto out;
-	if (!t && would_help(task, level))
+		at_first.rt = 0;
+	if (!t && would_help(task, at_first))
 		t = new_lent_task(task, kind);
 	else if (!t)
 		goto out;
@@ -585,6 +589,7 @@ static void note_loan(struct unfair_rwsem *sem, struct task_struct *task,
 		lend_watcher_account();
 	}
 	set_level(loan, kind, level);
+	noted = true;
 	/* SCHED_FIFO ends when a bucket is full, and returns when both are half empty */
 	if (!t->has_fifo)
 		t->fifo_spent = over_budget(task, now, t->fifo_spent ? BUDGET_INTERVAL / 2 :
@@ -599,6 +604,7 @@ static void note_loan(struct unfair_rwsem *sem, struct task_struct *task,
 	}
 out:
 	raw_spin_unlock(&lend_lock);
+	return noted;
 }
 
 /* After this, a task that releases @sem acquires wait_lock and ends its loan. */
@@ -723,35 +729,6 @@ void lend_to_owner(struct unfair_rwsem *sem, struct task_struct *owner,
 	look->active |= work->nr;
 }
 
-/**
- * lend_to_absent_writer() - lend to a woken writer that has no CPU
- * @sem: the semaphore, free
- * @task: the writer, in the queue
- * @readers: the level of the readers behind it
- * @work: for the caller to apply
- *
- * Lends what the readers lend if that is more than the writer has lent itself, and what a chain
- * lends through one of them. Both end as the loans of a holder. If the writer gives up, it calls
- * lend_end().
- *
- * Context: under wait_lock.
- * Return: true if @task may have a loan.
- */
-bool lend_to_absent_writer(struct unfair_rwsem *sem, struct task_struct *task,
-			   struct lend_level readers, struct lend_work *work)
-{
-	struct lend_level own = lend_own_level(sem, task), chain = lend_chain_level(sem);
-	bool lends_more = !same_level(higher_level(own, readers), own);
-
-	if (compat_on_cpu(task))
-		return false;
-	if (lends_more)
-		note_loan(sem, task, readers, LOAN_HOLDER, work);
-	if (lends(chain))
-		lend_to_link(sem, task, chain, work);
-	return lends_more || lends(chain);
-}
-
 /*
  * Lends a committer the level that it lends to readers, if any other task has lent SCHED_FIFO: it
  * could not run beside that. The loans of committers do not count, or they would keep each other
@@ -850,32 +827,34 @@ struct lend_level lend_chain_level(const struct unfair_rwsem *sem)
  * lend_to_waiter() - let a queued writer run as soon as it is woken
  * @sem: the semaphore
  * @task: the writer
+ * @others: what others lend it; LEND_NOTHING for a writer about to sleep
  * @work: for the caller to apply
  *
- * Lends the writer the SCHED_FIFO that it lends to others. A writer that lends none is left as it
- * is. While it sleeps, the loan costs it nothing; when it is woken, it preempts all fair tasks. It
- * keeps the loan until it releases @sem: if it ended before, the writer could lose its CPU with the
- * lock held. If it gives up instead, it calls lend_end().
+ * Lends the writer the SCHED_FIFO that it lends to others, if any, and @others. While it sleeps,
+ * the loan costs it nothing; when it is woken, it preempts all fair tasks. It keeps the loan until
+ * it releases @sem: if it ended before, the writer could lose its CPU with the lock held. If it
+ * gives up, or sleeps again with nothing to lend itself, it calls lend_end().
  *
  * Context: under wait_lock.
- * Return: true if @task may have a loan.
+ * Return: true if @task has a loan.
  */
-bool lend_to_waiter(struct unfair_rwsem *sem, struct task_struct *task, struct lend_work *work)
+bool lend_to_waiter(struct unfair_rwsem *sem, struct task_struct *task, struct lend_level others,
+		    struct lend_work *work)
 {
 	struct lend_level level = lend_own_level(sem, task);
 
 	if (level.rt)
-		note_loan(sem, task, level, LOAN_WAITER, work);
-	return level.rt;
+		others = higher_level(level, others);
+	return lends(others) && note_loan(sem, task, others, LOAN_WAITER, work);
 }
 
 /**
  * lend_end() - end the loan of a task for a semaphore
  * @sem: the semaphore
  * @task: the task
- * @kind: LOAN_HOLDER if the task releases @sem or stops waiting for it, which also ends a lease for
- *	@sem and its loan as a waiter; LOAN_SECTION if it ends its expedited section; LOAN_WAITER
- *	if it no longer lends itself SCHED_FIFO
+ * @kind: LOAN_HOLDER if the task releases @sem, which also ends a lease for @sem and its loan as a
+ *	waiter; LOAN_SECTION if it ends its expedited section; LOAN_WAITER if it stops waiting, or
+ *	sleeps with nothing to lend itself
  * @work: for the caller to apply after the release
  *
  * Context: under wait_lock.

@@ -38,9 +38,9 @@ static inline struct lend_level lower_level(struct lend_level a, struct lend_lev
 
 /* What a task is lent to for: a loan may have a level for each. */
 enum loan_kind {
-	LOAN_HOLDER,		/* it holds the lock that others wait for, or is the next to */
+	LOAN_HOLDER,		/* it holds the lock that others wait for */
 	LOAN_SECTION,		/* it expedites the lock */
-	LOAN_WAITER,		/* it sleeps until it has the lock for writing, then holds it */
+	LOAN_WAITER,		/* it waits until it has the lock for writing, then holds it */
 	LOAN_CHAIN,		/* it blocks a task that is lent to; ends without a new look */
 	NR_LOAN_KINDS,
 };
@@ -86,11 +86,10 @@ bool lend_to_readers(struct unfair_rwsem *sem, struct lend_levels levels, struct
 		     struct lend_work *work);
 void lend_to_owner(struct unfair_rwsem *sem, struct task_struct *owner,
 		   struct lend_levels levels, struct look *look, struct lend_work *work);
-bool lend_to_absent_writer(struct unfair_rwsem *sem, struct task_struct *task,
-			   struct lend_level readers, struct lend_work *work);
 void lend_to_expediter(struct unfair_rwsem *sem, struct task_struct *task,
 		       struct lend_level level, struct look *look, struct lend_work *work);
-bool lend_to_waiter(struct unfair_rwsem *sem, struct task_struct *task, struct lend_work *work);
+bool lend_to_waiter(struct unfair_rwsem *sem, struct task_struct *task, struct lend_level others,
+		    struct lend_work *work);
 void lend_to_link(struct unfair_rwsem *sem, struct task_struct *task, struct lend_level level,
 		  struct lend_work *work);
 void lend_note_chain(const struct unfair_rwsem *sem, struct lend_level level);

@@ -45,8 +45,8 @@
  * could be free and the writer asleep, while the task that must wake it waits for a CPU.
  *
  * Costs: a reader is woken in vain if a writer acquires the lock first. A woken writer that
- * does not run holds back new readers until the bound of a reader expires. A priority counts
- * as it was when the wait began.
+ * does not run holds back new readers until a look lends to it, or until the bound of a reader
+ * expires. A priority counts as it was when the wait began.
  */
 #include <linux/hrtimer.h>
 #include <linux/ktime.h>
@@ -595,14 +595,15 @@ static struct lend_level highest_level(struct unfair_rwsem *sem)
 	return higher_level(level, readers_level(sem));
 }
 
-/* The lock is free: lends to the first writer, which was woken, what the readers behind it lend. */
-static void look_at_absent_writer(struct unfair_rwsem *sem, struct lend_work *work)
+/* The lock is free: lends to the first writer, which was woken and has no CPU, for the readers. */
+static void look_at_absent_writer(struct unfair_rwsem *sem, struct lend_level chain,
+				  struct lend_work *work)
 {
 	struct waiter *w = first_writer(sem);
 
-	if (!w || w->asleep || w->task == current || !first_reader(sem))
-		return;
-	w->lent |= lend_to_absent_writer(sem, w->task, readers_level(sem), work);
+	if (w && !w->asleep && first_reader(sem) && !compat_on_cpu(w->task))
+		w->lent |= lend_to_waiter(sem, w->task, higher_level(readers_level(sem), chain),
+					  work);
 }
 
 /**
@@ -625,7 +626,7 @@ static bool look_at_holders(struct unfair_rwsem *sem, struct look *look, struct 
 	if (!(lends(levels.own) || lends(levels.chain)))
 		return false;
 	if (!is_held(word)) {
-		look_at_absent_writer(sem, work);
+		look_at_absent_writer(sem, levels.chain, work);
 		return false;
 	}
 	if (word & WRITER) {
@@ -706,10 +707,12 @@ static bool must_look(struct unfair_rwsem *sem, struct waiter *w)
 /* So that a writer runs as soon as it is woken. */
 static void lend_to_itself(struct unfair_rwsem *sem, struct waiter *w, struct lend_work *work)
 {
-	if (lend_to_waiter(sem, current, work))
-		w->lent = true;
-	else if (w->lent)
+	bool lent = lend_to_waiter(sem, current, LEND_NOTHING, work);
+
+	/* what readers lent it for the last wakeup */
+	if (w->lent && !lent)
 		lend_end(sem, current, LOAN_WAITER, work);
+	w->lent = lent;
 	w->has_lent = true;
 }
 
@@ -994,15 +997,11 @@ static int wait_for_lock(struct unfair_rwsem *sem, struct waiter *w)
 		leave_write(sem, w, &wakes, now);
 	else if (ret)
 		leave_read(sem, w);
-	/*
-	 * A reader that passes writers may have lent to one. On 32 bits, a slot may name a reader
-	 * of another lock: end loans made by mistake.
-	 */
-	stops_lending = has_queued &&
-			(ret || (w->write ? BITS_PER_LONG == 32 : !!first_writer(sem)));
+	/* on 32 bits, a slot may name a reader of another lock: end loans made by mistake */
+	stops_lending = has_queued && (ret || (w->write && BITS_PER_LONG == 32));
 	sem->leaving += stops_lending;
 	if (ret && w->lent)
-		lend_end(sem, current, LOAN_HOLDER, &work);
+		lend_end(sem, current, LOAN_WAITER, &work);
 	__unfair_rwsem_unlock_and_wake(sem, irqflags, &wakes);
 	lend_apply(&work);
 	if (stops_lending)
