@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
-// EXPEDITE=1, or LOCKS=all+mutexes: locks that operations and the checkpoint acquire inside cp_rwsem
-// or before it. A mutex becomes an unfair_rwsem acquired for writing only, so that its waiters lend
+// EXPEDITE=1, or LOCKS=all: locks that operations and the checkpoint acquire inside cp_rwsem or
+// before it. A mutex becomes an unfair_rwsem acquired for writing only, so that its waiters lend
 // to the owner. sentry_lock is a rw_semaphore, acquired for writing at each block allocation.
 //
 // Why a chain is not enough: a task that creates or removes a file is in no section, and waits for

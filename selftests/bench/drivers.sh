@@ -20,8 +20,6 @@ f2fs_variants()
 		cp-nolinks LOCKS=cp_rwsem,EXPEDITE=1 fscommit/lend_links=0
 		all LOCKS=all,EXPEDITE=0
 		all-expedite LOCKS=all,EXPEDITE=1
-		mutexes LOCKS=all+mutexes,EXPEDITE=0
-		mutexes-expedite LOCKS=all+mutexes,EXPEDITE=1
 	END
 }
 

@@ -18,8 +18,6 @@ VARIANTS = {
     "cp-nolinks": ("ours: cp_rwsem, without links", "#7fb8a4", True),
     "all": ("ours: all, not expedited", "#7fb8a4", True),
     "all-expedite": ("ours: all", "#006d4e", True),
-    "mutexes": ("ours: all and mutexes, not expedited", "#7fb8a4", True),
-    "mutexes-expedite": ("ours: all and mutexes", "#006d4e", True),
 }
 BEST = "cp-expedite"
 # operations that count as fsync: of the folder, and of the file

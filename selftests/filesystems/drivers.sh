@@ -22,7 +22,7 @@ control_driver()
 our_drivers()
 {
 	case $1 in
-	f2fs) echo default LOCKS=all LOCKS=all+mutexes ;;
+	f2fs) echo default LOCKS=all ;;
 	btrfs) echo LOCKS=eb,COMMIT_ROOT=1,SHARE_GATE=1,EXPEDITE=1 ;;
 	xfs) echo default ;;
 	esac
