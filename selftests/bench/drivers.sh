@@ -23,20 +23,20 @@ f2fs_variants()
 	END
 }
 
-# The same for btrfs. Stock 7.x already searches checksums in committed trees. gate and always differ
+# The same for btrfs; eb-roots-expedite is the default of `make btrfs`. Stock 7.x already searches checksums in committed trees. gate and always differ
 # in when an fsync locks its range of the log.
 btrfs_variants()
 {
 	cat <<-END
-		stock LOCKS=none
-		eb LOCKS=eb
-		roots COMMIT_ROOT=1
-		eb-roots LOCKS=eb,COMMIT_ROOT=1
+		stock VARIANT=stock
+		eb LOCKS=eb,COMMIT_ROOT=0,EXPEDITE=0
+		roots LOCKS=none,COMMIT_ROOT=1,EXPEDITE=0
+		eb-roots LOCKS=eb,COMMIT_ROOT=1,EXPEDITE=0
 		eb-roots-expedite LOCKS=eb,COMMIT_ROOT=1,EXPEDITE=1
-		eb-roots-csum LOCKS=eb,COMMIT_ROOT=1,CSUM=1
-		gate SHARE_GATE=1
-		always EDIT=always_locks
-		all LOCKS=eb,COMMIT_ROOT=1,CSUM=1,SHARE_GATE=1
+		eb-roots-csum LOCKS=eb,COMMIT_ROOT=1,CSUM=1,EXPEDITE=0
+		gate LOCKS=none,COMMIT_ROOT=0,SHARE_GATE=1,EXPEDITE=0
+		always VARIANT=stock,EDIT=always_locks
+		all LOCKS=eb,COMMIT_ROOT=1,CSUM=1,SHARE_GATE=1,EXPEDITE=0
 	END
 }
 

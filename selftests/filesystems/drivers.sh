@@ -13,8 +13,7 @@ FILESYSTEMS=$TOP/selftests/filesystems
 control_driver()
 {
 	case $1 in
-	f2fs|xfs) echo VARIANT=stock ;;
-	btrfs) echo default ;;
+	f2fs|btrfs|xfs) echo VARIANT=stock ;;
 	esac
 }
 
@@ -23,7 +22,7 @@ our_drivers()
 {
 	case $1 in
 	f2fs) echo default LOCKS=all ;;
-	btrfs) echo LOCKS=eb,COMMIT_ROOT=1,SHARE_GATE=1,EXPEDITE=1 ;;
+	btrfs) echo SHARE_GATE=1 ;;
 	xfs) echo default ;;
 	esac
 }

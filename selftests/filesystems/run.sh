@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 # Tests of the ported drivers.
 #
-#   run.sh quick           for `make test-all`: f2fs, and btrfs with LOCKS=eb COMMIT_ROOT=1
-#                          SHARE_GATE=1, on uml and uml-debug, and the site check
+#   run.sh quick           for `make test-all`: f2fs, and btrfs with SHARE_GATE=1, on uml
+#                          and uml-debug, and the site check
 #   run.sh smoke FS KERNEL [OPTION=VALUE...]
 #                          one variant on one kernel, see port.sh. SMOKE_SECONDS= sets the time
 #                          of each load, SMOKE_ROUNDS= adds a comparison (xfs)
@@ -98,7 +98,7 @@ sites()
 	sites_of port_sites "$PORTS/sites_test.sh"
 	source=$("$HARNESS/kernel.sh" source 7.3) || exit 1
 	# If the port cannot be built, the test fails.
-	ko=$("$PORTS/port.sh" btrfs uml LOCKS=eb COMMIT_ROOT=1 SHARE_GATE=1 EXPEDITE=1) || ko=none/btrfs.ko
+	ko=$("$PORTS/port.sh" btrfs uml SHARE_GATE=1) || ko=none/btrfs.ko
 	sites_of btrfs_sites "$PORTS/btrfs/sites_test.sh" "$source/fs/btrfs" "$(dirname "$ko")/src"
 }
 
@@ -108,7 +108,7 @@ quick)
 	sites
 	for kernel in uml uml-debug; do
 		smoke f2fs "$kernel"
-		smoke btrfs "$kernel" LOCKS=eb COMMIT_ROOT=1 SHARE_GATE=1 EXPEDITE=1
+		smoke btrfs "$kernel" SHARE_GATE=1
 	done ;;
 smoke)
 	[ $# -ge 3 ] || die "run.sh smoke FS KERNEL [OPTION=VALUE...]"
@@ -117,7 +117,7 @@ smoke)
 faults)
 	programs=$("$HARNESS/programs.sh") || exit 1
 	edit=$FSDIR/btrfs/faults.sed
-	smoke btrfs "${2:?KERNEL}" COMMIT_ROOT=1 ;;
+	smoke btrfs "${2:?KERNEL}" LOCKS=none COMMIT_ROOT=1 EXPEDITE=0 ;;
 sites) sites ;;
 *)	sed -n '3,/^$/s/^# \{0,1\}//p' "$0"
 	exit 2 ;;
