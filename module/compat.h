@@ -71,12 +71,16 @@
 /*
  * Not in 6.12, but in 7.3: when a sleeping task that is still queued for its lag changes its
  * scheduling class, psi forgets that the task waits for I/O. The wakeup then finds an
- * inconsistent state. We read the flags without the run queue's lock, so the result may be
- * stale: then psi prints its warning, once.
+ * inconsistent state. A task that runs, or is about to sleep, may be asleep when its class changes;
+ * a later look lends to it if it needs that. We read the flags without the run queue's lock, so the
+ * result may be stale: then psi prints its warning, once.
  */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 13, 0) && defined(CONFIG_PSI)
 # define compat_class_upsets_psi(task)					\
-	(READ_ONCE((task)->se.sched_delayed) && ((task)->in_iowait || (task)->in_memstall))
+	((task) != current && READ_ONCE((task)->on_rq) &&		\
+	 (compat_on_cpu(task) ||					\
+	  (READ_ONCE((task)->__state) != TASK_RUNNING &&		\
+	   ((task)->in_iowait || (task)->in_memstall))))
 #else
 # define compat_class_upsets_psi(task)	false
 #endif

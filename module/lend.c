@@ -288,7 +288,7 @@ static void apply(struct lent_task *t)
 		level = level_of_loans(t);
 		if (same_level(level, t->prio.now))
 			break;
-		/* fell asleep after the loan was noted: the next look applies it */
+		/* changed its state after the loan was noted: the next look applies it */
 		if (level.rt && compat_class_upsets_psi(t->task))
 			break;
 		/* do not charge a task whose own priority is as high */
@@ -556,7 +556,7 @@ static bool note_loan(struct unfair_rwsem *sem, struct task_struct *task,
 	bool noted = false;
 
 	lockdep_assert_held(&sem->wait_lock);
-	/* the task is asleep: the watcher will lend to it later */
+	/* the watcher will lend to it later */
 	if (level.rt && !is_rt_policy(READ_ONCE(task->policy)) && compat_class_upsets_psi(task))
 		return false;
 	raw_spin_lock(&lend_lock);
