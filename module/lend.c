@@ -541,8 +541,9 @@ static bool would_help(const struct task_struct *task, struct lend_level level)
 	if (policy == SCHED_DEADLINE || task->exit_state)
 		return false;
 	if (is_rt_policy(policy))
-		return level.rt > task->rt_priority;
-	return level.rt || policy == SCHED_IDLE || level.nice < task_nice(task);
+		return level.rt > READ_ONCE(task->rt_priority);
+	return level.rt || policy == SCHED_IDLE ||
+	       level.nice < PRIO_TO_NICE(READ_ONCE(task->static_prio));
 }
 
 /* Returns whether the task has a loan of @kind now. */

@@ -31,10 +31,11 @@ MODULE_PARM_DESC(lend,
 
 struct sched_values lent_priority_values(struct task_struct *task)
 {
+	/* another task may change @task meanwhile: each value is from before or after that */
 	return (struct sched_values) {
 		.policy = READ_ONCE(task->policy),
-		.rt_priority = task->rt_priority,
-		.nice = task_nice(task),
+		.rt_priority = READ_ONCE(task->rt_priority),
+		.nice = PRIO_TO_NICE(READ_ONCE(task->static_prio)),
 		.reset_on_fork = task->sched_reset_on_fork,
 		.slice = compat_custom_slice(task),
 		.timer_slack = READ_ONCE(task->timer_slack_ns),
