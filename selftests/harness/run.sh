@@ -49,8 +49,6 @@ run_kernel()
 	case $name in
 	x86-*) all=7200 usually='10 min and the torture' options=(--mem 2G) ;;
 	esac
-	# KCSAN reports count as warnings: the first one must not end the run
-	[ "$name" != x86-kcsan ] || options+=(--no-panic)
 	tree=$("$HARNESS/stage.sh" "$name") || { result "$name" build FAIL 0; return; }
 	result "$name" build ok $((SECONDS - start))
 	if [ "$(kernel_arch "$name")" != amd64 ] &&
