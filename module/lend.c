@@ -260,6 +260,12 @@ static struct task_struct *free_lent_task(struct lent_task *t)
 	return task;
 }
 
+/* The class of a task that has SCHED_FIFO already does not change. */
+static bool must_stay_fair(struct task_struct *task, struct lend_level level)
+{
+	return level.rt && !is_rt_policy(READ_ONCE(task->policy)) && compat_class_upsets_psi(task);
+}
+
 /*
  * Preemption is disabled if the kernel allows it. Otherwise a lender, even of nice -20, could be
  * preempted here. Meanwhile the lent task could release the lock, and return to user space with
@@ -289,7 +295,7 @@ static void apply(struct lent_task *t)
 		if (same_level(level, t->prio.now))
 			break;
 		/* changed its state after the loan was noted: the next look applies it */
-		if (level.rt && compat_class_upsets_psi(t->task))
+		if (must_stay_fair(t->task, level))
 			break;
 		/* do not charge a task whose own priority is as high */
 		if (level.rt && !t->has_fifo &&
@@ -558,7 +564,7 @@ static bool note_loan(struct unfair_rwsem *sem, struct task_struct *task,
 
 	lockdep_assert_held(&sem->wait_lock);
 	/* the watcher will lend to it later */
-	if (level.rt && !is_rt_policy(READ_ONCE(task->policy)) && compat_class_upsets_psi(task))
+	if (must_stay_fair(task, level))
 		return false;
 	raw_spin_lock(&lend_lock);
 	t = find_lent_task(task);

@@ -23,8 +23,8 @@ f2fs_variants()
 	END
 }
 
-# The same for btrfs; eb-roots-expedite is the default of `make btrfs`. Stock 7.x already searches checksums in committed trees. gate and always differ
-# in when an fsync locks its range of the log.
+# The same for btrfs; eb-roots-expedite is the default of `make btrfs`. Stock 7.x already searches
+# checksums in committed trees. gate and always differ in when an fsync locks its range of the log.
 btrfs_variants()
 {
 	cat <<-END
