@@ -5,9 +5,10 @@
  * rcu_expedite_gp().
  *
  * Most sections are short and need no loan. So a section begins in a list of new sections and does
- * not touch the semaphore. The watcher activates it a period later: from then on all readers are
- * visible, and the watcher looks at them. Active sections are in one tree, sorted by semaphore,
- * then by level: the sections of a semaphore are neighbours, the highest one first.
+ * not touch the semaphore. The watcher activates it a period later, or later than that if its task
+ * is not blocked: from then on all readers are visible, and the watcher looks at them. Active
+ * sections are in one tree, sorted by semaphore, then by level: the sections of a semaphore are
+ * neighbours, the highest one first.
  */
 #include <linux/hash.h>
 #include <linux/list.h>
@@ -25,8 +26,10 @@
 #include "watcher.h"
 
 #define TASK_BITS	6
-/* Sections that expedite_look() visits in one call. */
+/* Sections that expedite_look() or due_in() visits in one call. */
 #define EXPEDITE_CHUNK	32
+/* How often the activation of a section is put off by a period if its task is not blocked. */
+#define MAX_PUT_OFF	4
 
 struct section {
 	struct hlist_node	hash;		/* by task */
@@ -37,6 +40,7 @@ struct section {
 	bool			real_time;	/* by its own priority */
 	u64			since;		/* its begin, or the watcher's last visit */
 	unsigned int		nested;
+	u8			put_off;	/* how often */
 	/* of an active section */
 	struct rb_node		node;		/* empty: not active */
 	struct watch		watch;
@@ -169,17 +173,43 @@ void expedite_look(struct unfair_rwsem *sem, struct look *look, struct lend_work
 	raw_spin_unlock(&expedite_lock);
 }
 
-/* The time from @now on until a new section is a period old, in ns; U64_MAX: there is none. */
+/*
+ * A task that is not blocked waits for no reader, unless it loops. While it is preempted, tasks
+ * with a loan may be what keeps it off its CPU.
+ */
+static bool must_put_off(const struct section *s)
+{
+	if (s->put_off == MAX_PUT_OFF || !task_is_running(s->task))
+		return false;
+	return compat_on_cpu(s->task) || !lend_has_fifo();
+}
+
+/*
+ * The time from @now on until the first new section must be activated, in ns; U64_MAX: there is
+ * none. Puts off by a period those whose tasks are not blocked.
+ */
 static u64 due_in(u64 now)
 {
-	struct section *s = list_first_entry_or_null(&new_sections, struct section, entry);
-	u64 due;
+	unsigned int i;
 
 	lockdep_assert_held(&expedite_lock);
-	if (!s)
-		return U64_MAX;
-	due = s->since + lend_period_ns();
-	return due > now ? due - now : 0;
+	for (i = 0; i < EXPEDITE_CHUNK; i++) {
+		struct section *s = list_first_entry_or_null(&new_sections, struct section, entry);
+		u64 due;
+
+		if (!s)
+			return U64_MAX;
+		due = s->since + lend_period_ns();
+		if (due > now)
+			return due - now;
+		if (!must_put_off(s))
+			return 0;
+		s->put_off++;
+		s->since = now;
+		list_move_tail(&s->entry, &new_sections);
+	}
+	/* at once, but other interrupts first */
+	return 1;
 }
 
 /**
@@ -201,7 +231,7 @@ u64 expedite_due_in(void)
 }
 
 /*
- * Makes a section active that began a period ago. While @activating is set, the section does not
+ * Makes the first section active that is due. While @activating is set, the section does not
  * end, so @sem is not freed. Returns the semaphore, with wait_lock held; NULL if there is none.
  */
 static struct unfair_rwsem *activate_next(u64 now, struct section **next, unsigned long *irqflags)
@@ -230,7 +260,7 @@ static struct unfair_rwsem *activate_next(u64 now, struct section **next, unsign
 }
 
 /**
- * expedite_activate() - activate the sections that began a period ago
+ * expedite_activate() - activate the sections that are due
  *
  * Context: the watcher, without locks.
  * Return: true if there was one: the watcher must look at its semaphore.
@@ -360,7 +390,8 @@ static void begin_section(struct section *s)
  * @sem: the semaphore; the caller does not hold it, or holds it for reading
  *
  * For a commit that may wait for a folio or a mutex that a reader of @sem owns. The section takes
- * effect one to two times lend_period_us later. From then on until unfair_rwsem_unexpedite(), each
+ * effect one to two times lend_period_us later, up to four times that later while the caller is not
+ * blocked. From then on until unfair_rwsem_unexpedite(), each
  * task that holds @sem for reading and is not on a CPU is lent the caller's priority, again each
  * time it is preempted. Not a reader of the caller's cgroup with the same or a better nice value,
  * unless the caller is a real-time task: it competes for the CPU as the caller does. If another

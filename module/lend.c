@@ -552,6 +552,12 @@ static bool would_help(const struct task_struct *task, struct lend_level level)
 	       level.nice < PRIO_TO_NICE(READ_ONCE(task->static_prio));
 }
 
+/* Has any task a loan of SCHED_FIFO, other than as a committer? */
+bool lend_has_fifo(void)
+{
+	return READ_ONCE(nr_fifo_loans);
+}
+
 /* Returns whether the task has a loan of @kind now. */
 static bool note_loan(struct unfair_rwsem *sem, struct task_struct *task,
 		      struct lend_level level, enum loan_kind kind, struct lend_work *work)
@@ -746,7 +752,7 @@ void lend_to_expediter(struct unfair_rwsem *sem, struct task_struct *task,
 {
 	if (!lends(level) || compat_on_cpu(task))
 		return;
-	if (READ_ONCE(nr_fifo_loans))
+	if (lend_has_fifo())
 		note_loan(sem, task, level, LOAN_SECTION, work);
 	chain_lend(sem, task, level, look, work);
 }

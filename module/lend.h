@@ -79,6 +79,7 @@ struct lend_level lend_level_of(const struct unfair_rwsem *sem, struct task_stru
 int lend_prio(void);
 struct lend_level lend_own_level(const struct unfair_rwsem *sem, struct task_struct *task);
 struct lend_level lend_level_now(const struct task_struct *task);
+bool lend_has_fifo(void);
 
 /* The caller holds the wait_lock of @sem. */
 void lend_announce(struct unfair_rwsem *sem);

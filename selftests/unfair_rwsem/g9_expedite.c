@@ -381,6 +381,38 @@ TEST_F_TIMEOUT(g9_expedite, loans_of_committers_do_not_count, 60)
 	EXPECT_EQ(0, finish(owner));
 }
 
+/*
+ * A task that is not blocked waits for no reader: its section takes effect five periods after it
+ * began, behind that of a task which blocked after that.
+ */
+TEST_F_TIMEOUT(g9_expedite, section_of_a_task_that_runs, 60)
+{
+	int fd2 = lock_open(LOCK_TEST_UNFAIR), mutex2 = lock_open(LOCK_TEST_RWSEM);
+	struct task *owner, *runs, *blocked;
+
+	SKIP_ON_ONE_CPU();
+	ASSERT_GE(fd2, 0);
+	ASSERT_GE(mutex2, 0);
+	owner = hold_until_go(mutex2, LOCK_TEST_WRITE, (struct job){ });
+	ASSERT_NE(NULL, owner);
+	ASSERT_TRUE(set_param("lend_period_us", "300000"));
+	runs = start(self->mutex, (struct job){
+		.mode = LOCK_TEST_WRITE, .hold = LOCK_TEST_BUSY_GO, .cpu = 2,
+		.flags = LOCK_TEST_OUTER_EXPEDITE, .outer = self->fd });
+	ASSERT_REACHED(state(self->mutex).writers == 1);
+	blocked = plain_committer(fd2, mutex2, SCHED_OTHER, 0, NULL);
+	ASSERT_REACHED(state(fd2).expedited);
+	EXPECT_EQ(0, state(self->fd).expedited);
+	EXPECT_TRUE(reached(state(self->fd).expedited));
+	go(self->mutex, 0);
+	EXPECT_EQ(0, finish(runs));
+	go(mutex2, 0);
+	EXPECT_EQ(0, finish(blocked));
+	EXPECT_EQ(0, finish(owner));
+	close(mutex2);
+	close(fd2);
+}
+
 /* Many sections at once, at three levels. The highest counts, and each section ends by itself. */
 #define SECTIONS	300
 
