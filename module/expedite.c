@@ -13,6 +13,7 @@
 #include <linux/hash.h>
 #include <linux/list.h>
 #include <linux/module.h>
+#include <linux/percpu.h>
 #include <linux/pid.h>
 #include <linux/rbtree.h>
 #include <linux/sched/task.h>
@@ -58,6 +59,8 @@ static unsigned int without_memory;
 static struct section *activating;
 /* A section whose task has exited; the watcher will end it. */
 static struct section *orphan;
+/* For the next section on a CPU: most are short, and cost more to allocate than all the rest. */
+static DEFINE_PER_CPU(struct section *, spare_section);
 
 #define to_section(n)	rb_entry_safe(n, struct section, node)
 
@@ -333,7 +336,8 @@ static void deactivate_section(struct section *s)
 static void free_section(struct section *s)
 {
 	put_task_struct(s->task);
-	kfree(s);
+	if (this_cpu_cmpxchg(spare_section, NULL, s))
+		kfree(s);
 }
 
 /* Ends a section whose task has exited. Called by the watcher. */
@@ -358,10 +362,13 @@ void expedite_end_orphan(void)
 
 static struct section *new_section(struct unfair_rwsem *sem)
 {
-	struct section *s = kzalloc(sizeof(*s), GFP_NOFS | __GFP_NOWARN);
+	struct section *s = this_cpu_xchg(spare_section, NULL);
 
 	if (!s)
+		s = kmalloc(sizeof(*s), GFP_NOFS | __GFP_NOWARN);
+	if (!s)
 		return NULL;
+	*s = (struct section){ };
 	s->sem = sem;
 	s->task = get_task_struct(current);
 	/* without the caller's own loans, which may end earlier */
@@ -462,3 +469,12 @@ void unfair_rwsem_unexpedite(struct unfair_rwsem *sem)
 		  current->comm, task_pid_nr(current));
 }
 EXPORT_SYMBOL_FSCOMMIT(unfair_rwsem_unexpedite);
+
+/* No section is open. */
+void expedite_exit(void)
+{
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		kfree(per_cpu(spare_section, cpu));
+}

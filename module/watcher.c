@@ -409,5 +409,6 @@ void lend_watcher_exit(void)
 	kthread_stop(watcher);
 	hrtimer_cancel(&watch_timer);
 	put_task_struct(watcher);
+	expedite_exit();
 	lend_exit();
 }

@@ -72,6 +72,7 @@ void expedite_look(struct unfair_rwsem *sem, struct look *look, struct lend_work
 u64 expedite_due_in(void);
 bool expedite_activate(void);
 void expedite_end_orphan(void);
+void expedite_exit(void);
 
 /* In report.c. The caller holds the wait_lock of @sem. */
 u64 unfair_report_after_ns(void);

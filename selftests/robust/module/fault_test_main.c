@@ -100,13 +100,17 @@ static int use_queue(void)
 static int use_section(void)
 {
 	static DEFINE_UNFAIR_RWSEM(sem);
+	static DEFINE_UNFAIR_RWSEM(other);
 
+	/* takes the memory of an earlier section */
+	unfair_rwsem_expedite(&other);
 	unfair_rwsem_expedite(&sem);
 	unfair_rwsem_expedite(&sem);
 	unfair_down_read(&sem);
 	unfair_up_read(&sem);
 	unfair_rwsem_unexpedite(&sem);
 	unfair_rwsem_unexpedite(&sem);
+	unfair_rwsem_unexpedite(&other);
 	return 0;
 }
 
