@@ -5,12 +5,13 @@
  * rcu_expedite_gp().
  *
  * Most sections are short and need no loan. So a section begins in a list of new sections and does
- * not touch the semaphore. The watcher activates it a period later, or later than that if its task
- * is not blocked: from then on all readers are visible, and the watcher looks at them. Active
- * sections are in one tree, sorted by semaphore, then by level: the sections of a semaphore are
- * neighbours, the highest one first.
+ * not touch the semaphore. A timer wakes the watcher if a section is older than a period, and its
+ * task blocked. The watcher activates the section: from then on all readers are visible, and the
+ * watcher looks at them. Active sections are in one tree, sorted by semaphore, then by level: the
+ * sections of a semaphore are neighbours, the highest one first.
  */
 #include <linux/hash.h>
+#include <linux/hrtimer.h>
 #include <linux/list.h>
 #include <linux/module.h>
 #include <linux/percpu.h>
@@ -29,8 +30,11 @@
 #define TASK_BITS	6
 /* Sections that expedite_look() or due_in() visits in one call. */
 #define EXPEDITE_CHUNK	32
-/* How often the activation of a section is put off by a period if its task is not blocked. */
-#define MAX_PUT_OFF	4
+/*
+ * How late the timer of new sections may be, in lend periods: then it needs no interrupt of its own
+ * on most busy CPUs, but runs with the tick.
+ */
+#define SLACK_PERIODS	4
 
 struct section {
 	struct hlist_node	hash;		/* by task */
@@ -41,7 +45,7 @@ struct section {
 	bool			real_time;	/* by its own priority */
 	u64			since;		/* its begin, or the watcher's last visit */
 	unsigned int		nested;
-	u8			put_off;	/* how often */
+	bool			put_off;	/* once, because its task was not blocked */
 	/* of an active section */
 	struct rb_node		node;		/* empty: not active */
 	struct watch		watch;
@@ -51,6 +55,9 @@ struct section {
 static DEFINE_RAW_SPINLOCK(expedite_lock);
 /* By since. */
 static LIST_HEAD(new_sections);
+static struct hrtimer section_timer;
+/* False: there are no new sections, and the timer is not queued. */
+static bool timer_armed;
 static struct rb_root active_sections;
 static struct hlist_head sections_of_task[1 << TASK_BITS];
 /* Sections without effect, as their allocation failed. */
@@ -182,7 +189,7 @@ void expedite_look(struct unfair_rwsem *sem, struct look *look, struct lend_work
  */
 static bool must_put_off(const struct section *s)
 {
-	if (s->put_off == MAX_PUT_OFF || !task_is_running(s->task))
+	if (s->put_off || !task_is_running(s->task))
 		return false;
 	return compat_on_cpu(s->task) || !lend_has_fifo();
 }
@@ -207,7 +214,7 @@ static u64 due_in(u64 now)
 			return due - now;
 		if (!must_put_off(s))
 			return 0;
-		s->put_off++;
+		s->put_off = true;
 		s->since = now;
 		list_move_tail(&s->entry, &new_sections);
 	}
@@ -215,22 +222,27 @@ static u64 due_in(u64 now)
 	return 1;
 }
 
-/**
- * expedite_due_in() - the time until the watcher must call expedite_activate()
- *
- * Context: with interrupts off.
- * Return: the time in ns, 0 if it has passed; U64_MAX if there is no new section. A period if tasks
- * are beginning or ending sections at this moment.
- */
-u64 expedite_due_in(void)
+static void start_timer(u64 in, unsigned int slack)
 {
+	hrtimer_start_range_ns(&section_timer, ns_to_ktime(min(in, MAX_INTERVAL)),
+			       min(slack * lend_period_ns(), MAX_INTERVAL), HRTIMER_MODE_REL_HARD);
+}
+
+static enum hrtimer_restart section_timeout(struct hrtimer *timer)
+{
+	unsigned long irqflags;
 	u64 in;
 
-	if (!raw_spin_trylock(&expedite_lock))
-		return lend_period_ns();
+	raw_spin_lock_irqsave(&expedite_lock, irqflags);
 	in = due_in(ktime_get_ns());
-	raw_spin_unlock(&expedite_lock);
-	return in;
+	timer_armed = in != U64_MAX;
+	if (!in)
+		lend_watcher_wake();
+	/* the watcher may be in the pause after a pass: then this must wake it again */
+	if (timer_armed)
+		start_timer(in ?: lend_period_ns(), in > 1 ? SLACK_PERIODS : 0);
+	raw_spin_unlock_irqrestore(&expedite_lock, irqflags);
+	return HRTIMER_NORESTART;
 }
 
 /*
@@ -389,7 +401,10 @@ static void begin_section(struct section *s)
 		return;
 	s->since = ktime_get_ns();
 	list_add_tail(&s->entry, &new_sections);
-	lend_watcher_start_timer();
+	if (!timer_armed) {
+		timer_armed = true;
+		start_timer(lend_period_ns(), SLACK_PERIODS);
+	}
 }
 
 /**
@@ -397,8 +412,8 @@ static void begin_section(struct section *s)
  * @sem: the semaphore; the caller does not hold it, or holds it for reading
  *
  * For a commit that may wait for a folio or a mutex that a reader of @sem owns. The section takes
- * effect one to two times lend_period_us later, up to four times that later while the caller is not
- * blocked. From then on until unfair_rwsem_unexpedite(), each
+ * effect one to six times lend_period_us later, if the caller is blocked by then, else once more so
+ * much later. From then on until unfair_rwsem_unexpedite(), each
  * task that holds @sem for reading and is not on a CPU is lent the caller's priority, again each
  * time it is preempted. Not a reader of the caller's cgroup with the same or a better nice value,
  * unless the caller is a real-time task: it competes for the CPU as the caller does. If another
@@ -470,11 +485,18 @@ void unfair_rwsem_unexpedite(struct unfair_rwsem *sem)
 }
 EXPORT_SYMBOL_FSCOMMIT(unfair_rwsem_unexpedite);
 
+void expedite_init(void)
+{
+	compat_hrtimer_setup(&section_timer, section_timeout, CLOCK_MONOTONIC,
+			     HRTIMER_MODE_REL_HARD);
+}
+
 /* No section is open. */
 void expedite_exit(void)
 {
 	int cpu;
 
+	hrtimer_cancel(&section_timer);
 	for_each_possible_cpu(cpu)
 		kfree(per_cpu(spare_section, cpu));
 }

@@ -13,8 +13,8 @@
  * that is held, a watch in the list and its semaphore cannot be freed. A look drops both locks
  * after each 64 slots; after that, the field `looking_at` shows whether the watch still exists.
  *
- * Most waits and sections end within a period. So a timer checks the lists first, and wakes the
- * watcher only if it has work.
+ * Most waits end within a period. So a timer checks the lists first, and wakes the watcher only if
+ * it has work.
  */
 #include <linux/hash.h>
 #include <linux/hrtimer.h>
@@ -38,8 +38,6 @@
 #define MAX_PAUSE	(10ULL * NSEC_PER_MSEC)
 /* Interval between two charges of lent SCHED_FIFO. */
 #define ACCOUNT_EVERY	((u64)NSEC_PER_MSEC)
-/* Maximum interval between two passes: a change of lend_period_us takes effect by then. */
-#define MAX_INTERVAL	(100ULL * NSEC_PER_MSEC)
 /* How early a pass may start, or a look take place, in nanoseconds. */
 #define TIMER_SLACK	20000
 /* Minimum interval between two trace events of the holders of a lock. */
@@ -270,15 +268,14 @@ static void look_at_list(struct watch_list *l)
 
 /* --- the thread ---------------------------------------------------------- */
 
-/* The time in ns until the watcher has work; 0: it has some; U64_MAX: none. */
-static u64 work_in(void)
+static bool has_work(void)
 {
 	unsigned int i;
 
 	for (i = 0; i < WATCH_LISTS; i++)
 		if (!list_empty(&watch_lists[i].head))
-			return 0;
-	return READ_ONCE(must_account) ? 0 : expedite_due_in();
+			return true;
+	return READ_ONCE(must_account);
 }
 
 static void start_timer(u64 ns)
@@ -288,22 +285,16 @@ static void start_timer(u64 ns)
 
 static enum hrtimer_restart watch_timeout(struct hrtimer *timer)
 {
-	u64 ns = work_in();
-
-	if (ns == U64_MAX) {
+	if (!has_work()) {
 		/*
 		 * I: pairs with lend_watcher_start_timer(). Either the task that adds work sees
 		 * that the timer is not armed, or the timer sees the new work.
 		 */
 		smp_store_mb(timer_armed, 0);
-		ns = work_in();
-		if (ns == U64_MAX || xchg(&timer_armed, 1))
+		if (!has_work() || xchg(&timer_armed, 1))
 			return HRTIMER_NORESTART;
 	}
-	if (ns)
-		start_timer(min(ns, MAX_INTERVAL));
-	else
-		wake_up_process(watcher);
+	wake_up_process(watcher);
 	return HRTIMER_NORESTART;
 }
 
@@ -316,6 +307,12 @@ void lend_watcher_start_timer(void)
 	smp_mb();	/* I: the new work, then the read of timer_armed */
 	if (!READ_ONCE(timer_armed) && !xchg(&timer_armed, 1))
 		start_timer(min(lend_period_ns(), MAX_INTERVAL));
+}
+
+/* Makes the watcher begin a pass, unless it is in the pause after one. */
+void lend_watcher_wake(void)
+{
+	wake_up_process(watcher);
 }
 
 /* Makes the watcher call lend_account(): for lent SCHED_FIFO, or a priority to restore. */
@@ -389,6 +386,7 @@ int __init lend_watcher_init(void)
 	unsigned int i;
 
 	chain_init();
+	expedite_init();
 	for (i = 0; i < WATCH_LISTS; i++) {
 		raw_spin_lock_init(&watch_lists[i].lock);
 		INIT_LIST_HEAD(&watch_lists[i].head);
@@ -408,7 +406,7 @@ void lend_watcher_exit(void)
 	/* no lock is in use, so there is no new work */
 	kthread_stop(watcher);
 	hrtimer_cancel(&watch_timer);
-	put_task_struct(watcher);
 	expedite_exit();
+	put_task_struct(watcher);
 	lend_exit();
 }

@@ -9,6 +9,8 @@
 #include "lend.h"
 
 #define WATCH_LISTS	16U
+/* Maximum interval between two runs of a timer: a change of lend_period_us takes effect by then. */
+#define MAX_INTERVAL	(100ULL * NSEC_PER_MSEC)
 
 /*
  * The entry of a lock in the watcher's lists; a lock has at most one. It is embedded in a waiter
@@ -50,6 +52,7 @@ void __unfair_rwsem_unlock_and_wake(struct unfair_rwsem *sem, unsigned long irqf
 				    struct wakes *wakes)
 	__fsc_releases(&sem->wait_lock);
 void lend_watcher_start_timer(void);
+void lend_watcher_wake(void);
 void lend_watcher_account(void);
 int lend_watcher_init(void);
 void lend_watcher_exit(void);
@@ -69,9 +72,9 @@ struct watch *expedite_watch(const struct unfair_rwsem *sem);
 void expedite_look(struct unfair_rwsem *sem, struct look *look, struct lend_work *work);
 
 /* In expedite.c. The caller holds no lock. */
-u64 expedite_due_in(void);
 bool expedite_activate(void);
 void expedite_end_orphan(void);
+void expedite_init(void);
 void expedite_exit(void);
 
 /* In report.c. The caller holds the wait_lock of @sem. */
