@@ -30,9 +30,11 @@
 #define TASK_BITS	6
 /* Sections that expedite_look() or due_in() visits in one call. */
 #define EXPEDITE_CHUNK	32
+/* Pause of the timer after such a call, in ns, for other interrupts. */
+#define CHUNK_PAUSE	20000U
 /*
- * How late the timer of new sections may be, in lend periods: then it needs no interrupt of its own
- * on most busy CPUs, but runs with the tick.
+ * How late the timer of new sections may be, in lend periods. On a CPU whose tick comes within that
+ * time it needs no interrupt of its own, and runs with the last tick that is not too late.
  */
 #define SLACK_PERIODS	4
 
@@ -57,7 +59,7 @@ static DEFINE_RAW_SPINLOCK(expedite_lock);
 static LIST_HEAD(new_sections);
 static struct hrtimer section_timer;
 /* False: there are no new sections, and the timer is not queued. */
-static bool timer_armed;
+static bool section_timer_armed;
 static struct rb_root active_sections;
 static struct hlist_head sections_of_task[1 << TASK_BITS];
 /* Sections without effect, as their allocation failed. */
@@ -215,33 +217,37 @@ static u64 due_in(u64 now)
 		if (!must_put_off(s))
 			return 0;
 		s->put_off = true;
-		s->since = now;
+		s->since = ktime_get_ns();
 		list_move_tail(&s->entry, &new_sections);
 	}
-	/* at once, but other interrupts first */
-	return 1;
+	return CHUNK_PAUSE;
 }
 
-static void start_timer(u64 in, unsigned int slack)
+static void start_section_timer(u64 in)
 {
-	hrtimer_start_range_ns(&section_timer, ns_to_ktime(min(in, MAX_INTERVAL)),
-			       min(slack * lend_period_ns(), MAX_INTERVAL), HRTIMER_MODE_REL_HARD);
+	u64 slack = in == CHUNK_PAUSE ? 0 : SLACK_PERIODS * lend_period_ns();
+
+	in = min(in, MAX_INTERVAL);
+	hrtimer_start_range_ns(&section_timer, ns_to_ktime(in), min(slack, MAX_INTERVAL - in),
+			       HRTIMER_MODE_REL_HARD);
 }
 
 static enum hrtimer_restart section_timeout(struct hrtimer *timer)
 {
-	unsigned long irqflags;
 	u64 in;
 
-	raw_spin_lock_irqsave(&expedite_lock, irqflags);
+	/* do not spin here while tasks begin and end sections, or the watcher looks at some */
+	if (!raw_spin_trylock(&expedite_lock)) {
+		start_section_timer(CHUNK_PAUSE);
+		return HRTIMER_NORESTART;
+	}
 	in = due_in(ktime_get_ns());
-	timer_armed = in != U64_MAX;
+	section_timer_armed = in != U64_MAX;
 	if (!in)
-		lend_watcher_wake();
-	/* the watcher may be in the pause after a pass: then this must wake it again */
-	if (timer_armed)
-		start_timer(in ?: lend_period_ns(), in > 1 ? SLACK_PERIODS : 0);
-	raw_spin_unlock_irqrestore(&expedite_lock, irqflags);
+		lend_watcher_activate();
+	if (section_timer_armed)
+		start_section_timer(in ?: lend_period_ns());
+	raw_spin_unlock(&expedite_lock);
 	return HRTIMER_NORESTART;
 }
 
@@ -254,11 +260,16 @@ static struct unfair_rwsem *activate_next(u64 now, struct section **next, unsign
 {
 	struct unfair_rwsem *sem;
 	struct section *s;
+	u64 in;
 
-	raw_spin_lock_irqsave(&expedite_lock, *irqflags);
-	if (due_in(now)) {
+	for (;;) {
+		raw_spin_lock_irqsave(&expedite_lock, *irqflags);
+		in = due_in(now);
+		if (!in)
+			break;
 		raw_spin_unlock_irqrestore(&expedite_lock, *irqflags);
-		return NULL;
+		if (in != CHUNK_PAUSE)
+			return NULL;
 	}
 	s = list_first_entry(&new_sections, struct section, entry);
 	list_del_init(&s->entry);
@@ -401,9 +412,9 @@ static void begin_section(struct section *s)
 		return;
 	s->since = ktime_get_ns();
 	list_add_tail(&s->entry, &new_sections);
-	if (!timer_armed) {
-		timer_armed = true;
-		start_timer(lend_period_ns(), SLACK_PERIODS);
+	if (!section_timer_armed) {
+		section_timer_armed = true;
+		start_section_timer(lend_period_ns());
 	}
 }
 
@@ -412,14 +423,14 @@ static void begin_section(struct section *s)
  * @sem: the semaphore; the caller does not hold it, or holds it for reading
  *
  * For a commit that may wait for a folio or a mutex that a reader of @sem owns. The section takes
- * effect one to six times lend_period_us later, if the caller is blocked by then, else once more so
- * much later. From then on until unfair_rwsem_unexpedite(), each
- * task that holds @sem for reading and is not on a CPU is lent the caller's priority, again each
- * time it is preempted. Not a reader of the caller's cgroup with the same or a better nice value,
- * unless the caller is a real-time task: it competes for the CPU as the caller does. If another
- * task has lent SCHED_FIFO, the caller is lent its own level, too, so that it can run beside that.
- * A section that ends earlier lends nothing. Sections nest, and any number of tasks may expedite
- * the same semaphore.
+ * effect one to six times lend_period_us later. If the caller is not blocked when it is first due,
+ * it takes effect up to twelve times lend_period_us after it began. From then on until
+ * unfair_rwsem_unexpedite(), each task that holds @sem for reading and is not on a CPU is lent the
+ * caller's priority, again each time it is preempted. Not a reader of the caller's cgroup with the
+ * same or a better nice value, unless the caller is a real-time task: it competes for the CPU as
+ * the caller does. If another task has lent SCHED_FIFO, the caller is lent its own level, too, so
+ * that it can run beside that. A section that ends earlier lends nothing. Sections nest, and any
+ * number of tasks may expedite the same semaphore.
  *
  * Without effect if lending is off, or if the allocation of a small object fails.
  *

@@ -83,7 +83,7 @@ MODULE_PARM_DESC(lend_cpu_us,
 static struct fscommit_param lend_period_us = { 1000, 50, 60000000 };
 module_param_cb(lend_period_us, &fscommit_param_ops, &lend_period_us, 0644);
 MODULE_PARM_DESC(lend_period_us,
-		 "Period in which the watcher looks for holders that are not on a CPU, of locks with sleeping waiters or expedited sections, and age at which a section takes effect; microseconds, 50 to 60000000, default 1000");
+		 "Period in which the watcher looks for holders that are not on a CPU, of locks with sleeping waiters or expedited sections, and least age at which a section takes effect; microseconds, 50 to 60000000, default 1000");
 
 struct loan {
 	const struct unfair_rwsem	*sem;		/* NULL: free */

@@ -56,7 +56,7 @@ static struct task_struct *watcher;
 static struct hrtimer watch_timer;
 /* Set while the timer is armed or the watcher runs; the timer clears it if there is no work. */
 static unsigned int timer_armed;
-static bool must_account;
+static bool must_account, must_activate;
 /* Look at all locks in this or the next pass, whatever their backoff. */
 static bool look_now;
 
@@ -275,7 +275,7 @@ static bool has_work(void)
 	for (i = 0; i < WATCH_LISTS; i++)
 		if (!list_empty(&watch_lists[i].head))
 			return true;
-	return READ_ONCE(must_account);
+	return READ_ONCE(must_account) || READ_ONCE(must_activate);
 }
 
 static void start_timer(u64 ns)
@@ -309,10 +309,13 @@ void lend_watcher_start_timer(void)
 		start_timer(min(lend_period_ns(), MAX_INTERVAL));
 }
 
-/* Makes the watcher begin a pass, unless it is in the pause after one. */
-void lend_watcher_wake(void)
+/* Makes the watcher call expedite_activate(), at once or after its pause. Interrupts are off. */
+void lend_watcher_activate(void)
 {
-	wake_up_process(watcher);
+	WRITE_ONCE(must_activate, true);
+	/* I: the flag, then the timer; if it is armed, its callback or the watcher sees the flag */
+	if (!xchg(&timer_armed, 1))
+		wake_up_process(watcher);
 }
 
 /* Makes the watcher call lend_account(): for lent SCHED_FIFO, or a priority to restore. */
@@ -341,6 +344,8 @@ static u64 look_at_all(u64 *accounted)
 	u64 start = ktime_get_ns(), end;
 	unsigned int i;
 
+	/* I: as in account() */
+	smp_store_mb(must_activate, false);
 	look_now |= expedite_activate();
 	for (i = 0; i < WATCH_LISTS; i++) {
 		look_at_list(&watch_lists[i]);

@@ -52,7 +52,7 @@ void __unfair_rwsem_unlock_and_wake(struct unfair_rwsem *sem, unsigned long irqf
 				    struct wakes *wakes)
 	__fsc_releases(&sem->wait_lock);
 void lend_watcher_start_timer(void);
-void lend_watcher_wake(void);
+void lend_watcher_activate(void);
 void lend_watcher_account(void);
 int lend_watcher_init(void);
 void lend_watcher_exit(void);

@@ -139,7 +139,7 @@ TEST_F_TIMEOUT(g9_expedite, new_section_has_no_effect, 60)
 	ASSERT_TRUE(set_param("lend_period_us", "60000000"));
 	c = committer(self->fd, self->mutex, 33, true);
 	ASSERT_REACHED(is_asleep(c) && state(self->mutex).acquiring_writers == 1);
-	/* the watcher's timer runs every 100 ms */
+	/* the timer runs every 100 ms */
 	sleep_ms(250);
 	EXPECT_EQ(0, state(self->fd).expedited);
 	EXPECT_TRUE(state(self->fd).biased);
@@ -389,6 +389,8 @@ TEST_F_TIMEOUT(g9_expedite, section_of_a_task_that_runs, 60)
 {
 	int fd2 = lock_open(LOCK_TEST_UNFAIR), mutex2 = lock_open(LOCK_TEST_RWSEM);
 	struct task *owner, *runs, *blocked;
+	bool expedited;
+	double began;
 
 	SKIP_ON_ONE_CPU();
 	ASSERT_GE(fd2, 0);
@@ -396,13 +398,17 @@ TEST_F_TIMEOUT(g9_expedite, section_of_a_task_that_runs, 60)
 	owner = hold_until_go(mutex2, LOCK_TEST_WRITE, (struct job){ });
 	ASSERT_NE(NULL, owner);
 	ASSERT_TRUE(set_param("lend_period_us", "2000000"));
+	began = seconds();
 	runs = start(self->mutex, (struct job){
 		.mode = LOCK_TEST_WRITE, .hold = LOCK_TEST_BUSY_GO, .cpu = 2,
 		.flags = LOCK_TEST_OUTER_EXPEDITE, .outer = self->fd });
 	ASSERT_REACHED(state(self->mutex).writers == 1);
 	blocked = plain_committer(fd2, mutex2, SCHED_OTHER, 0, NULL);
 	ASSERT_REACHED(state(fd2).expedited);
-	EXPECT_EQ(0, state(self->fd).expedited);
+	expedited = state(self->fd).expedited;
+	/* not on a host that took too long to start the two */
+	if (seconds() - began < 3.9)
+		EXPECT_FALSE(expedited);
 	ASSERT_TRUE(set_param("lend_period_us", "1000"));
 	EXPECT_TRUE(reached(state(self->fd).expedited));
 	go(self->mutex, 0);
