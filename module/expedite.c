@@ -68,7 +68,7 @@ static unsigned int without_memory;
 static struct section *activating;
 /* A section whose task has exited; the watcher will end it. */
 static struct section *orphan;
-/* For the next section on a CPU: most are short, and cost more to allocate than all the rest. */
+/* For the next section on a CPU: to allocate it would cost almost as much as all the rest. */
 static DEFINE_PER_CPU(struct section *, spare_section);
 
 #define to_section(n)	rb_entry_safe(n, struct section, node)

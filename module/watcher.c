@@ -287,8 +287,8 @@ static enum hrtimer_restart watch_timeout(struct hrtimer *timer)
 {
 	if (!has_work()) {
 		/*
-		 * I: pairs with lend_watcher_start_timer(). Either the task that adds work sees
-		 * that the timer is not armed, or the timer sees the new work.
+		 * I: pairs with lend_watcher_start_timer() and lend_watcher_activate(). Either
+		 * who adds work sees that the timer is not armed, or the timer sees the new work.
 		 */
 		smp_store_mb(timer_armed, 0);
 		if (!has_work() || xchg(&timer_armed, 1))
