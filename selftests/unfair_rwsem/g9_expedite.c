@@ -420,6 +420,94 @@ TEST_F_TIMEOUT(g9_expedite, section_of_a_task_that_runs, 60)
 	close(fd2);
 }
 
+/*
+ * Tasks that have been lent SCHED_FIFO may be what keeps a committer off its CPU. Meanwhile the
+ * section of a preempted task takes effect as early as that of a blocked one.
+ */
+TEST_F_TIMEOUT(g9_expedite, section_of_a_preempted_task, 60)
+{
+	int lent = lock_open(LOCK_TEST_UNFAIR), fd2 = lock_open(LOCK_TEST_UNFAIR);
+	int mutex2 = lock_open(LOCK_TEST_RWSEM);
+	struct task *owner, *r, *w, *preempted, *hog, *blocked;
+	double began, hindered;
+
+	SKIP_ON_ONE_CPU();
+	ASSERT_GE(lent, 0);
+	ASSERT_GE(fd2, 0);
+	ASSERT_GE(mutex2, 0);
+	owner = hold_until_go(mutex2, LOCK_TEST_WRITE, (struct job){ });
+	ASSERT_NE(NULL, owner);
+	r = hold_until_go(lent, LOCK_TEST_READ, (struct job){ .nice = 19 });
+	ASSERT_NE(NULL, r);
+	w = start(lent, (struct job){ .mode = LOCK_TEST_WRITE, .how = LOCK_TEST_KILLABLE,
+				      .policy = SCHED_FIFO, .prio = 1 });
+	ASSERT_REACHED(has_fifo(r, 1));
+	ASSERT_TRUE(set_param("lend_period_us", "2000000"));
+	began = seconds();
+	preempted = start(self->mutex, (struct job){
+		.mode = LOCK_TEST_WRITE, .hold = LOCK_TEST_BUSY_GO, .cpu = 2, .nice = 15,
+		.flags = LOCK_TEST_OUTER_EXPEDITE, .outer = self->fd });
+	ASSERT_REACHED(state(self->mutex).writers == 1);
+	hog = start(fd2, (struct job){ .mode = LOCK_TEST_READ, .hold = LOCK_TEST_BUSY_GO,
+				       .cpu = 2, .nice = -20 });
+	ASSERT_REACHED(state(fd2).readers == 1);
+	hindered = seconds() - began;
+	blocked = plain_committer(fd2, mutex2, SCHED_OTHER, 0, NULL);
+	ASSERT_REACHED(state(fd2).expedited);
+	if (hindered < 1.9)
+		EXPECT_TRUE(state(self->fd).expedited);
+	ASSERT_TRUE(set_param("lend_period_us", "1000"));
+	go(fd2, 0);
+	EXPECT_EQ(0, finish(hog));
+	go(self->mutex, 0);
+	EXPECT_EQ(0, finish(preempted));
+	go(mutex2, 0);
+	EXPECT_EQ(0, finish(blocked));
+	EXPECT_EQ(0, finish(owner));
+	go(lent, 0);
+	EXPECT_EQ(0, finish(w));
+	EXPECT_EQ(0, finish(r));
+	close(mutex2);
+	close(fd2);
+	close(lent);
+}
+
+/* More tasks that run in sections than the timer looks at in one interrupt, then one that waits. */
+#define RUNNING	40
+
+TEST_F_TIMEOUT(g9_expedite, many_tasks_that_run, 100)
+{
+	int fd2 = lock_open(LOCK_TEST_UNFAIR), mutex2 = lock_open(LOCK_TEST_RWSEM), i;
+	struct task *runs[RUNNING], *owner, *blocked;
+
+	ASSERT_GE(fd2, 0);
+	ASSERT_GE(mutex2, 0);
+	owner = hold_until_go(mutex2, LOCK_TEST_WRITE, (struct job){ });
+	ASSERT_NE(NULL, owner);
+	ASSERT_TRUE(set_param("lend_period_us", "60000000"));
+	for (i = 0; i < RUNNING; i++)
+		runs[i] = start(self->mutex, (struct job){
+			.mode = LOCK_TEST_READ, .hold = LOCK_TEST_BUSY_GO, .id = i, .nice = 15,
+			.flags = LOCK_TEST_OUTER_EXPEDITE, .outer = self->fd });
+	ASSERT_REACHED(state(self->mutex).readers == RUNNING);
+	blocked = plain_committer(fd2, mutex2, SCHED_OTHER, 0, NULL);
+	ASSERT_REACHED(state(mutex2).acquiring_writers == 1 && is_asleep(blocked));
+	EXPECT_FALSE(state(fd2).expedited);
+	/* from here on all are due */
+	ASSERT_TRUE(set_param("lend_period_us", "1000"));
+	EXPECT_TRUE(reached(state(fd2).expedited));
+	EXPECT_TRUE(reached(state(self->fd).expedited));
+	for (i = 0; i < RUNNING; i++)
+		go(self->mutex, i);
+	for (i = 0; i < RUNNING; i++)
+		EXPECT_EQ(0, finish(runs[i]));
+	go(mutex2, 0);
+	EXPECT_EQ(0, finish(blocked));
+	EXPECT_EQ(0, finish(owner));
+	close(mutex2);
+	close(fd2);
+}
+
 /* Many sections at once, at three levels. The highest counts, and each section ends by itself. */
 #define SECTIONS	300
 
