@@ -19,7 +19,7 @@ list()
 	calls+='|__alloc_percpu|alloc_percpu(_gfp)?|init_srcu_struct|alloc(_ordered)?_workqueue|kthread_run'
 	calls+='|shrinker_alloc|debugfs_create_(dir|file)'
 	(cd "$TOP/module" && grep -nE "[^a-z_]($calls)\(" ./*.c compat.h) |
-		sed -e 's|^\./||' -e '/^compat.h:.*kzalloc/d' -e '/:[ 	]*\*/d' | cut -d: -f1,2
+		sed -e 's|^\./||' -e '/^compat.h:.*kzalloc/d' -e '/:[ 	]*\/\?\*/d' | cut -d: -f1,2
 }
 
 awk 'NR == FNR {
