@@ -396,7 +396,7 @@ static struct section *new_section(struct unfair_rwsem *sem)
 	s->task = get_task_struct(current);
 	/* without the caller's own loans, which may end earlier */
 	s->level = lend_own_level(sem, current);
-	s->real_time = current->prio < MAX_RT_PRIO && !lend_level_now(current).rt;
+	s->real_time = READ_ONCE(current->prio) < MAX_RT_PRIO && !lend_level_now(current).rt;
 	s->nested = 1;
 	INIT_LIST_HEAD(&s->entry);
 	RB_CLEAR_NODE(&s->node);
