@@ -4,7 +4,7 @@
 //
 // Why a chain is not enough: the checkpoint waits for a folio that such a task has locked, and folios
 // have no owner. In a trace on 7.3 beside 32 tasks of nice 19, a kworker of nice 0 wrote back node
-// blocks, and the checkpoint waited for it five times for 3 to 5 ms: four times for a folio, once
+// blocks, and the checkpoint waited for it four times for 3 to 5 ms: three times for a folio, once
 // for node_write. Use `-D inner` with all.cocci.
 
 virtual inner
