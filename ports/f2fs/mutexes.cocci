@@ -10,8 +10,8 @@
 // 0.25 s: the lock was left to the next writer of its queue, which was woken and had no CPU. Until
 // that runs, the lock has no owner.
 //
-// Not journal_rwsem: no trace shows a wait for it, and as an unfair_rwsem it costs 2.8 % of an fsync
-// of RocksDB, see results.rst.
+// Not journal_rwsem: no trace shows a wait for it, and as an unfair_rwsem it cost 2.8 % of an fsync
+// of RocksDB.
 
 @mutex@
 identifier S;

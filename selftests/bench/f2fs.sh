@@ -7,7 +7,7 @@
 #   KERNEL=uml      a kernel of the matrix; uml runs at native speed, stock kernels in QEMU
 #   ROUNDS=5        rounds of all variants and loads; 1 with QUICK=1
 #   DURATION=4s     duration of a run; an unfinished fsync counts with its time so far
-#   VARIANTS=       names of f2fs_variants below; default: all that the kernel supports
+#   VARIANTS=       names of f2fs_variants in drivers.sh; default: all that the kernel supports
 #   LOADS=          number and kind of low-priority tasks, for example "8:nice:19 32:idle"; kinds
 #                   are nice:N, idle, weight:N (a cgroup with this cpu.weight) and
 #                   quota:PERCENT, see fsyncbench --help. N:fsync:KIND call fsync, too.
