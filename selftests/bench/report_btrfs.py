@@ -13,14 +13,21 @@ import statistics
 
 from report_common import count_text, fatal, plt, time_text
 
-VARIANTS = {
+# What the report calls a variant, and its colour; another variant has its own name
+LABELS = {
     "stock": ("stock", "#c44e00"),
     "eb": ("ours: tree block locks", "#7fb8a4"),
     "roots": ("ours: commit roots", "#3d9275"),
     "eb-roots": ("ours: both", "#006d4e"),
+    "eb-roots-expedite": ("ours: the default", "#00543b"),
     "eb-roots-csum": ("ours: both, and checksums", "#003d2b"),
     "all": ("ours: all options", "#001f16"),
 }
+
+
+def label(name):
+    """Return what the report calls a variant, and its colour."""
+    return LABELS.get(name, (name, "#777777"))
 
 
 def waits_of(path):
@@ -47,13 +54,14 @@ def read_runs(rounds):
         for path in sorted(glob.glob(os.path.join(folder, "*.json"))):
             with open(path, encoding="utf-8") as f:
                 run = json.load(f)
-            if run.get("part") != "btrfs" or run["variant"] not in VARIANTS:
-                fatal("%s: not a result of syncbench for a known variant" % path)
+            if run.get("part") != "btrfs":
+                fatal("%s: not a result of syncbench" % path)
             base = path[:-len(".json")]
             run["waits"] = waits_of(base + ".waits")
             run["commit_stats"] = commit_stats(base + ".commit_stats")
             runs.setdefault(run["variant"], []).append(run)
-    return {name: runs[name] for name in VARIANTS if name in runs}
+    order = [name for name in LABELS if name in runs]
+    return {name: runs[name] for name in order + sorted(set(runs) - set(order))}
 
 
 def row(name, runs):
@@ -65,7 +73,7 @@ def row(name, runs):
         return sum(total for cause, (_, total, _) in run["waits"].items()
                    if cause in ("switch_commit_roots", "publish_commit_roots"))
 
-    return (VARIANTS[name][0],
+    return (label(name)[0],
             count_text(median(lambda r: r["sync"]["count"])),
             time_text(median(lambda r: r["sync"]["p50_ns"])),
             time_text(median(lambda r: r["sync"]["p99_ns"])),
@@ -101,7 +109,7 @@ def plot(runs, path):
     fig, axes = plt.subplots(1, 2, figsize=(10, 0.6 * len(runs) + 1.4), sharey=True)
     names = list(reversed(runs))
     for y, name in enumerate(names):
-        shown, colour = VARIANTS[name]
+        colour = label(name)[1]
         worst = [r["sync"]["max_ns"] / 1e6 for r in runs[name]]
         waits = [sum(w[1] for c, w in r["waits"].items() if "commit_roots" in c) / 1e6
                  for r in runs[name]]
@@ -110,7 +118,7 @@ def plot(runs, path):
             ax.plot([min(values), max(values)], [y, y], color="#111111", marker="|")
             ax.text(max(values), y, "  %.4g" % statistics.median(values), va="center")
         axes[0].set_yticks(range(len(names)))
-    axes[0].set_yticklabels([VARIANTS[n][0] for n in names])
+    axes[0].set_yticklabels([label(n)[0] for n in names])
     axes[0].set_xlabel("longest sync of a round, ms (median; line: all rounds)")
     axes[1].set_xlabel("waits in the switch of roots, ms of a round")
     for ax in axes:
