@@ -24,8 +24,9 @@ pieces=${PIECES:-torture:uml-debug stress:f2fs torture:7.3-rt crash:f2fs torture
 [[ $seconds =~ ^[1-9][0-9]{0,4}$ ]] || die "PIECE=$seconds: must be a number of seconds"
 
 # a folder for the sources of the module and of the ports, without what a build leaves there
-state=${SOAK_STATE:-$CACHE/soak/$(find "$TOP/module" "$TOP/ports" -type f -name '*.[chs]*' \
-	! -name '.*' ! -name '*.mod.c' -print0 | sort -z | xargs -0 cat | cksum | cut -d' ' -f1)}
+state=${SOAK_STATE:-$CACHE/soak/$(find "$TOP/module" "$TOP/ports" -type f \
+	\( -name '*.[chs]*' -o -name options \) ! -name '.*' ! -name '*.mod.c' -print0 |
+	sort -z | xargs -0 cat | cksum | cut -d' ' -f1)}
 done_file=$state/done
 
 # turn LIST N: print word N of the list, which starts again at its end
