@@ -32,6 +32,8 @@
 #define EXPEDITE_CHUNK	32
 /* Pause of the timer after such a call, in ns, for other interrupts. */
 #define CHUNK_PAUSE	20000U
+/* Of due_in(): it must be called again. No time is as long. */
+#define VISIT_MORE	(U64_MAX - 1)
 /*
  * How late the timer of new sections may be, in lend periods. On a CPU whose tick comes within that
  * time it needs no interrupt of its own, and runs with the last tick that is not too late.
@@ -198,7 +200,7 @@ static bool must_put_off(const struct section *s)
 
 /*
  * The time from @now on until the first new section must be activated, in ns; U64_MAX: there is
- * none. Puts off by a period those whose tasks are not blocked.
+ * none; VISIT_MORE: unknown. Puts off by a period those whose tasks are not blocked.
  */
 static u64 due_in(u64 now)
 {
@@ -220,13 +222,17 @@ static u64 due_in(u64 now)
 		s->since = ktime_get_ns();
 		list_move_tail(&s->entry, &new_sections);
 	}
-	return CHUNK_PAUSE;
+	return VISIT_MORE;
 }
 
 static void start_section_timer(u64 in)
 {
-	u64 slack = in == CHUNK_PAUSE ? 0 : SLACK_PERIODS * lend_period_ns();
+	u64 slack = SLACK_PERIODS * lend_period_ns();
 
+	if (in == VISIT_MORE) {
+		in = CHUNK_PAUSE;
+		slack = 0;
+	}
 	in = min(in, MAX_INTERVAL);
 	hrtimer_start_range_ns(&section_timer, ns_to_ktime(in), min(slack, MAX_INTERVAL - in),
 			       HRTIMER_MODE_REL_HARD);
@@ -238,7 +244,7 @@ static enum hrtimer_restart section_timeout(struct hrtimer *timer)
 
 	/* do not spin here while tasks begin and end sections, or the watcher looks at some */
 	if (!raw_spin_trylock(&expedite_lock)) {
-		start_section_timer(CHUNK_PAUSE);
+		start_section_timer(VISIT_MORE);
 		return HRTIMER_NORESTART;
 	}
 	in = due_in(ktime_get_ns());
@@ -268,7 +274,7 @@ static struct unfair_rwsem *activate_next(u64 now, struct section **next, unsign
 		if (!in)
 			break;
 		raw_spin_unlock_irqrestore(&expedite_lock, *irqflags);
-		if (in != CHUNK_PAUSE)
+		if (in != VISIT_MORE)
 			return NULL;
 	}
 	s = list_first_entry(&new_sections, struct section, entry);
@@ -428,7 +434,7 @@ static void begin_section(struct section *s)
  * unfair_rwsem_unexpedite(), each task that holds @sem for reading and is not on a CPU is lent the
  * caller's priority, again each time it is preempted. Not a reader of the caller's cgroup with the
  * same or a better nice value, unless the caller is a real-time task: it competes for the CPU as
- * the caller does. If another task has lent SCHED_FIFO, the caller is lent its own level, too, so
+ * the caller does. If a task has a loan of SCHED_FIFO, the caller is lent its own level, too, so
  * that it can run beside that. A section that ends earlier lends nothing. Sections nest, and any
  * number of tasks may expedite the same semaphore.
  *
