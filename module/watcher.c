@@ -227,8 +227,8 @@ static void look_at_lock(struct watch_list *l, struct watch *w, struct unfair_rw
 		raw_spin_unlock(&l->lock);
 	}
 	if (l->looking_at == w) {
-		/* if all holders sleep and have their loans, the next look can wait */
-		w->backoff = look.active ? 1 : min_t(u8, 2 * w->backoff, MAX_BACKOFF);
+		/* if all holders were seen, sleep and have their loans, the next look can wait */
+		w->backoff = look.active || more ? 1 : min_t(u8, 2 * w->backoff, MAX_BACKOFF);
 		w->due = ktime_get_ns() + w->backoff * lend_period_ns() - TIMER_SLACK;
 	}
 	l->looking_at = NULL;
