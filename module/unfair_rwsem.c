@@ -773,7 +773,8 @@ void __unfair_rwsem_lenders_changed(struct unfair_rwsem *sem)
 		if (!same_level(level, last))
 			from = 0;
 		last = level;
-		more = lend_adjust(sem, level, &from, &work);
+		/* once more if there is work: LENT makes a holder that releases end its loan */
+		more = lend_adjust(sem, level, &from, &work) || work.nr;
 		if (!more && !--sem->leaving && !lends(level) && !sem->expedited &&
 		    !(atomic_long_read(&sem->word) & WRITER))
 			atomic_long_andnot(LENT, &sem->word);
