@@ -743,7 +743,7 @@ void lend_to_owner(struct unfair_rwsem *sem, struct task_struct *owner,
 }
 
 /*
- * Lends a committer the level that it lends to readers, if any other task has lent SCHED_FIFO: it
+ * Lends a committer the level that it lends to readers, if any task has a loan of SCHED_FIFO: it
  * could not run beside that. The loans of committers do not count, or they would keep each other
  * alive. Otherwise as lend_to_owner().
  */
