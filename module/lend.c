@@ -569,11 +569,11 @@ static bool note_loan(struct unfair_rwsem *sem, struct task_struct *task,
 	bool noted = false;
 
 	lockdep_assert_held(&sem->wait_lock);
-	/* the watcher will lend to it later */
-	if (must_stay_fair(task, level))
-		return false;
 	raw_spin_lock(&lend_lock);
 	t = find_lent_task(task);
+	/* the watcher will lend to it later, but a task that runs keeps its lease */
+	if (must_stay_fair(task, level) && !(t && kind == LOAN_CHAIN))
+		goto out;
 	if (!t && kind == LOAN_WAITER && over_budget(task, now, BUDGET_INTERVAL))
 		at_first.rt = 0;
 	if (!t && would_help(task, at_first))

@@ -775,9 +775,10 @@ TEST_F_TIMEOUT(g10_chain, loan_ends_when_the_waiter_leaves, 60)
 
 /*
  * The owner uses the loan, and runs. Counts how often a loan of a chain begins meanwhile: if a look
- * at a running owner did not renew the loan, it would end and begin again every other pass.
+ * at a running owner did not renew the loan, it would end and begin again every other pass. With
+ * @spent, its SCHED_FIFO has ended, and it keeps the nice value of the writer.
  */
-static int loans_to_a_running_owner(int fd, int wanted)
+static int loans_to_a_running_owner(int fd, int wanted, bool spent)
 {
 	struct task *o, *r, *w;
 	long before, after;
@@ -793,8 +794,13 @@ static int loans_to_a_running_owner(int fd, int wanted)
 	CHECK(r);
 	w = writer(fd, 30);
 	CHECK(reached(has_fifo(o, 30)));
+	if (spent) {
+		CHECK(set_param("lend_fifo_us", "100"));
+		CHECK(reached(has_nice(o->pid, SCHED_OTHER | SCHED_RESET_ON_FORK, 0)));
+	}
 	before = counter("chain_loans");
-	sleep_ms(200);
+	/* beside a task of the same nice value, it runs for long */
+	sleep_ms(spent ? 1000 : 200);
 	after = counter("chain_loans");
 	go(wanted, 0);
 	CHECK(!finish(w));
@@ -802,6 +808,7 @@ static int loans_to_a_running_owner(int fd, int wanted)
 	CHECK(!finish(o));
 	kill_pid(busy);
 	unpin();
+	CHECK(set_param("lend_fifo_us", "1000000"));
 	CHECK(put(DEBUGFS "/stats", "off"));
 	CHECK(before > 0);
 	return after - before;
@@ -809,21 +816,25 @@ static int loans_to_a_running_owner(int fd, int wanted)
 
 TEST_F_TIMEOUT(g10_chain, loan_lasts_while_the_owner_runs, 60)
 {
-	int loans;
+	int loans, i;
 
 	SKIP_ON_ONE_CPU();
 	if (!has_debugfs())
 		SKIP(return, "no debugfs");
-	loans = loans_to_a_running_owner(self->fd, self->next);
-	TH_LOG("%d more loans to the owner of a semaphore", loans);
-	EXPECT_GE(10, loans);
-	EXPECT_LE(0, loans);
+	for (i = 0; i < 2; i++) {
+		loans = loans_to_a_running_owner(self->fd, self->next, i);
+		TH_LOG("%d more loans to the owner of a semaphore", loans);
+		EXPECT_GE(10, loans);
+		EXPECT_LE(0, loans);
+	}
 	if (!strstr(self->kinds, "mutex"))
 		return;
-	loans = loans_to_a_running_owner(self->fd, self->mutex);
-	TH_LOG("%d more loans to the owner of a mutex", loans);
-	EXPECT_GE(10, loans);
-	EXPECT_LE(0, loans);
+	for (i = 0; i < 2; i++) {
+		loans = loans_to_a_running_owner(self->fd, self->mutex, i);
+		TH_LOG("%d more loans to the owner of a mutex", loans);
+		EXPECT_GE(10, loans);
+		EXPECT_LE(0, loans);
+	}
 }
 
 /*
