@@ -33,7 +33,9 @@
 #include "trace.h"
 #include "watcher.h"
 
-#define SLEEPER_BITS	6
+/* A look walks the list of a sleeping holder under wait_lock. */
+#define SLEEPER_BITS	10
+
 static struct fscommit_param lend_links = { CHAIN_MAX_LINKS, 0, CHAIN_MAX_LINKS };
 module_param_cb(lend_links, &fscommit_param_ops, &lend_links, 0644);
 MODULE_PARM_DESC(lend_links,
