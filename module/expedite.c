@@ -27,7 +27,8 @@
 #include "visible_readers.h"
 #include "watcher.h"
 
-#define TASK_BITS	6
+/* A section's begin and end walk a list of these with interrupts off. */
+#define TASK_BITS	10
 /* Sections that expedite_look() or due_in() visits in one call. */
 #define EXPEDITE_CHUNK	32
 /* Pause of the timer after such a call, in ns, for other interrupts. */
