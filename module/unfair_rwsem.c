@@ -396,12 +396,13 @@ static struct waiter *reader_for_window(struct unfair_rwsem *sem, u64 now)
 }
 
 /*
- * Takes readers off the queue for a new window and returns their number. If that is not 0,
- * the caller must set WINDOW in the word.
+ * Takes at most @max readers off the queue for a new window and returns their number. If that is
+ * not 0, the caller must set WINDOW in the word.
  */
-static unsigned int open_window(struct unfair_rwsem *sem, struct wakes *wakes, u64 now)
+static unsigned int open_window(struct unfair_rwsem *sem, struct wakes *wakes, unsigned int max,
+				u64 now)
 {
-	unsigned int max = max_wakes(), nr = 0;
+	unsigned int nr = 0;
 	struct waiter *w;
 
 	if (!may_open_window(sem, now))
@@ -443,15 +444,15 @@ static void leave_window(struct unfair_rwsem *sem, struct waiter *w)
 /* Wakes the next waiters after a release. */
 static void choose_next(struct unfair_rwsem *sem, struct wakes *wakes)
 {
+	unsigned int max = max_wakes();
 	u64 now = ktime_get_ns();
-	unsigned int nr = 0;
 
 	/* also if a window opens: the writer closes it on time */
 	wake_first_writer(sem, wakes, now);
 	if (!window_left(sem, now))
-		nr = open_window(sem, wakes, now);
+		max -= open_window(sem, wakes, max, now);
 	if (!first_writer(sem))
-		wake_readers(sem, wakes, max_wakes() - nr, now);
+		wake_readers(sem, wakes, max, now);
 }
 
 /* --- acquiring ----------------------------------------------------------- */
@@ -470,7 +471,7 @@ static bool try_read(struct unfair_rwsem *sem, struct waiter *w, struct wakes *w
 	if (word & WWAIT && !(word & WRITER) && !may_pass_writers(sem, w)) {
 		/* a free lock whose first writer does not run: an overdue reader opens a window */
 		if (is_held(word) || !w->queued || !is_overdue(sem, w, now) ||
-		    !open_window(sem, wakes, now))
+		    !open_window(sem, wakes, max_wakes(), now))
 			return false;
 		sync_flags(sem);
 		if (!may_pass_writers(sem, w))
@@ -1218,8 +1219,10 @@ void __unfair_rwsem_init(struct unfair_rwsem *sem, const char *name, struct lock
 	BUILD_BUG_ON(IS_ENABLED(CONFIG_64BIT) && !IS_ENABLED(CONFIG_DEBUG_LOCK_ALLOC) &&
 		     !IS_ENABLED(CONFIG_DEBUG_SPINLOCK) && sizeof(*sem) > 64);
 
-	if (!READ_ONCE(*class))
-		WRITE_ONCE(*class, unfair_stats_class_of(name, key));
+	if (!READ_ONCE(*class)) {
+		/* after the class's name; pairs with the address dependency of its readers */
+		smp_store_release(class, unfair_stats_class_of(name, key));
+	}
 	sem->class = READ_ONCE(*class);
 #ifdef CONFIG_DEBUG_LOCK_ALLOC
 	debug_check_no_locks_freed((void *)sem, sizeof(*sem));
