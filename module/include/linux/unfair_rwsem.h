@@ -51,7 +51,8 @@
  *   releases, expedites or unexpedites. Of these, only unfair_down_*() without _trylock,
  *   unfair_rwsem_expedite() and unfair_rwsem_unexpedite() may sleep.
  * - Process context: unfair_rwsem_assert_held_write().
- * - Any context: initialisation, the other asserts, unfair_rwsem_set_*(), unfair_rwsem_is_*().
+ * - Any context but NMI: initialisation, the other asserts, unfair_rwsem_set_*(),
+ *   unfair_rwsem_is_*().
  * - The task that acquires the lock must release it, on any CPU, before it returns to userspace
  *   or exits. It must not acquire a lock that it holds: if a writer queues in between, even
  *   two read acquisitions deadlock. lockdep reports it.
@@ -343,7 +344,7 @@ static __always_inline int __unfair_down_write(struct unfair_rwsem *sem, int sub
  *
  * Waits while a writer holds the semaphore or waits for it. A caller that runs waits at most
  * for the reader bound (unless it is off), the write section in which the bound expires, and
- * the window.
+ * the window; for more of these if more readers are overdue than there are CPUs, or 16.
  *
  * Context: process context; may sleep, uninterruptibly.
  */
@@ -468,8 +469,9 @@ static inline void unfair_up_read(struct unfair_rwsem *sem)
  * @sem: the semaphore; the caller must not hold it
  *
  * Waits for the holders, for writers of higher priority, and for earlier writers of the same
- * priority. Waiting readers delay it by one window at most, for readers that are overdue, or
- * that are real-time and outrank all writers.
+ * priority. Up to 250 later ones in a row may acquire it while they run and the first one does not;
+ * any writer may, once a woken one has not run in its grace time. Waiting readers delay it by one
+ * window at most, for readers that are overdue, or that are real-time and outrank all writers.
  *
  * Context: process context; may sleep, uninterruptibly.
  */
@@ -566,8 +568,8 @@ static __always_inline void __unfair_down_write_nested_in(struct unfair_rwsem *s
  * @sem: the semaphore
  *
  * Context: process context; does not sleep.
- * Return: true with the semaphore held; false if a task holds it, if a writer waits, or while
- * a window is open.
+ * Return: true with the semaphore held; false if a task holds it, if a writer waits, while a
+ * window is open, or at the moment at which an expedited section takes effect.
  */
 static inline bool __must_check unfair_down_write_trylock(struct unfair_rwsem *sem)
 	__fsc_cond_acquires(true, sem)
