@@ -11,6 +11,8 @@
 //
 // This cannot be file_write_rwsem: a write that allocates memory may evict an inode, and an fsync of
 // a folder writes it back. Neither an eviction nor the writeback of a folder nests in the other.
+// Only an eviction in itself: that of a file with atomic writes evicts the inode of their copies.
+// So it acquires the lock by a trylock, which lockdep allows, and which succeeds without a writer.
 
 @header@
 @@
@@ -32,7 +34,7 @@ identifier inode;
 @@
  f2fs_evict_inode(struct inode *inode)
  {
-+	guard(unfair_rwsem_read)(&F2FS_I_SB(inode)->evict_rwsem);
++	CLASS(unfair_rwsem_read_try, evicting)(&F2FS_I_SB(inode)->evict_rwsem);
 	...
  }
 
