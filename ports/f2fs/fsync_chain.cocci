@@ -11,8 +11,11 @@
 //     "nothing to wait for". The crash tests lost this block and all blocks behind it
 //   - blocks with a later number but an earlier address: tasks race between the two steps
 //   - the fsync's own block, while another fsync of the same file writes it
+//   - all blocks, and the flush, in the commit of an atomic write (F2FS_IOC_COMMIT_ATOMIC_WRITE), and
+//     in an fsync with fsync_mode=strict of a file whose inode is clean. These keep the order of
+//     the blocks, but return before one of them is on the disk
 //
-// The last two come from reading the source; no test has shown them.
+// The second and the third come from reading the source; no test has shown them.
 //
 // An allocated block has a number. So it is enough to wait for all numbers assigned by the time
 // the fsync's own block is allocated. If none is assigned, a checkpoint has completed since,
@@ -32,6 +35,39 @@ expression F, S;
 	<...
 -	F = f2fs_wait_on_node_pages_writeback(S, seq_id);
 +	F = f2fs_wait_on_node_pages_writeback(S, READ_ONCE(S->fsync_seg_id));
+	...>
+ }
+
+@depends on !numbered@
+expression F;
+@@
+ f2fs_do_sync_file(...)
+ {
+	<...
+-	if (!atomic) {
+	F = f2fs_wait_on_node_pages_writeback(...);
+	if (F)
+		goto out;
+-	}
+	...>
+ }
+
+@depends on !numbered@
+expression F, E, Z;
+@@
+ f2fs_do_sync_file(...)
+ {
+	<...
+ if (
+(
+-    !atomic && E
++    E
+|
+-    (!atomic && E) || (Z)
++    E
+)
+    )
+	F = f2fs_issue_flush(...);
 	...>
  }
 

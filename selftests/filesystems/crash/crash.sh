@@ -13,6 +13,7 @@
 # DURATION=30     seconds of workload for each driver
 # LATE=MS         delay writes to every other 4 KiB by MS ms, but not flushes: writes that an
 #                 fsync does not wait for are lost
+# MOUNT=OPTIONS   more mount options, separated by commas; fsync_mode=strict forbids robbed files, too
 # DRIVERS=LIST    drivers, separated by blanks: port.sh's options separated by commas, or
 #                 `default` for none
 #
@@ -47,6 +48,7 @@ done
 if [ "$points" -gt 10000 ] || [ "$duration" -gt 3600 ]; then
 	die "POINTS must be at most 10000, DURATION at most 3600"
 fi
+[[ ${MOUNT:-} =~ ^[a-z0-9_=,-]*$ ]] || die "MOUNT=$MOUNT: must be mount options, separated by commas"
 [[ $late =~ ^[0-9]{1,3}$ ]] || die "LATE=$late: must be a number from 0 to 999, in ms"
 slow=1
 [ "$(matrix_field "$kernel" kind)" = uml ] || slow=8
@@ -72,10 +74,10 @@ n=0
 	for d in $drivers; do
 		file=$(driver_file "$d")
 		echo "load $file"
-		run="LATE=$late crash_guest $fs $file $points $seed $duration $least"
+		run="LATE=$late MOUNT=${MOUNT:-} crash_guest $fs $file $points $seed $duration $least"
 		case $mode:$d in
 		meta:*EDIT*)
-			run="crash_guest $fs $file $((points * 8)) $seed $((duration * 5)) $least"
+			run="MOUNT=${MOUNT:-} crash_guest $fs $file $((points * 8)) $seed $((duration * 5)) $least"
 			echo "test broken $((limit * 8)) $run"
 			n=$((n + 1)) ;;
 		meta:*)
