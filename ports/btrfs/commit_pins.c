@@ -28,6 +28,7 @@
 #include "extent-tree.h"
 #include "extent_io.h"
 #include "fs.h"
+#include "space-info.h"
 #include "transaction.h"
 #include "volumes.h"
 
@@ -446,6 +447,9 @@ static void unpin_oldest(struct btrfs_fs_info *fs_info)
 	ret = btrfs_finish_extent_commit(&trans);
 	if (ret)
 		btrfs_handle_fs_error(fs_info, ret, "Failed to unpin freed extents");
+	/* its block groups have just returned their space: the commit cleared this too early */
+	if (test_bit(BTRFS_TRANS_HAVE_FREE_BGS, &t->flags))
+		btrfs_clear_space_info_full(fs_info);
 	spin_lock(&pins->lock);
 	list_del_init(&t->delayed);
 	spin_unlock(&pins->lock);
@@ -661,6 +665,9 @@ void btrfs_publish_commit_roots(struct btrfs_trans_handle *trans)
 		update(pins, next, root, trans->transid);
 	list_for_each_entry(root, &pins->switched, pins.switched_node)
 		update(pins, next, root, trans->transid);
+	/* before a reader can pin the roots that a relocation has moved */
+	if (test_bit(BTRFS_FS_RELOC_RUNNING, &trans->fs_info->flags))
+		WRITE_ONCE(trans->fs_info->last_reloc_trans, trans->transid);
 	if (WARN_ON_ONCE(commit_root_switch(next, trans->transid)))
 		return;
 	list_for_each_entry(root, switching, dirty_list)

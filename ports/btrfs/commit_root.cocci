@@ -207,6 +207,20 @@ expression R;
 	...>
  }
 
+// A device that shrinks, or goes, may have had a block group whose extents are not discarded yet.
+
+@@
+expression R;
+identifier trans;
+@@
+ btrfs_shrink_device(...)
+ {
+	<...
+ R = btrfs_commit_transaction(trans);
++btrfs_settle_pins(fs_info, MAX_SCHEDULE_TIMEOUT);
+	...>
+ }
+
 @@
 struct reloc_control *C;
 @@

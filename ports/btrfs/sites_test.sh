@@ -55,6 +55,7 @@ fires check_roots block-group.c 'btrfs_pin_wanted\(fs_info\)=>false' 'give way'
 fires check_roots block-group.c 'btrfs_pinned_fst_untrusted\(fs_info\)=>false' 'untrusted'
 fires check_roots relocation.c 'btrfs_settle_pins\(.*MAX_SCHEDULE_TIMEOUT\);=>;' \
 	'waits of a relocation'
+fires check_roots volumes.c 'btrfs_settle_pins\(.*MAX_SCHEDULE_TIMEOUT\);=>;' 'settle_pins'
 fires check_roots transaction.c 'btrfs_publish_commit_roots\(trans\)=>pass(trans)' 'publish'
 fires check_roots transaction.c 'btrfs_prepare_pins\(trans->fs_info\)=>pass(trans)' 'prepare'
 fires check_roots transaction.c 'btrfs_unpin_extents\(trans\)=>btrfs_finish_extent_commit(trans)' \
