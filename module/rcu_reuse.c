@@ -244,6 +244,9 @@ static bool reuse_close(const struct rcu_reuse_queue *q, struct rcu_reuse_list *
 		return false;
 	/* A: full barrier after the last of these objects was unlinked. Pairs with B */
 	cookie = reuse_cookie(q->params.srcu);
+	/* else objects that wait for the last segment's cookie would have to wait for this one */
+	if (l->nr_waiting == REUSE_WAITING)
+		reuse_poll(q, l);
 	if (l->nr_waiting) {
 		to = &l->waiting[l->nr_waiting - 1];
 		ask = to->cookie != cookie;
@@ -755,7 +758,8 @@ static int scan_list(struct rcu_reuse_queue *q, struct rcu_reuse_list *l)
 	if (!release)
 		return rate;
 
-	release_ready(q, l, WHY_EXCESS, ULONG_MAX);
+	/* no more than there are now: this worker also serves the other CPUs */
+	release_ready(q, l, WHY_EXCESS, reuse_nr(l));
 	if (due)
 		release_ready(q, l, WHY_AGE, ULONG_MAX);
 	raw_spin_lock_irq(&l->lock);
