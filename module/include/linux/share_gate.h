@@ -47,7 +47,8 @@
  *     Overlapping items are then deleted, and blocks written later are new.
  *  5. share_gate_raise() is called when the object must be logged from the start again: what was
  *     logged before is still shared. A raise counts as a mark: share_gate_clear() with a number
- *     that was read before it does not clear it.
+ *     that was read before it does not clear it. share_gate_exit() takes a raise within a section
+ *     for a share, and warns.
  *
  * Concurrency and context:
  *
