@@ -169,7 +169,7 @@ static struct commit_tree_root *take_root(struct commit_roots *roots, struct com
 
 static void free_roots(struct commit_roots *roots)
 {
-	free_percpu(roots->pins);
+	kvfree(roots->pins);
 	kfree(roots);
 }
 
@@ -218,7 +218,7 @@ static bool is_pinned(const struct commit_roots *roots)
 	smp_mb();
 	for_each_possible_cpu(cpu) {
 		/* F: the release comes after all that readers did while they were pinned */
-		pins += atomic_long_read_acquire(per_cpu_ptr(roots->pins, cpu));
+		pins += atomic_long_read_acquire(__commit_root_count(roots, cpu));
 	}
 	return pins;
 }
@@ -530,7 +530,7 @@ static struct commit_roots *new_roots(struct commit_root_set *set, gfp_t gfp)
 	roots->set = set;
 	INIT_LIST_HEAD(&roots->added);
 	INIT_LIST_HEAD(&roots->last);
-	roots->pins = alloc_percpu_gfp(atomic_long_t, gfp);
+	roots->pins = kvcalloc(nr_cpu_ids, L1_CACHE_BYTES, gfp);
 	if (!roots->pins) {
 		kfree(roots);
 		return NULL;
@@ -578,7 +578,7 @@ struct commit_roots *commit_root_prepare(struct commit_root_set *set, gfp_t gfp)
 	raw_spin_lock_irqsave(&set->lock, irqflags);
 	ending = set->ending;
 	busy = READ_ONCE(set->preparing);
-	if (!ending)
+	if (!ending && !busy)
 		WRITE_ONCE(set->preparing, true);
 	raw_spin_unlock_irqrestore(&set->lock, irqflags);
 	if (ending)
@@ -843,7 +843,13 @@ EXPORT_SYMBOL_FSCOMMIT(commit_root_oldest_pin);
  */
 void commit_root_want_space(struct commit_root_set *set)
 {
-	atomic64_set(&set->wanted, atomic64_read(&set->running) - 1);
+	s64 wanted = atomic64_read(&set->wanted);
+	u64 newest = atomic64_read(&set->running) - 1;
+
+	/* beside a later call, this one changes nothing */
+	while (fs_generation_after(newest, wanted))
+		if (atomic64_try_cmpxchg(&set->wanted, &wanted, newest))
+			break;
 }
 EXPORT_SYMBOL_FSCOMMIT(commit_root_want_space);
 

@@ -639,7 +639,7 @@ void btrfs_prepare_pins(struct btrfs_fs_info *fs_info)
 			pins->next = next;
 			return;
 		}
-		/* There is no __GFP_NOFAIL for memory of CPUs. */
+		/* It returns no other error than -ENOMEM, if any. */
 		memalloc_retry_wait(GFP_NOFS);
 	} while (!WARN_ON_ONCE(PTR_ERR(next) != -ENOMEM));
 }

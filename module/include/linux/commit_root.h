@@ -17,6 +17,7 @@
 #include <linux/percpu.h>
 #include <linux/preempt.h>
 #include <linux/sched.h>
+#include <linux/smp.h>
 #include <linux/spinlock_types.h>
 #include <linux/types.h>
 #include <linux/workqueue.h>
@@ -192,7 +193,7 @@ struct commit_tree_root;
  */
 struct commit_roots {
 /* private: read by readers */
-	atomic_long_t __percpu	*pins;		/* pins minus unpins */
+	atomic_long_t		*pins;		/* pins minus unpins, by CPU */
 	unsigned long		replaced;	/* jiffies; 0: current */
 	u64			generation;
 	struct commit_root_set	*set;
@@ -392,13 +393,19 @@ void __commit_root_unpinned(struct commit_pin *pin);
 int __commit_root_refused(struct commit_root_set *set);
 void __commit_root_uncounted(struct commit_roots *roots);
 
+/* In a cache line of its own. Not per-CPU memory: its allocation would wait for a global mutex. */
+static inline atomic_long_t *__commit_root_count(const struct commit_roots *roots, int cpu)
+{
+	return &roots->pins[cpu * (L1_CACHE_BYTES / sizeof(*roots->pins))];
+}
+
 /* Drop a count. If it was the last one, only the section below keeps @roots and the set. */
 static inline void __commit_root_uncount(struct commit_roots *roots)
 {
 	/* D: RCU's grace period, which pairs with remove_roots(), waits for this section */
 	preempt_disable();
 	/* C, F: fully ordered; pairs with is_pinned() */
-	atomic_long_dec_return(this_cpu_ptr(roots->pins));
+	atomic_long_dec_return(__commit_root_count(roots, smp_processor_id()));
 	if (unlikely(READ_ONCE(roots->replaced)))
 		__commit_root_uncounted(roots);
 	preempt_enable();
@@ -436,7 +443,7 @@ static inline int __must_check commit_root_pin(struct commit_root_set *set,
 			return ret;
 		}
 		/* B: fully ordered; pairs with is_pinned() */
-		atomic_long_inc_return(this_cpu_ptr(roots->pins));
+		atomic_long_inc_return(__commit_root_count(roots, smp_processor_id()));
 		if (likely(READ_ONCE(set->roots) == roots))
 			break;
 		/* replaced meanwhile: this count may have come too late */

@@ -18,5 +18,5 @@ static bool fails(gfp_t gfp)\
 
 /^static struct commit_roots \*new_roots\(/,/^}/ {
 	s/= kzalloc\(/= fails(gfp) ? NULL : kzalloc(/
-	s/= alloc_percpu_gfp\(/= fails(gfp) ? NULL : alloc_percpu_gfp(/
+	s/= kvcalloc\(/= fails(gfp) ? NULL : kvcalloc(/
 }
