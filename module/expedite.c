@@ -401,9 +401,6 @@ static struct section *new_section(struct unfair_rwsem *sem)
 	*s = (struct section){ };
 	s->sem = sem;
 	s->task = get_task_struct(current);
-	/* without the caller's own loans, which may end earlier */
-	s->level = lend_own_level(sem, current);
-	s->real_time = READ_ONCE(current->prio) < MAX_RT_PRIO && !lend_level_now(current).rt;
 	s->nested = 1;
 	INIT_LIST_HEAD(&s->entry);
 	RB_CLEAR_NODE(&s->node);
@@ -415,6 +412,12 @@ static void begin_section(struct section *s)
 {
 	hlist_add_head(&s->hash, task_bucket(current));
 	count_event(s->sem, EV_EXPEDITED);
+	/*
+	 * Without the caller's own loans, which may end earlier. With interrupts off, it is not
+	 * preempted, and so not lent anything between the check for a loan and the read.
+	 */
+	s->level = lend_own_level(s->sem, current);
+	s->real_time = READ_ONCE(current->prio) < MAX_RT_PRIO && !lend_level_now(current).rt;
 	if (!lends(s->level))
 		return;
 	s->since = ktime_get_ns();
