@@ -47,20 +47,6 @@
 # define compat_task_group(task)	((void)(task), (const void *)&init_task)
 #endif
 
-/*
- * Before 6.5 and 6.1.50, sched_setattr_nocheck() acquired the cpuset lock for all policies, so it
- * could sleep. Later kernels do that for SCHED_DEADLINE only, which is never lent.
- */
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 5, 0) ||			\
-	(LINUX_VERSION_CODE >= KERNEL_VERSION(6, 1, 50) &&		\
-	 LINUX_VERSION_CODE < KERNEL_VERSION(6, 2, 0))
-# define compat_lend_apply_begin()	preempt_disable()
-# define compat_lend_apply_end()	preempt_enable()
-#else
-# define compat_lend_apply_begin()	do { } while (0)
-# define compat_lend_apply_end()	do { } while (0)
-#endif
-
 /* 6.12: sched_setattr() also sets the task's slice; 0 is the default. */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 12, 0)
 # define compat_custom_slice(task)	((task)->se.custom_slice ? (task)->se.slice : 0)

@@ -267,9 +267,8 @@ static bool must_stay_fair(struct task_struct *task, struct lend_level level)
 }
 
 /*
- * Preemption is disabled if the kernel allows it. Otherwise a lender, even of nice -20, could be
- * preempted here. Meanwhile the lent task could release the lock, and return to user space with
- * the lent priority.
+ * Preemption is disabled: a lender, even of nice -20, could be preempted here. Meanwhile the lent
+ * task could release the lock, and return to user space with the lent priority.
  *
  * @t becomes busy here, not when its loans change: a lender that is preempted in between must not
  * keep running tasks from applying theirs. Until this call, another task may have applied the
@@ -282,7 +281,7 @@ static void apply(struct lent_task *t)
 	unsigned long irqflags;
 	int ret = 0;
 
-	compat_lend_apply_begin();
+	preempt_disable();
 	raw_spin_lock_irqsave(&lend_lock, irqflags);
 	/* another task is in the loop below and will read the loans again */
 	if (!t->task || t->busy)
@@ -320,7 +319,7 @@ static void apply(struct lent_task *t)
 		done = free_lent_task(t);
 out:
 	raw_spin_unlock_irqrestore(&lend_lock, irqflags);
-	compat_lend_apply_end();
+	preempt_enable();
 	if (done)
 		put_task_struct(done);
 }

@@ -737,10 +737,10 @@ static bool prepare_to_sleep(struct unfair_rwsem *sem, struct waiter *w, struct 
 			lend_to_itself(sem, w, &own);
 		if (!more && !work.nr && !own.nr)
 			break;
-		compat_lend_apply_begin();
+		preempt_disable();
 		__unfair_rwsem_unlock_and_wake(sem, *irqflags, wakes);
 		lend_apply(&own);
-		compat_lend_apply_end();
+		preempt_enable();
 		lend_apply(&work);
 		if (work.soon)
 			w->spin_until = ktime_get_ns() + LENT_SPIN_NS;
