@@ -71,6 +71,18 @@ expression F, E, Z;
 	...>
  }
 
+// The flush may fail after the commit has replaced the blocks. Then the file keeps its new size, too.
+@depends on !numbered@
+expression I, F;
+@@
+ f2fs_ioc_commit_atomic_write(...)
+ {
+	<...
+-	f2fs_abort_atomic_write(I, F);
++	f2fs_abort_atomic_write(I, F && !is_inode_flag_set(I, FI_ATOMIC_COMMITTED));
+	...>
+ }
+
 @depends on numbered@
 expression N, S;
 @@
