@@ -129,14 +129,19 @@ static void remove_task_pin(struct task_pin *p)
 static bool pin_commit(struct btrfs_fs_info *fs_info, gfp_t gfp)
 {
 	struct task_pin *p = new_task_pin(fs_info, gfp);
+	bool has_fst;
 
 	if (!p)
 		return false;
 	/*
-	 * btrfs clears the flag after the switch that makes the tree trustworthy: if it is
-	 * clear here, the pin below has the roots of that switch.
+	 * btrfs sets the flag before it creates the tree, and clears it after the switch that makes
+	 * the tree trustworthy. So if there is a tree, and then the flag is clear, the pin below has
+	 * the roots of that switch.
 	 */
-	p->fst_untrusted = test_bit(BTRFS_FS_FREE_SPACE_TREE_UNTRUSTED, &fs_info->flags);
+	has_fst = btrfs_fs_compat_ro(fs_info, FREE_SPACE_TREE);
+	smp_rmb();
+	p->fst_untrusted = !has_fst ||
+			   test_bit(BTRFS_FS_FREE_SPACE_TREE_UNTRUSTED, &fs_info->flags);
 	if (fs_info->commit_pins.started && !in_transaction(fs_info))
 		WARN_ON_ONCE(commit_root_pin(&fs_info->commit_pins.set, &p->pin));
 	add_task_pin(p);
@@ -462,9 +467,10 @@ static void unpin_unreachable(struct btrfs_fs_info *fs_info)
 	struct btrfs_commit_pins *pins = &fs_info->commit_pins;
 
 	while (may_unpin(pins) && mutex_trylock(&pins->unpinning)) {
-		drop_firsts(pins, commit_root_reusable(&pins->set));
-		while (may_unpin(pins))
+		while (may_unpin(pins)) {
+			drop_firsts(pins, commit_root_reusable(&pins->set));
 			unpin_oldest(fs_info);
+		}
 		mutex_unlock(&pins->unpinning);
 	}
 	wake_up_all(&pins->unpin_wait);
@@ -518,7 +524,7 @@ static bool is_unpinned(struct btrfs_commit_pins *pins, u64 transid)
 /**
  * btrfs_settle_pins() - wait until all extents freed so far are unpinned
  * @fs_info: the filesystem
- * @timeout: in jiffies; MAX_SCHEDULE_TIMEOUT for no bound
+ * @timeout: for pins, in jiffies; MAX_SCHEDULE_TIMEOUT for no bound
  *
  * For a task that needs the space or removes a block group. A committer must not call
  * this, because it waits for readers.
@@ -546,7 +552,10 @@ void btrfs_settle_pins(struct btrfs_fs_info *fs_info, long timeout)
 		commit_root_might_wait(&pins->set);
 	commit_root_want_space(&pins->set);
 	mod_delayed_work(pins->wq, &pins->work, 0);
-	wait_event_timeout(pins->unpin_wait, is_unpinned(pins, transid), timeout);
+	/* Without a pin, only discards may take long. A commit of btrfs waits for these, too. */
+	if (wait_event_timeout(pins->unpin_wait, commit_root_reusable(&pins->set) >= transid ||
+			       is_unpinned(pins, transid), timeout))
+		wait_event(pins->unpin_wait, is_unpinned(pins, transid));
 }
 
 /* --- the switch -------------------------------------------------------------- */
