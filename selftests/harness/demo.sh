@@ -59,8 +59,8 @@ awk '
 	/^(rw_sem|percpu|f2fs)/ { m = $(NF - 5) + 0; if (!least || m < least) least = m; if (m > most) most = m }
 	/^unfair_rwsem/ { ours = $4 }
 	END {
-		printf "Readers that are preempted while they hold the lock stalled the slowest checkpoint for\n"
-		printf "%.0f to %.0f ms under the other locks, and for %.1f ms under unfair_rwsem.\n", least, most, ours
+		printf "Low-priority readers stalled the slowest checkpoint for %.0f to %.0f ms under\n", least, most
+		printf "the other locks, and for %.1f ms under unfair_rwsem.\n", ours
 	}' < <(sed -n "/^writer's wait/,/^unfair_rwsem/p" "$out/idle.txt")
 /usr/bin/python3 "$HARNESS/demo_plot.py" "$out/demo.svg" "Linux $release: how long a checkpoint waits" \
 	"${picture[@]}"
