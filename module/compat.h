@@ -124,7 +124,8 @@ static inline struct task_struct *compat_blocker_owner(const struct task_struct 
 
 static inline struct task_struct *compat_blocker_owner(const struct task_struct *task)
 {
-	const struct mutex *mutex = READ_ONCE(task->blocked_on);
+	/* an unlock clears it by a plain store */
+	const struct mutex *mutex = data_race(READ_ONCE(task->blocked_on));
 
 	return mutex ? compat_owner(atomic_long_read(&mutex->owner)) : NULL;
 }

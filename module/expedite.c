@@ -414,7 +414,8 @@ static void begin_section(struct section *s)
 	count_event(s->sem, EV_EXPEDITED);
 	/*
 	 * Without the caller's own loans, which may end earlier. With interrupts off, it is not
-	 * preempted, and so not lent anything between the check for a loan and the read.
+	 * preempted, so it gets no loan between the check for one and the read, unless it has a
+	 * lease, or its virtual CPU stops.
 	 */
 	s->level = lend_own_level(s->sem, current);
 	s->real_time = READ_ONCE(current->prio) < MAX_RT_PRIO && !lend_level_now(current).rt;

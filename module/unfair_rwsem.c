@@ -808,7 +808,8 @@ bool __unfair_rwsem_sleepers(struct unfair_rwsem *sem, unsigned int max,
 
 static int wait_over(const struct waiter *w)
 {
-	if (signal_pending_state(w->state, current))
+	/* a signal that is being sent counts at the next call */
+	if (data_race(signal_pending_state(w->state, current)))
 		return -EINTR;
 	if (w->timed && time_after_eq(jiffies, w->deadline))
 		return -ETIME;

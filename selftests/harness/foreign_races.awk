@@ -23,6 +23,9 @@ inside {
 	# harmless: a sleeper re-reads the flag of its timer
 	if (/data-race in hrtimer_wakeup \/ schedule_hrtimeout_range_clock/)
 		known = 1
+	# harmless: a task that cancels its timer waits until the timer is inactive
+	if (/data-race in __hrtimer_run_queues \/ hrtimer_active/)
+		known = 1
 	# harmless: the reader of a sequence count retries
 	if (/data-race in ktime_get[a-z_]* \/ timekeeping_update_from_shadow/)
 		known = 1
