@@ -470,6 +470,7 @@ static void unpin_unreachable(struct btrfs_fs_info *fs_info)
 		while (may_unpin(pins)) {
 			drop_firsts(pins, commit_root_reusable(&pins->set));
 			unpin_oldest(fs_info);
+			wake_up_all(&pins->unpin_wait);
 		}
 		mutex_unlock(&pins->unpinning);
 	}

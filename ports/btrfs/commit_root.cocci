@@ -235,7 +235,8 @@ identifier fs_info;
 	...
  if (btrfs_fs_closing(fs_info))
 	return;
-+btrfs_settle_pins(fs_info, HZ / 2);
++if (!list_empty_careful(&fs_info->unused_bgs))
++	btrfs_settle_pins(fs_info, HZ / 2);
 	...
  }
 
