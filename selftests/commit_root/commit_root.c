@@ -335,8 +335,9 @@ TEST_F_TIMEOUT(commit_root, freed_blocks_wait_for_pins, 60)
 	ASSERT_EQ(0, unpin(self->fd, 0));
 	EXPECT_TRUE(REACHED(state(self->fd).reusable == state(self->fd).running - 1));
 	blocks = state(self->fd).blocks;
-	for (i = 0; i < 100; i++) {
-		ASSERT_EQ(0, change(self->fd, ROOT_TEST_WRITE, i * 2));
+	/* the blocks that were pending suffice for the first 100 of these */
+	for (i = 0; i < 300; i++) {
+		ASSERT_EQ(0, change(self->fd, ROOT_TEST_WRITE, i % 100 * 2));
 		commit(self->fd);
 		if (!(i % 20))
 			sleep_ms(30);

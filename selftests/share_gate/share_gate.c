@@ -189,6 +189,34 @@ CONTRACT(generations_wrap, GATE_TEST_WRAP)
 CONTRACT(exit_undoes_what_was_taken, GATE_TEST_LOCK_FAILS)
 CONTRACT(count_of_marks_wraps, GATE_TEST_COUNT_WRAPS)
 
+TEST_F(share_gate, counters_add_up)
+{
+	static const char * const name[] = { "marks", "clears", "sections_locked",
+					     "sections_skipped" };
+	static const long more[] = { 1, 2, 2, 1 };
+	long before[4];
+	int i;
+
+	if (debugfs_counter("share_gates", "marks") < 0)
+		SKIP(return, "no debugfs");
+	for (i = 0; i < 4; i++)
+		before[i] = debugfs_counter("share_gates", name[i]);
+	ASSERT_EQ(0, write_slot(self->fd, 0, 0));
+	ASSERT_EQ(0, share(self->fd, 0, 1, 4, 4));
+	/* both files lock until they are logged */
+	ASSERT_EQ(0, on_file(self->fd, GATE_TEST_FSYNC, 0));
+	ASSERT_EQ(0, on_file(self->fd, GATE_TEST_FSYNC, 1));
+	ASSERT_EQ(0, write_slot(self->fd, 0, 2));
+	ASSERT_EQ(0, on_file(self->fd, GATE_TEST_FSYNC, 0));
+	for (i = 0; i < 4; i++) {
+		long now = debugfs_counter("share_gates", name[i]);
+
+		EXPECT_EQ(before[i] + more[i], now);
+		if (now != before[i] + more[i])
+			TH_LOG("%s", name[i]);
+	}
+}
+
 TEST_F(share_gate, bad_arguments)
 {
 	struct gate_test_setup setup = {

@@ -208,6 +208,39 @@ TEST_F(g7_clean_retreat, timeout_of_zero_looks_once)
 	EXPECT_EQ(0, finish(holder));
 }
 
+/*
+ * A pending signal ends a wait, but not the acquisition of a free lock. The task sleeps for the outer
+ * lock, killable, so an ordinary signal stays pending until it acquires the inner one.
+ */
+TEST_F(g7_clean_retreat, pending_signal_ends_only_a_wait)
+{
+	int inner = lock_open(LOCK_TEST_UNFAIR), mode, held;
+	struct task *holder = NULL, *t;
+
+	ASSERT_GE(inner, 0);
+	for (mode = LOCK_TEST_READ; mode <= LOCK_TEST_WRITE; mode++) {
+		for (held = 0; held < 2; held++) {
+			if (held) {
+				holder = hold_until_go(inner, LOCK_TEST_WRITE,
+						       (struct job){ .id = 5 });
+				ASSERT_NE(NULL, holder);
+			}
+			t = start(inner, (struct job){
+				.mode = mode, .how = LOCK_TEST_INTERRUPTIBLE, .outer = self->fd,
+				.flags = LOCK_TEST_OUTER_WRITE | LOCK_TEST_OUTER_FIRST });
+			ASSERT_REACHED(state(self->fd).writers == 1 && is_asleep(t));
+			kill(t->pid, SIGUSR1);
+			go(self->fd, 1);
+			EXPECT_EQ(held ? EINTR : 0, finish(t));
+			if (held) {
+				go(inner, 5);
+				EXPECT_EQ(0, finish(holder));
+			}
+		}
+	}
+	close(inner);
+}
+
 /* Kills and signals at random moments. */
 TEST_F_TIMEOUT(g7_clean_retreat, at_random, 120)
 {
