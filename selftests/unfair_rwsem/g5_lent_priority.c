@@ -713,7 +713,7 @@ static pid_t start_returning_reader(int fd, int cpu, struct returns *r)
 		 * taken that CPU. A lender that this task preempts, thanks to the loan, cannot.
 		 */
 		from = cpu_time(0);
-		while (has_loan() && cpu_time(0) - from < 2000000000)
+		while (has_loan() && cpu_time(0) - from < 800000000)
 			;
 		if (has_loan())
 			atomic_fetch_add(&r->kept, 1);
