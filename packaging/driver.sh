@@ -31,6 +31,7 @@ KERNEL_RELEASE='' KSRC='' SIGN_KEY='' SIGN_CERT='' options=()
 for arg in "$@"; do
 	case $arg in
 	KERNEL_RELEASE=*|KSRC=*|SIGN_KEY=*|SIGN_CERT=*) printf -v "${arg%%=*}" %s "${arg#*=}" ;;
+	FSCOMMIT_*=*|DEBIAN_MIRROR=*) ;;	# exported by make
 	KDIR=*|KERNEL=*) die "$arg: name the kernel by KERNEL_RELEASE=, as in /lib/modules" ;;
 	*) options+=("$arg") ;;
 	esac
@@ -203,6 +204,8 @@ remove()
 undo()
 {
 	trap - EXIT
+	# an update of the initramfs may still run
+	wait
 	say "undoing: $release gets its own $fs back"
 	remove
 	exit 1

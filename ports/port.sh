@@ -101,6 +101,7 @@ done
 [ $# -gt 0 ] || usage
 for arg in "$@"; do
 	case $arg in
+	FSCOMMIT_*=*|DEBIAN_MIRROR=*) ;;	# exported by make
 	KERNEL=*|KSRC=*|KDIR=*|CHECK=*|EDIT=*) printf -v "${arg%%=*}" %s "${arg#*=}" ;;
 	*=*) option "${arg%%=*}" "${arg#*=}" ;;
 	*) KERNEL=$arg ;;

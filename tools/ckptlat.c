@@ -482,6 +482,10 @@ static void choose_locks(char *list)
 		if (!found)
 			fatal("--lock=%s: must be rwsem, percpu, f2fs, unfair or all", name);
 	}
+	for (l = 0; l < NR_LOCKS; l++)
+		if (opt.lock[l])
+			return;
+	fatal("--lock: names no lock; must be rwsem, percpu, f2fs, unfair or all");
 }
 
 enum {

@@ -35,6 +35,9 @@ step "running the readers against the checkpoint writer" "40 s" "$LOGS/demo.log"
 	"$HARNESS/boot.sh" --out "$out" --timeout 240 --append preempt=full "$kernel" \
 	"$CACHE/build/demo.plan" "$tree/module/fscommit.ko" "$tree/selftests/fscommit_test.ko" \
 	"$CACHE/build/ckptlat" || die "the demo failed; see $out"
+for run in idle throttled default; do
+	grep "^DONE $run 0 " "$out/result.txt" >/dev/null || die "the run '$run' failed; see $out"
+done
 
 # table NAME TITLE: print the table of a run; save all of its output in NAME.txt
 picture=()

@@ -25,10 +25,11 @@ download()
 	local suite=$1 dir=$2
 	shift 2
 	mkdir -p "$dir/debs" "$dir/root"
-	(cd "$dir/debs" && suite_apt "$suite" apt-get download "$@")
+	# a caller that tests the result switches `set -e` off here
+	(cd "$dir/debs" && suite_apt "$suite" apt-get download "$@") || return 1
 	local d
 	for d in "$dir"/debs/*.deb; do
-		dpkg -x "$d" "$dir/root"
+		dpkg -x "$d" "$dir/root" || return 1
 	done
 	rm -rf "$dir/debs"
 }
@@ -57,7 +58,8 @@ make_toolchain()
 		suite_apt "$rel" apt-get install -y --download-only --no-install-recommends \
 			-o Dir::Cache::archives="$tmp/debs" \
 			"$@" base-files bash coreutils dash sed grep gawk findutils diffutils \
-			perl-base make kmod pahole xz-utils zstd tar gzip libc6-dev
+			perl-base make kmod pahole xz-utils zstd tar gzip libc6-dev ||
+			return 1
 		for d in "$tmp"/debs/*.deb; do
 			dpkg -x "$d" "$tmp" || return 1
 		done

@@ -8,7 +8,9 @@ set -euo pipefail
 HARNESS=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 # shellcheck disable=SC2034 # for the scripts that source this
 TOP=$(cd "$HARNESS/../.." && pwd)
-CACHE=${FSCOMMIT_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/fscommit}
+# a service may have no HOME, and a user's PATH on Debian has no mkfs and no modinfo
+CACHE=${FSCOMMIT_CACHE:-${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/fscommit}
+PATH=$PATH:/usr/sbin:/sbin
 LOGS=${FSCOMMIT_LOGS:-$CACHE/logs}
 MATRIX=$HARNESS/matrix
 
@@ -193,7 +195,7 @@ unpack_later_tool()
 	step "fetching $name of Debian $suite" "10 s" "$LOGS/$name.log" download "$@" ||
 		die "cannot download $name from $suite (no network?)"
 	for f in "$tmp"/*.deb; do
-		dpkg -x "$f" "$tmp/root"
+		dpkg -x "$f" "$tmp/root" || die "cannot unpack $f"
 	done
 	rm -f "$tmp"/*.deb
 	libraries=$(uname -m)-linux-gnu

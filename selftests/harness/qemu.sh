@@ -39,7 +39,7 @@ kvm_works()
 	local mark=$CACHE/kvm-works
 	[ -w /dev/kvm ] || return 1
 	if [ ! -e "$mark" ]; then
-		timeout 10 "$qemu" "${qemu_data[@]}" -accel kvm -cpu host -m 256M -nographic -no-reboot \
+		timeout -k 5 10 "$qemu" "${qemu_data[@]}" -accel kvm -cpu host -m 256M -nographic -no-reboot \
 			-kernel "$1" -append 'console=ttyS0 panic=-1' </dev/null 2>/dev/null |
 			grep -q 'Linux version' && echo yes >"$mark" || echo no >"$mark"
 	fi
