@@ -134,12 +134,12 @@ static bool pin_commit(struct btrfs_fs_info *fs_info, gfp_t gfp)
 	if (!p)
 		return false;
 	/*
-	 * btrfs sets the flag before it creates the tree, and clears it after the switch that makes
-	 * the tree trustworthy. So if there is a tree, and then the flag is clear, the pin below has
-	 * the roots of that switch.
+	 * btrfs sets the flag before it creates the tree, and clears it after the switch that
+	 * makes the tree trustworthy. So if there is a tree, and then the flag is clear, the pin
+	 * below has the roots of that switch.
 	 */
 	has_fst = btrfs_fs_compat_ro(fs_info, FREE_SPACE_TREE);
-	smp_rmb();
+	smp_rmb();	/* is there a tree, then the flag: in the order of their stores */
 	p->fst_untrusted = !has_fst ||
 			   test_bit(BTRFS_FS_FREE_SPACE_TREE_UNTRUSTED, &fs_info->flags);
 	if (fs_info->commit_pins.started && !in_transaction(fs_info))

@@ -209,8 +209,8 @@ TEST_F(g7_clean_retreat, timeout_of_zero_looks_once)
 }
 
 /*
- * A pending signal ends a wait, but not the acquisition of a free lock. The task sleeps for the outer
- * lock, killable, so an ordinary signal stays pending until it acquires the inner one.
+ * A pending signal ends a wait, but not the acquisition of a free lock. The task sleeps for the
+ * outer lock, killable, so an ordinary signal stays pending until it acquires the inner one.
  */
 TEST_F(g7_clean_retreat, pending_signal_ends_only_a_wait)
 {
