@@ -3,8 +3,7 @@
 """The test of report_apps.py: outputs of which we know the figures.
 
 Seen failing: with a fillsync in µs, with the fastest round instead of the median, with the worse
-one of the peers, and with the throughput of a stopped run per DURATION instead of the time that it
-took.
+one of the peers, and with a wrong time of a stopped run.
 """
 
 import json

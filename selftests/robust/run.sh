@@ -122,6 +122,18 @@ soak()
 	fi
 }
 
+# the test of the tables of bench-apps
+report_apps()
+{
+	local start=$SECONDS
+	need_packages python3
+	if /usr/bin/python3 "$TOP/selftests/bench/report_apps_test.py" >&2; then
+		result any report-apps ok $((SECONDS - start))
+	else
+		result any report-apps FAIL $((SECONDS - start))
+	fi
+}
+
 programs=$("$HARNESS/programs.sh") || die "cannot build the test programs"
 case ${1:-} in
 quick)
@@ -129,7 +141,8 @@ quick)
 	give_back uml
 	kernel_torture locktorture uml 6
 	kernel_torture rcutorture uml 6
-	soak ;;
+	soak
+	report_apps ;;
 give_back)
 	give_back "${2:-uml}" ;;
 locktorture|rcutorture)
