@@ -98,9 +98,18 @@ identifier PAG, TPP;
 @@
  xfs_dialloc_try_ag(struct xfs_perag *PAG, struct xfs_trans **TPP, ...)
  {
-	<...
+	...
+	int error;
++	/* the transaction has reserved the blocks of one chunk */
++	bool any;
+	...
++	any = !PAG->pagi_freecount;
+	if (!PAG->pagi_freecount) {
+		...
+	}
+	...
 -	error = xfs_dialloc_ag(PAG, *TPP, agbp, parent, &ino);
-+	error = xfs_dialloc_ag(PAG, *TPP, agbp, parent, &ino, false);
++	error = xfs_dialloc_ag(PAG, *TPP, agbp, parent, &ino, any);
 +	if (error == -EBUSY) {
 +		/* every free inode waits: allocate more inodes, if there is space */
 +		error = ok_alloc ? xfs_ialloc_ag_alloc(PAG, *TPP, agbp) : -EAGAIN;
@@ -113,7 +122,7 @@ identifier PAG, TPP;
 +		}
 +		error = xfs_dialloc_ag(PAG, *TPP, agbp, parent, &ino, true);
 +	}
-	...>
+	...
  }
 
 // The two btrees must agree.

@@ -245,7 +245,9 @@ int xfs_reuse_choose(struct xfs_perag *pag, struct xfs_btree_cur *cur,
 		     struct xfs_inobt_rec_incore *rec, bool any, int *offset)
 {
 	struct xfs_agi *agi = cur->bc_ag.agbp->b_addr;
-	struct search s = { .pag = pag, .cur = cur, .rec = rec, .questions = REUSE_QUESTIONS };
+	struct search s = {
+		.pag = pag, .cur = cur, .rec = rec, .questions = REUSE_QUESTIONS, .offset = -1,
+	};
 	xfs_agino_t first = rec->ir_startino;
 	int error = 0;
 
