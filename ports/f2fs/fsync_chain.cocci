@@ -18,9 +18,10 @@
 // The second and the third come from reading the source; no test has shown them.
 //
 // An allocated block has a number. So it is enough to wait for all numbers assigned by the time
-// the fsync's own block is allocated. If none is assigned, a checkpoint has completed since,
-// and it waited for the block. fsync_seg_id needs no lock here: a task that allocated earlier
-// had its number before it released curseg_mutex, and this task acquired that mutex later.
+// the fsync's own block is allocated. If none is assigned, a checkpoint has ended since. Either it
+// waited for the block, or it failed: then the error was set before the numbers were reset, and the
+// fsync fails, too. fsync_seg_id needs no lock here: a task that allocated earlier had its number
+// before it released curseg_mutex, and this task acquired that mutex later.
 //
 // FSYNC=numbered (`-D numbered`) only makes the numbers begin at 1. The crash test uses it to
 // separate the first case from the others.
@@ -33,19 +34,12 @@ expression F, S;
  f2fs_do_sync_file(...)
  {
 	<...
--	F = f2fs_wait_on_node_pages_writeback(S, seq_id);
-+	F = f2fs_wait_on_node_pages_writeback(S, READ_ONCE(S->fsync_seg_id));
-	...>
- }
-
-@depends on !numbered@
-expression F;
-@@
- f2fs_do_sync_file(...)
- {
-	<...
 -	if (!atomic) {
-	F = f2fs_wait_on_node_pages_writeback(...);
+-	F = f2fs_wait_on_node_pages_writeback(S, seq_id);
++	F = f2fs_wait_on_node_pages_writeback(S, smp_load_acquire(&S->fsync_seg_id));
++	/* a checkpoint that fails resets the numbers without a wait */
++	if (!F && unlikely(f2fs_cp_error(S)))
++		F = -EIO;
 	if (F)
 		goto out;
 -	}
