@@ -97,7 +97,7 @@ struct rcu_reuse_list {
 	unsigned int		quota;		/* objects that may be added */
 	unsigned int		excess;		/* objects without quota */
 	unsigned int		aged;		/* first objects of ready, since the last aging */
-	unsigned long		next_age;	/* jiffies */
+	unsigned long		asked_at;	/* jiffies of the last request */
 	int			last_asked;	/* CPU of the last hand-over */
 	unsigned long		counts[NR_REUSE_EVENTS];
 } ____cacheline_aligned_in_smp;
@@ -115,13 +115,14 @@ static inline void reuse_append(struct reuse_segment *to, struct rcu_reuse_head 
 	to->last = head;
 }
 
+/* The object counts as queued until the caller clears its @next. */
 static inline struct rcu_reuse_head *reuse_pop(struct reuse_segment *from)
 {
 	struct rcu_reuse_head *head = from->first;
 
 	from->first = head->next;
 	from->nr--;
-	head->next = NULL;
+	head->next = &rcu_reuse_end;
 	return head;
 }
 
@@ -182,6 +183,12 @@ do {										\
 } while (0)
 
 /* --- grace periods ------------------------------------------------------- */
+
+/*
+ * Request again if a requested grace period has not passed by then: where a normal and an expedited
+ * grace period overlap, polling may see one less than there were, and no other request may follow.
+ */
+#define REQUEST_AGAIN	max(HZ / 10, 1)
 
 /* A cookie alone starts no grace period. A later request covers earlier cookies. */
 static void start_grace_period(struct srcu_struct *srcu, bool expedited)
@@ -256,16 +263,26 @@ static bool reuse_close(const struct rcu_reuse_queue *q, struct rcu_reuse_list *
 	/* with both segments in use, the last waits longer: a later cookie covers both */
 	to->cookie = cookie;
 	l->counts[REUSE_BATCH]++;
-	l->counts[REUSE_START] += ask;
+	if (ask) {
+		l->asked_at = jiffies;
+		l->counts[REUSE_START]++;
+	}
 	trace_rcu_reuse_batch(q->name, l->cpu, cookie, l->open.nr, ask);
 	reuse_splice(&l->open, to);
 	return ask;
 }
 
-/* --- stamps -------------------------------------------------------------- */
+/* Returns true if the caller must call reuse_ask(), as for reuse_close(). */
+static bool reuse_ask_again(struct rcu_reuse_list *l)
+{
+	if (!l->nr_waiting || jiffies - l->asked_at < REQUEST_AGAIN)
+		return false;
+	l->asked_at = jiffies;
+	l->counts[REUSE_START]++;
+	return true;
+}
 
-/* Request again if a requested grace period has not passed by then: see scan_list(). */
-#define REQUEST_AGAIN	max(HZ / 10, 1)
+/* --- stamps -------------------------------------------------------------- */
 
 /*
  * Publish the cookie after the request: a CPU that reads it need not request it. Two CPUs may
@@ -433,6 +450,15 @@ static unsigned long reuse_jiffies(const struct rcu_reuse_queue *q, int rate)
 	return max(msecs_to_jiffies(ms), 1UL);
 }
 
+/* Jiffies until objects age; 0: now. */
+static unsigned long until_aging(const struct rcu_reuse_queue *q)
+{
+	unsigned long left = READ_ONCE(q->next_aging) - jiffies;
+
+	/* unsigned: any other time is past */
+	return left <= reuse_jiffies(q, RATE_SLOW) ? left : 0;
+}
+
 /*
  * Schedule the worker. Of two concurrent calls the higher rate wins, in any order: only
  * RATE_FAST changes the timer of a work that is already queued.
@@ -448,7 +474,7 @@ static void reuse_set_rate(struct rcu_reuse_queue *q, int rate)
 	if (rate == RATE_FAST)
 		mod_delayed_work(reuse_wq, &q->tick, reuse_jiffies(q, rate));
 	else
-		queue_delayed_work(reuse_wq, &q->tick, reuse_jiffies(q, rate));
+		queue_delayed_work(reuse_wq, &q->tick, until_aging(q) ?: reuse_jiffies(q, rate));
 }
 
 /*
@@ -468,11 +494,9 @@ static int new_rate(const struct rcu_reuse_queue *q, const struct rcu_reuse_list
  */
 static void reuse_set_active(struct rcu_reuse_queue *q, struct rcu_reuse_list *l)
 {
-	if (likely(cpumask_test_cpu(l->cpu, q->active)))
-		return;
-	l->next_age = jiffies + reuse_jiffies(q, RATE_SLOW);
 	/* E: full barrier. The worker sees the bit, or new_rate() sees RATE_STOPPED */
-	cpumask_test_and_set_cpu(l->cpu, q->active);
+	if (unlikely(!cpumask_test_cpu(l->cpu, q->active)))
+		cpumask_test_and_set_cpu(l->cpu, q->active);
 }
 
 /* --- enqueue and dequeue ------------------------------------------------- */
@@ -561,11 +585,13 @@ static bool hand_over(struct rcu_reuse_queue *q, struct rcu_reuse_list *to)
 	int i;
 
 	for (i = 0; i < HAND_OVER_CPUS && !to->ready.nr; i++) {
-		int cpu = cpumask_next(to->last_asked, cpu_possible_mask);
+		int cpu = cpumask_next(to->last_asked, q->active);
 		struct rcu_reuse_list *from;
 
 		if (cpu >= nr_cpu_ids)
-			cpu = cpumask_first(cpu_possible_mask);
+			cpu = cpumask_first(q->active);
+		if (cpu >= nr_cpu_ids)
+			break;
 		to->last_asked = cpu;
 		from = per_cpu_ptr(q->lists, cpu);
 		if (from == to || !reuse_nr(from) || !raw_spin_trylock(&from->lock))
@@ -612,8 +638,8 @@ struct rcu_reuse_head *rcu_reuse_dequeue(struct rcu_reuse_queue *q)
 	if (!l->ready.nr) {
 		reuse_poll(q, l);
 		/* close a batch that is not full only if no other one waits */
-		if (!l->ready.nr && !l->nr_waiting)
-			ask = reuse_close(q, l);
+		if (!l->ready.nr)
+			ask = l->nr_waiting ? reuse_ask_again(l) : reuse_close(q, l);
 		if (!l->ready.nr) {
 			ask |= hand_over(q, l);
 			handed_over = l->ready.nr;
@@ -621,6 +647,7 @@ struct rcu_reuse_head *rcu_reuse_dequeue(struct rcu_reuse_queue *q)
 	}
 	if (l->ready.nr) {
 		head = reuse_take(l);
+		head->next = NULL;
 		reuse_return_quota(q, l, 1);
 		l->counts[REUSE_DEQUEUE]++;
 	} else {
@@ -702,8 +729,12 @@ static unsigned long release_ready(struct rcu_reuse_queue *q, struct rcu_reuse_l
 		if (nr)
 			trace_rcu_reuse_release(q->name, l->cpu, nr, why);
 		sum += nr;
-		while (out.nr)
-			q->ops->release(q->private, reuse_pop(&out));
+		while (out.nr) {
+			struct rcu_reuse_head *head = reuse_pop(&out);
+
+			head->next = NULL;
+			q->ops->release(q->private, head);
+		}
 		cond_resched();
 	} while (nr == RELEASE_CHUNK);
 	if (ask)
@@ -719,10 +750,8 @@ static unsigned long release_ready(struct rcu_reuse_queue *q, struct rcu_reuse_l
  */
 static int scan_end(struct rcu_reuse_queue *q, struct rcu_reuse_list *l, bool due)
 {
-	if (due) {
+	if (due)
 		l->aged = l->ready.nr;
-		l->next_age = jiffies + reuse_jiffies(q, RATE_SLOW);
-	}
 	if (!l->nr) {
 		reuse_trim_quota(q, l, 0);
 		cpumask_clear_cpu(l->cpu, q->active);
@@ -730,25 +759,16 @@ static int scan_end(struct rcu_reuse_queue *q, struct rcu_reuse_list *l, bool du
 	return reuse_rate(l);
 }
 
-/* One lock for a list with nothing to release. */
-static int scan_list(struct rcu_reuse_queue *q, struct rcu_reuse_list *l)
+/* One lock for a list with nothing to release. @due: objects age */
+static int scan_list(struct rcu_reuse_queue *q, struct rcu_reuse_list *l, bool due)
 {
-	bool ask, due, release;
+	bool ask, release;
 	int rate = RATE_STOPPED;
 
 	raw_spin_lock_irq(&l->lock);
 	l->counts[REUSE_SCAN]++;
 	reuse_poll(q, l);
-	ask = reuse_close(q, l);
-	due = time_after_eq(jiffies, l->next_age);
-	/*
-	 * Request again for objects that wait long: where a normal and an expedited grace period
-	 * overlap, polling may see one less than there were, and no other request may follow.
-	 */
-	if (due && l->nr_waiting && !ask) {
-		ask = true;
-		l->counts[REUSE_START]++;
-	}
+	ask = reuse_close(q, l) || reuse_ask_again(l);
 	release = l->ready.nr && (l->excess || (due && l->aged));
 	if (!release)
 		rate = scan_end(q, l, due);
@@ -772,18 +792,21 @@ static void tick_work(struct work_struct *work)
 {
 	struct rcu_reuse_queue *q = container_of(work, struct rcu_reuse_queue, tick.work);
 	int cpu, rate = RATE_STOPPED;
+	bool due = !until_aging(q);
 
+	if (due)
+		WRITE_ONCE(q->next_aging, jiffies + reuse_jiffies(q, RATE_SLOW));
 	/* E: full barrier before the mask is read. Pairs with reuse_set_active() */
 	xchg(&q->rate, RATE_STOPPED);
 	WRITE_ONCE(q->ticks, q->ticks + 1);
 	for_each_cpu(cpu, q->active)
-		rate = max(rate, scan_list(q, per_cpu_ptr(q->lists, cpu)));
+		rate = max(rate, scan_list(q, per_cpu_ptr(q->lists, cpu), due));
 	reuse_set_rate(q, rate);
 }
 
 /* --- drain --------------------------------------------------------------- */
 
-/* One grace period may not be enough: see scan_list(). */
+/* One grace period may not be enough: see REQUEST_AGAIN. */
 static void wait_for_cookie(const struct rcu_reuse_queue *q, unsigned long cookie)
 {
 	while (!reuse_passed(q->params.srcu, cookie)) {
@@ -801,7 +824,9 @@ static void wait_for_cookie(const struct rcu_reuse_queue *q, unsigned long cooki
  * @q: the queue
  *
  * Releases all objects that were enqueued before the call, except objects that move to another
- * CPU meanwhile. The queue may be used during the call and afterwards.
+ * CPU meanwhile. The worker or reclaim may still be in &rcu_reuse_ops.release of some of them when
+ * this returns: only rcu_reuse_destroy() waits for that. The queue may be used during the call and
+ * afterwards.
  *
  * Context: process context; sleeps, for a grace period if an object waits for one.
  */
@@ -862,8 +887,9 @@ static unsigned long scan_objects(struct shrinker *shrinker, struct shrink_contr
 			continue;
 		WRITE_ONCE(q->shrunk, cpu);
 		sum += release_ready(q, l, WHY_SHRINK, sc->nr_to_scan - sum);
+		/* the next call visits other lists */
 		if (sum >= sc->nr_to_scan || ++visits == SHRINK_LISTS)
-			break;
+			return sum;
 	}
 	return sum ?: SHRINK_STOP;
 }

@@ -201,8 +201,8 @@ struct rcu_reuse_ops {
  *	rcu_reuse_enqueue() refuses further objects. What other CPUs reserve of @keep, half of it
  *	at most, counts as used. Or 0: no limit
  * @max_age_ms: the longest time in milliseconds that an object stays in the queue, plus a grace
- *	period if that takes longer than a quarter of it; RCU_REUSE_MIN_AGE_MS to
- *	RCU_REUSE_MAX_AGE_MS
+ *	period if that takes longer than a quarter of it, each quarter in whole jiffies;
+ *	RCU_REUSE_MIN_AGE_MS to RCU_REUSE_MAX_AGE_MS
  * @srcu: the domain of the readers, which must outlive the queue; NULL: they use RCU
  * @expedited: request expedited grace periods of RCU, which interrupt all CPUs; not with @srcu
  */
@@ -241,6 +241,7 @@ struct rcu_reuse_queue {
 	atomic_t			excess;
 	atomic_t			misuses;
 	unsigned long			ticks;	/* runs of the worker */
+	unsigned long			next_aging;	/* jiffies */
 	int				shrunk;	/* CPU of the last list that was shrunk */
 	struct delayed_work		tick;
 	struct work_struct		start;
