@@ -314,7 +314,7 @@ static void add_all(struct lock_tasks *l)
 		for (n = 0; n < MAX_LOCKS && l->nr < l->max; n++) {
 			for (step = 0; step < 3; step++) {
 				sem = lend_watch_nth(list, n, &irqflags);
-				if (!sem)
+				if (IS_ERR_OR_NULL(sem))
 					break;
 				l->sem = sem;
 				if (step < 2)
@@ -326,7 +326,9 @@ static void add_all(struct lock_tasks *l)
 			}
 			if (!sem)
 				break;
+			l->truncated |= IS_ERR(sem);
 		}
+		l->truncated |= n == MAX_LOCKS;
 	}
 }
 

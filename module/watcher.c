@@ -130,8 +130,8 @@ void lend_watch_move(struct watch *from, struct watch *to)
  * @irqflags: for the release of wait_lock
  *
  * Context: any in which wait_lock may be acquired.
- * Return: the semaphore, with wait_lock held and interrupts off; NULL if there is none, or if its
- * wait_lock was not free in LOCK_TRIES tries.
+ * Return: the semaphore, with wait_lock held and interrupts off; NULL if there is none;
+ * ERR_PTR(-EBUSY) if its wait_lock was not free in LOCK_TRIES tries.
  */
 struct unfair_rwsem *lend_watch_nth(unsigned int list, unsigned int n, unsigned long *irqflags)
 	__fsc_unchecked
@@ -157,10 +157,10 @@ struct unfair_rwsem *lend_watch_nth(unsigned int list, unsigned int n, unsigned 
 		}
 		raw_spin_unlock_irqrestore(&l->lock, *irqflags);
 		if (!sem)
-			break;
+			return NULL;
 		cpu_relax();
 	}
-	return NULL;
+	return ERR_PTR(-EBUSY);
 }
 
 /* --- waking ---------------------------------------------------------------- */
