@@ -607,7 +607,7 @@ EXPORT_SYMBOL_FSCOMMIT(commit_root_prepare);
  * Other trees keep their roots. @root is released once for each update: update only trees that
  * have changed, or take a reference to @root for each update.
  *
- * Context: any; one call at a time for @next.
+ * Context: any but NMI; one call at a time for @next.
  * Return: 0; -EEXIST if this commit already has an update of @tree; -EINVAL, with a warning, for a
  * tree of another set or no root; -ENOMEM, with a warning, only if this code has a bug. After an
  * error @root stays the caller's.

@@ -56,7 +56,7 @@ static enum unfair_rwsem_lend mode_of(const struct unfair_rwsem *sem)
  *
  * Existing loans stay until they end.
  *
- * Context: any.
+ * Context: any but NMI.
  * Return: 0; -EINVAL without a change if @lend is not one of the enum.
  */
 int unfair_rwsem_set_lend(struct unfair_rwsem *sem, enum unfair_rwsem_lend lend)

@@ -116,7 +116,7 @@ static noinline u8 add_class(const char *name, struct lock_class_key *key)
  * used for an unfair_rwsem and for another lock, in either order. The function does not allocate
  * memory, as a lock may be initialised in any context. A class stays when its key is unregistered.
  *
- * Context: any.
+ * Context: any but NMI.
  * Return: the number of the class, from 1 on; 0 if the table is full.
  */
 u8 unfair_stats_class_of(const char *name, struct lock_class_key *key)

@@ -419,7 +419,7 @@ static inline void __commit_root_uncount(struct commit_roots *roots)
  * The pin may be held while the caller sleeps. Blocks that are freed later are not reused
  * before the unpin: see commit_root_wanted().
  *
- * Context: any but NMI; does not sleep.
+ * Context: any but NMI; not under locks of the scheduler or of workqueues. Does not sleep.
  * Return: 0; -ENODATA before the first commit; -ESHUTDOWN after commit_root_set_destroy()
  * began. After an error there is no pin.
  */
