@@ -223,6 +223,21 @@ static void end_fifo(struct lent_task *t)
 	nr_fifo--;
 }
 
+/*
+ * Begins or ends the charge of a task whose level has become @level. A task whose own priority is
+ * as high is not charged. Called after the change of the class, which has brought the CPU time of a
+ * running task up to date: its time before that is not charged.
+ */
+static void charge_for(struct lent_task *t, struct lend_level level)
+{
+	bool lent_fifo = level.rt > t->prio.own.rt_priority && !t->prio.unmanaged;
+
+	if (lent_fifo && !t->has_fifo)
+		start_fifo(t);
+	if (!lent_fifo && t->has_fifo)
+		end_fifo(t);
+}
+
 /* --- setting priorities -------------------------------------------------- */
 
 static struct lend_level level_of_loan(const struct loan *loan)
@@ -291,15 +306,11 @@ static void apply(struct lent_task *t)
 	t->failed = false;
 	for (;;) {
 		level = level_of_loans(t);
+		/* until a later look, only the nice value */
+		if (must_stay_fair(t->task, level))
+			level.rt = 0;
 		if (same_level(level, t->prio.now))
 			break;
-		/* changed its state after the loan was noted: the next look applies it */
-		if (must_stay_fair(t->task, level))
-			break;
-		/* do not charge a task whose own priority is as high */
-		if (level.rt && !t->has_fifo &&
-		    !(lends(t->prio.now) && t->prio.own.rt_priority >= level.rt))
-			start_fifo(t);
 		raw_spin_unlock_irqrestore(&lend_lock, irqflags);
 		ret = lent_priority_set(t->task, &t->prio, level);
 		raw_spin_lock_irqsave(&lend_lock, irqflags);
@@ -311,8 +322,7 @@ static void apply(struct lent_task *t)
 			break;
 		}
 		t->prio.now = level;
-		if (t->has_fifo && !level.rt)
-			end_fifo(t);
+		charge_for(t, level);
 	}
 	t->busy = false;
 	if (!lends(level) && !t->failed)
@@ -570,9 +580,6 @@ static bool note_loan(struct unfair_rwsem *sem, struct task_struct *task,
 	lockdep_assert_held(&sem->wait_lock);
 	raw_spin_lock(&lend_lock);
 	t = find_lent_task(task);
-	/* the watcher will lend to it later, but a task that runs keeps its lease */
-	if (must_stay_fair(task, level) && !(t && kind == LOAN_CHAIN))
-		goto out;
 	if (!t && kind == LOAN_WAITER && over_budget(task, now, BUDGET_INTERVAL))
 		at_first.rt = 0;
 	if (!t && would_help(task, at_first))

@@ -373,6 +373,63 @@ TEST_F_TIMEOUT(g11_prompt_writer, not_over_the_budget, 60)
 	close(section);
 }
 
+/*
+ * A writer computes for longer than its budget between its waits. Returns how many of @waits it
+ * slept through with a loan.
+ */
+static int loans_of_a_busy_writer(int fd, int waits)
+{
+	atomic_int *round = share(sizeof(*round));
+	struct task *holder;
+	int i, loans = 0;
+	pid_t pid;
+
+	CHECK(round);
+	pid = fork();
+	if (!pid) {
+		struct job j = { .cpu = 2 };
+
+		prepare(&j);
+		for (i = 1; i <= waits; i++) {
+			double end;
+
+			while (atomic_load(round) < i)
+				;
+			end = seconds() + 0.009;
+			while (seconds() < end)
+				;
+			if (lock(fd, LOCK_TEST_WRITE, LOCK_TEST_PLAIN))
+				_exit(1);
+		}
+		_exit(0);
+	}
+	for (i = 1; i <= waits; i++) {
+		holder = hold_until_go(fd, LOCK_TEST_WRITE, (struct job){ .cpu = 1 });
+		CHECK(holder);
+		atomic_store(round, i);
+		CHECK(reached(state(fd).queued_writers == 1 && task_state(pid) != 'R'));
+		loans += policy_of(pid) == SCHED_FIFO;
+		go(fd, 0);
+		CHECK(!finish(holder));
+		CHECK(reached(!state(fd).is_locked));
+	}
+	CHECK(waitpid(pid, &i, 0) == pid && !i);
+	return loans;
+}
+
+/* Only the time with the loan counts, although the scheduler adds up CPU time once per tick. */
+TEST_F_TIMEOUT(g11_prompt_writer, time_before_the_wait_is_not_charged, 60)
+{
+	int i, loans = 0;
+
+	SKIP_ON_ONE_CPU();
+	ASSERT_TRUE(set_param("lend_fifo_us", "4000"));
+	/* more than one try: the host may stop the CPU of the writer while it has its loan */
+	for (i = 0; i < 10 && loans < 30; i++)
+		loans = loans_of_a_busy_writer(self->fd, 30);
+	EXPECT_EQ(30, loans);
+}
+
 /* --- a writer that has a loan already ------------------------------------ */
 
 /*
