@@ -668,7 +668,8 @@ bool __unfair_rwsem_watch(struct unfair_rwsem *sem, struct look *look, struct le
 	if (sem->expedited && !look->sections_seen) {
 		look->sections_seen = true;
 		expedite_look(sem, look, work);
-		return true;
+		if (work->nr || look->links >= STEP_LINKS)
+			return true;
 	}
 	window_left(sem, now);
 	word = atomic_long_read(&sem->word);
@@ -1211,7 +1212,7 @@ EXPORT_SYMBOL_FSCOMMIT(unfair_downgrade_write);
  * @key: its key
  * @class: caches the number of the class; 0 at first
  *
- * Context: any.
+ * Context: any but NMI.
  */
 void __unfair_rwsem_init(struct unfair_rwsem *sem, const char *name, struct lock_class_key *key,
 			 u16 *class)
@@ -1261,7 +1262,7 @@ EXPORT_SYMBOL_FSCOMMIT(__unfair_rwsem_init);
  *
  * For wrappers of init_unfair_rwsem(), and for call sites that share a class.
  *
- * Context: any.
+ * Context: any but NMI.
  */
 void __init_unfair_rwsem(struct unfair_rwsem *sem, const char *name, struct lock_class_key *key)
 {
@@ -1279,7 +1280,7 @@ EXPORT_SYMBOL_FSCOMMIT(__init_unfair_rwsem);
  *
  * Without a bound, a stream of writers can starve readers for ever.
  *
- * Context: any.
+ * Context: any but NMI.
  * Return: 0; -EINVAL without a change if @us is out of range.
  */
 int unfair_rwsem_set_reader_bound(struct unfair_rwsem *sem, unsigned int us)
