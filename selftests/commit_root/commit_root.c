@@ -318,6 +318,41 @@ TEST_F(commit_root, switch_is_traced)
 	trace_stop();
 }
 
+/* Pins are traced only while a trace event is enabled, also those that are older than that. */
+TEST_F(commit_root, pins_and_releases_are_traced)
+{
+	__u64 old, pinned;
+	char was_old[64], was_pinned[64];
+
+	ASSERT_EQ(0, pin(self->fd, 0, &old));
+	if (!trace_start())
+		SKIP(return, "no trace events");
+	snprintf(was_old, sizeof(was_old), "generation=%llu\n", (unsigned long long)old);
+	EXPECT_EQ(0, unpin(self->fd, 0));
+	EXPECT_TRUE(trace_has("commit_root_unpin: ", was_old));
+	EXPECT_FALSE(trace_has("commit_root_pin: ", was_old));
+
+	ASSERT_EQ(0, change(self->fd, ROOT_TEST_WRITE, 0));
+	ASSERT_NE(0, commit(self->fd));
+	ASSERT_EQ(0, pin(self->fd, 1, &pinned));
+	EXPECT_LT(old, pinned);
+	snprintf(was_pinned, sizeof(was_pinned), "generation=%llu\n", (unsigned long long)pinned);
+	EXPECT_TRUE(trace_has("commit_root_pin: ", was_pinned));
+	EXPECT_FALSE(trace_has("commit_root_unpin: ", was_pinned));
+
+	/* its root is released after the pin ends, not before */
+	ASSERT_EQ(0, change(self->fd, ROOT_TEST_WRITE, 1));
+	ASSERT_NE(0, commit(self->fd));
+	ASSERT_EQ(0, change(self->fd, ROOT_TEST_WRITE, 2));
+	ASSERT_NE(0, commit(self->fd));
+	sleep_ms(100);
+	EXPECT_FALSE(trace_has("commit_root_release: ", was_pinned));
+	EXPECT_EQ(0, unpin(self->fd, 1));
+	EXPECT_TRUE(trace_has("commit_root_unpin: ", was_pinned));
+	EXPECT_TRUE(REACHED(trace_has("commit_root_release: ", was_pinned)));
+	trace_stop();
+}
+
 /* Blocks reachable from a pin stay pending. Without a pin the number of blocks is bounded. */
 TEST_F_TIMEOUT(commit_root, freed_blocks_wait_for_pins, 60)
 {

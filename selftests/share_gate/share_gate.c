@@ -24,6 +24,7 @@
 #include "scale.h"
 #include "fscommit_test.h"
 #include "share_gate_test.h"
+#include "trace.h"
 
 #define FILES	8
 
@@ -215,6 +216,36 @@ TEST_F(share_gate, counters_add_up)
 		if (now != before[i] + more[i])
 			TH_LOG("%s", name[i]);
 	}
+}
+
+/* A gate is the same in all of its events. */
+TEST_F(share_gate, sections_are_traced)
+{
+	char source[32], other[32], line[512];
+	unsigned long long marked, last_shared;
+	int at;
+
+	if (!trace_start())
+		SKIP(return, "no trace events");
+	ASSERT_EQ(0, write_slot(self->fd, 0, 0));
+	ASSERT_EQ(0, share(self->fd, 0, 1, 4, 4));
+	ASSERT_EQ(0, on_file(self->fd, GATE_TEST_FSYNC, 0));
+	at = trace_find(0, "share_gate_mark: ", "", line, sizeof(line));
+	ASSERT_LE(0, at);
+	ASSERT_EQ(3, sscanf(strstr(line, "gate="), "gate=%31s other=%31s generation=%llu", source,
+			    other, &marked));
+	EXPECT_NE(0, strcmp(source, other));
+	at = trace_find(at, "share_gate_lock: ", source, line, sizeof(line));
+	ASSERT_LE(0, at);
+	EXPECT_NE(NULL, strstr(line, " ret=0"));
+	at = trace_find(at, "share_gate_clear: ", source, line, sizeof(line));
+	ASSERT_LE(0, at);
+	ASSERT_EQ(1, sscanf(strstr(line, "last_shared="), "last_shared=%llu", &last_shared));
+	EXPECT_EQ(marked, last_shared);
+	/* the other file has logged nothing yet */
+	EXPECT_EQ(-1, trace_find(0, "share_gate_lock: ", other, line, sizeof(line)));
+	EXPECT_EQ(-1, trace_find(0, "share_gate_clear: ", other, line, sizeof(line)));
+	trace_stop();
 }
 
 TEST_F(share_gate, bad_arguments)

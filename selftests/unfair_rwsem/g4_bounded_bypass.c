@@ -4,9 +4,14 @@
  * Writers do not acquire the lock until that reader has it, or until the window has passed.
  *
  * Seen failing: the mutants g4-no-window, g4-window-never-ends,
- * g4-window-for-everybody, g4-absent-writer-keeps-readers-out.
+ * g4-window-for-everybody, g4-absent-writer-keeps-readers-out, g4-youngest-reader-first,
+ * g4-real-time-readers-by-age.
  */
 #include "common.h"
+#include "counters.h"
+
+/* Readers that a release wakes at most. */
+#define MAX_WAKES	16
 
 LOCK_FIXTURE(g4_bounded_bypass)
 
@@ -212,6 +217,60 @@ TEST_F_TIMEOUT(g4_bounded_bypass, many_overdue_readers, 60)
 	for (i = 0; i < 40; i++)
 		EXPECT_EQ(0, finish(r[i]));
 	EXPECT_EQ(0, finish(w));
+}
+
+/*
+ * A release wakes one reader per CPU. The hog keeps them from running, so the one left in the queue
+ * is the last one in order. @first queues first, then as many of @others as there are CPUs. Returns
+ * the number of the one that is left; -1 if it is not one.
+ */
+static int last_in_order(int fd, struct job first, struct job others)
+{
+	struct task *holder, *r[MAX_WAKES + 1];
+	int i, left = -1, nr = 0;
+	struct hog hog;
+	char line[64];
+
+	holder = hold_until_go(fd, LOCK_TEST_WRITE, (struct job){ .cpu = 1 });
+	CHECK(holder);
+	for (i = 0; i <= cpus(); i++) {
+		struct job job = i ? others : first;
+
+		job.mode = LOCK_TEST_READ;
+		job.cpu = 2;
+		r[i] = start(fd, job);
+		CHECK(reached(state(fd).queued_readers == (unsigned int)i + 1 && is_asleep(r[i])));
+	}
+	hog = hog_start(1);
+	go(fd, 0);
+	CHECK(!finish(holder));
+	for (i = 0; i <= cpus(); i++) {
+		snprintf(line, sizeof(line), "waits read %d ", r[i]->pid);
+		if (file_has(DEBUGFS "/locks", line)) {
+			left = i;
+			nr++;
+		}
+	}
+	hog_stop(&hog);
+	for (i = 0; i <= cpus(); i++)
+		CHECK(!finish(r[i]));
+	return nr == 1 ? left : -1;
+}
+
+/* Real-time readers by priority, then by age; the others behind them, by age only. */
+TEST_F_TIMEOUT(g4_bounded_bypass, readers_are_woken_in_order, 60)
+{
+	struct job low = { .nice = 19 }, high = { .nice = -20 };
+	struct job fifo_10 = { .policy = SCHED_FIFO, .prio = 10 };
+	struct job fifo_20 = { .policy = SCHED_FIFO, .prio = 20 };
+
+	SKIP_ON_ONE_CPU();
+	if (!has_debugfs() || cpus() > MAX_WAKES)
+		SKIP(return, "no debugfs, or more than %d CPUs", MAX_WAKES);
+	EXPECT_EQ(cpus(), last_in_order(self->fd, low, high));
+	EXPECT_EQ(0, last_in_order(self->fd, high, fifo_10));
+	EXPECT_EQ(0, last_in_order(self->fd, fifo_10, fifo_20));
+	EXPECT_EQ(cpus(), last_in_order(self->fd, fifo_10, fifo_10));
 }
 
 TEST_HARNESS_MAIN

@@ -107,10 +107,11 @@ TEST_F(interface, questions_after_a_downgrade)
 	EXPECT_EQ(0, state(self->fd).is_locked);
 }
 
-/* Both kinds of guard release the lock at the end of their scope. */
+/* All guards release the lock at the end of their scope. */
 TEST_F(interface, guards_wait_and_release)
 {
-	static const __u32 how[] = { LOCK_TEST_GUARD, LOCK_TEST_GUARD_TRY };
+	static const __u32 how[] = { LOCK_TEST_GUARD, LOCK_TEST_GUARD_TRY, LOCK_TEST_GUARD_INTR,
+				     LOCK_TEST_GUARD_KILL };
 	int i, mode;
 
 	for (i = 0; i < NR(how); i++) {
@@ -135,6 +136,37 @@ TEST_F(interface, guards_wait_and_release)
 		go(self->fd, 0);
 		EXPECT_EQ(0, finish(holder));
 		EXPECT_EQ(0, finish(t));
+	}
+}
+
+/* A guard that fails releases nothing. */
+TEST_F(interface, guards_end_by_a_signal)
+{
+	static const struct { __u32 how; int signal, error; } ways[] = {
+		{ LOCK_TEST_GUARD_INTR, SIGUSR1, EINTR },
+		{ LOCK_TEST_GUARD_INTR, SIGKILL, -SIGKILL },
+		{ LOCK_TEST_GUARD_KILL, SIGKILL, -SIGKILL },
+	};
+	int i, mode;
+
+	for (i = 0; i < NR(ways); i++) {
+		for (mode = LOCK_TEST_READ; mode <= LOCK_TEST_WRITE; mode++) {
+			struct task *holder = hold_until_go(self->fd, LOCK_TEST_WRITE,
+							    (struct job){ });
+			struct task *t;
+
+			ASSERT_NE(NULL, holder);
+			t = start(self->fd, (struct job){ .mode = mode, .how = ways[i].how });
+			ASSERT_REACHED(state(self->fd).is_contended && is_asleep(t));
+			kill(t->pid, ways[i].signal);
+			EXPECT_EQ(ways[i].error, finish(t));
+			EXPECT_EQ(0, t->order);
+			EXPECT_EQ(1, state(self->fd).is_write_locked);
+			EXPECT_EQ(0, state(self->fd).is_contended);
+			go(self->fd, 0);
+			EXPECT_EQ(0, finish(holder));
+			EXPECT_EQ(0, state(self->fd).is_locked);
+		}
 	}
 }
 

@@ -33,7 +33,9 @@ enum lock_test_how {
 	LOCK_TEST_TRYLOCK,		/* EAGAIN if the lock is not available */
 	LOCK_TEST_NESTED,		/* subclass */
 	LOCK_TEST_GUARD,		/* by guard() */
-	LOCK_TEST_GUARD_TRY,		/* by a conditional guard */
+	LOCK_TEST_GUARD_TRY,		/* by the conditional guards */
+	LOCK_TEST_GUARD_INTR,
+	LOCK_TEST_GUARD_KILL,
 	LOCK_TEST_NR_HOWS,
 };
 

@@ -143,7 +143,7 @@ static int check_op(const struct lock_test_file *f, const struct lock_test_op *o
 	if (op->flags & (LOCK_TEST_STAY | LOCK_TEST_INNER_SECTION) &&
 	    (!(op->flags & LOCK_TEST_OUTER_EXPEDITE) || op->id + 2 >= LOCK_TEST_MAX_IDS))
 		return -EINVAL;
-	if (op->how == LOCK_TEST_GUARD || op->how == LOCK_TEST_GUARD_TRY)
+	if (op->how >= LOCK_TEST_GUARD)
 		return f->type == LOCK_TEST_UNFAIR && !op->flags ? 0 : -EOPNOTSUPP;
 	return 0;
 }
@@ -158,26 +158,53 @@ static void under_lock(struct lock_test_file *f, struct lock_test_op *op, u64 st
 	check_out(f, op->mode);
 }
 
+/* Before 6.17, a conditional guard that fails has no error: @otherwise. */
+static int cond_guard_error(const struct unfair_rwsem *sem, int otherwise)
+{
+	return IS_ERR(sem) ? PTR_ERR(sem) : otherwise;
+}
+
+#define UNDER_COND_GUARD(class, otherwise)				\
+do {									\
+	CLASS(class, g)(sem);						\
+	if (IS_ERR_OR_NULL(g.lock))					\
+		return cond_guard_error(g.lock, otherwise);		\
+	under_lock(f, op, start);					\
+} while (0)
+
 static int lock_by_guard(struct lock_test_file *f, struct lock_test_op *op, u64 start)
 {
 	struct unfair_rwsem *sem = &f->lock.unfair;
+	bool write = op->mode == LOCK_TEST_WRITE;
 
-	if (op->how == LOCK_TEST_GUARD && op->mode == LOCK_TEST_WRITE) {
-		scoped_guard(unfair_rwsem_write, sem)
+	switch (op->how) {
+	case LOCK_TEST_GUARD:
+		if (write) {
+			scoped_guard(unfair_rwsem_write, sem)
+				under_lock(f, op, start);
+		} else {
+			guard(unfair_rwsem_read)(sem);
 			under_lock(f, op, start);
-	} else if (op->how == LOCK_TEST_GUARD) {
-		guard(unfair_rwsem_read)(sem);
-		under_lock(f, op, start);
-	} else if (op->mode == LOCK_TEST_WRITE) {
-		CLASS(unfair_rwsem_write_try, g)(sem);
-		if (!g.lock)
-			return -EAGAIN;
-		under_lock(f, op, start);
-	} else {
-		CLASS(unfair_rwsem_read_try, g)(sem);
-		if (!g.lock)
-			return -EAGAIN;
-		under_lock(f, op, start);
+		}
+		break;
+	case LOCK_TEST_GUARD_TRY:
+		if (write)
+			UNDER_COND_GUARD(unfair_rwsem_write_try, -EAGAIN);
+		else
+			UNDER_COND_GUARD(unfair_rwsem_read_try, -EAGAIN);
+		break;
+	case LOCK_TEST_GUARD_INTR:
+		if (write)
+			UNDER_COND_GUARD(unfair_rwsem_write_intr, -EINTR);
+		else
+			UNDER_COND_GUARD(unfair_rwsem_read_intr, -EINTR);
+		break;
+	case LOCK_TEST_GUARD_KILL:
+		if (write)
+			UNDER_COND_GUARD(unfair_rwsem_write_kill, -EINTR);
+		else
+			UNDER_COND_GUARD(unfair_rwsem_read_kill, -EINTR);
+		break;
 	}
 	return 0;
 }
@@ -191,7 +218,7 @@ static int do_lock(struct lock_test_file *f, struct lock_test_op *op)
 	if (ret)
 		return ret;
 	atomic_inc(&f->acquiring[op->mode]);
-	if (op->how == LOCK_TEST_GUARD || op->how == LOCK_TEST_GUARD_TRY)
+	if (op->how >= LOCK_TEST_GUARD)
 		ret = lock_by_guard(f, op, start);
 	else
 		ret = f->ops->lock(&f->lock, write, op->how,
@@ -201,7 +228,7 @@ static int do_lock(struct lock_test_file *f, struct lock_test_op *op)
 		op->wait_ns = ktime_get_ns() - start;
 		return ret;
 	}
-	if (op->how == LOCK_TEST_GUARD || op->how == LOCK_TEST_GUARD_TRY)
+	if (op->how >= LOCK_TEST_GUARD)
 		return 0;
 	under_lock(f, op, start);
 	if (op->flags & LOCK_TEST_DOWNGRADE) {

@@ -18,6 +18,25 @@ static DEFINE_UNFAIR_RWSEM(a);
 static DEFINE_UNFAIR_RWSEM(b);
 static DEFINE_MUTEX(mutex);
 static DECLARE_RWSEM(rwsem);
+/* What a misuse must not have done. The program reports it as a failure. */
+static bool failed;
+
+#define MUST(cond)							\
+do {									\
+	if (!(cond)) {							\
+		pr_err("misuse: this must be true: %s\n", #cond);	\
+		failed = true;						\
+	}								\
+} while (0)
+
+/* Does no task hold @sem, and can it be acquired and released? */
+static bool is_usable(struct unfair_rwsem *sem)
+{
+	if (unfair_rwsem_is_locked(sem) || !unfair_down_write_trylock(sem))
+		return false;
+	unfair_up_write(sem);
+	return !unfair_rwsem_is_locked(sem);
+}
 
 struct node {
 	struct unfair_rwsem sem;
@@ -181,6 +200,7 @@ static void unfair_then_fair(void)
 static void up_read_unheld(void)
 {
 	unfair_up_read(&a);
+	MUST(is_usable(&a));
 }
 
 static void up_read_of_write(void)
@@ -190,16 +210,64 @@ static void up_read_of_write(void)
 	/* the call had no effect: the task still owns the lock */
 	unfair_rwsem_assert_held_write(&a);
 	unfair_up_write(&a);
+	MUST(is_usable(&a));
 }
 
 static void up_write_unheld(void)
 {
 	unfair_up_write(&a);
+	MUST(is_usable(&a));
+}
+
+static int hold_write(void *may_end)
+{
+	unfair_down_write(&a);
+	wait_for_completion(may_end);
+	unfair_up_write(&a);
+	return 0;
+}
+
+/* Calls @fn while another task holds the lock for writing, which it must keep. */
+static void while_another_writes(void (*fn)(struct unfair_rwsem *sem))
+{
+	DECLARE_COMPLETION_ONSTACK(may_end);
+	struct task_struct *task;
+
+	task = kthread_run(hold_write, &may_end, "misuse_holder");
+	if (IS_ERR(task)) {
+		failed = true;
+		return;
+	}
+	while (!unfair_rwsem_is_write_locked(&a))
+		msleep(1);
+	fn(&a);
+	MUST(unfair_rwsem_is_write_locked(&a));
+	MUST(!unfair_down_read_trylock(&a));
+	complete(&may_end);
+	while (unfair_rwsem_is_locked(&a))
+		msleep(1);
+	MUST(is_usable(&a));
+}
+
+static void up_read_of_another(void)
+{
+	while_another_writes(unfair_up_read);
+}
+
+static void up_write_of_another(void)
+{
+	while_another_writes(unfair_up_write);
+}
+
+static void downgrade_of_another(void)
+{
+	while_another_writes(unfair_downgrade_write);
 }
 
 static void downgrade_unheld(void)
 {
 	unfair_downgrade_write(&a);
+	MUST(is_usable(&a));
 }
 
 static void negative_timeout(void)
@@ -211,21 +279,21 @@ static void negative_timeout(void)
 		unfair_up_read(&b);
 	unfair_up_write(&a);
 	unfair_down_read(&a);
-	if (unfair_down_write_timeout(&a, -1) != -EINVAL)
-		pr_err("misuse: negative timeout accepted\n");
+	MUST(unfair_down_write_timeout(&a, -1) == -EINVAL);
 	unfair_up_read(&a);
+	MUST(is_usable(&a));
 }
 
 static void bad_bound(void)
 {
 	/* logged with the range, without a warning */
-	if (unfair_rwsem_set_reader_bound(&a, UNFAIR_RWSEM_BOUND_MAX_US + 1) != -EINVAL)
-		pr_err("misuse: bound out of range accepted\n");
+	MUST(unfair_rwsem_set_reader_bound(&a, UNFAIR_RWSEM_BOUND_MAX_US + 1) == -EINVAL);
 }
 
 static void unexpedite_unheld(void)
 {
 	unfair_rwsem_unexpedite(&a);
+	MUST(is_usable(&a));
 }
 
 static int expedite_and_exit(void *begun)
@@ -250,8 +318,7 @@ static void exit_expedited(void)
 	/* the watcher ends the section and logs it, without a warning; our reference is the last */
 	for (i = 0; i < 10000 && refcount_read(&task->usage) > 1; i++)
 		msleep(1);
-	if (refcount_read(&task->usage) > 1)
-		pr_err("misuse: a section outlives its task\n");
+	MUST(refcount_read(&task->usage) == 1);
 	put_task_struct(task);
 }
 
@@ -287,9 +354,9 @@ static const struct {
 	M(read_in_read), M(write_in_read), M(abba_mutex), M(abba_rwsem), M(abba_readers),
 	M(same_class), M(nested), M(freed_while_held), M(initialised_while_held),
 	M(fair_then_unfair), M(unfair_then_fair), M(up_read_unheld), M(up_read_of_write),
-	M(up_write_unheld), M(downgrade_unheld), M(negative_timeout), M(bad_bound),
-	M(unexpedite_unheld), M(exit_expedited), M(assert_unheld), M(injected_warn), M(leak),
-	M(leak_reference),
+	M(up_write_unheld), M(downgrade_unheld), M(up_read_of_another), M(up_write_of_another),
+	M(downgrade_of_another), M(negative_timeout), M(bad_bound), M(unexpedite_unheld),
+	M(exit_expedited), M(assert_unheld), M(injected_warn), M(leak), M(leak_reference),
 };
 
 int lock_test_misuse(const char *name)
@@ -299,8 +366,9 @@ int lock_test_misuse(const char *name)
 	for (i = 0; i < ARRAY_SIZE(misuses); i++) {
 		if (!strcmp(name, misuses[i].name)) {
 			pr_info("misuse: %s\n", name);
+			failed = false;
 			misuses[i].do_it();
-			return 0;
+			return failed ? -EIO : 0;
 		}
 	}
 	return -EINVAL;
