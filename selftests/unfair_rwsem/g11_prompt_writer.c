@@ -429,9 +429,10 @@ TEST_F_TIMEOUT(g11_prompt_writer, time_before_the_wait_is_not_charged, 60)
 	SKIP_ON_ONE_CPU();
 	ASSERT_TRUE(set_param("lend_fifo_us", "4000"));
 	/* more than one try: the host may stop the CPU of the writer while it has its loan */
-	for (i = 0; i < 10 && loans < 30; i++)
+	for (i = 0; i < 10 && loans < 22; i++)
 		loans = loans_of_a_busy_writer(self->fd, 30);
-	EXPECT_EQ(30, loans);
+	/* 15 if the time counts: the best of ten tries */
+	EXPECT_LE(22, loans);
 }
 
 /* --- a writer that has a loan already ------------------------------------ */
