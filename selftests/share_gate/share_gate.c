@@ -223,7 +223,7 @@ TEST_F(share_gate, sections_are_traced)
 {
 	char source[32], other[32], line[512];
 	unsigned long long marked, last_shared;
-	int at;
+	int at, fields;
 
 	if (!trace_start())
 		SKIP(return, "no trace events");
@@ -232,15 +232,17 @@ TEST_F(share_gate, sections_are_traced)
 	ASSERT_EQ(0, on_file(self->fd, GATE_TEST_FSYNC, 0));
 	at = trace_find(0, "share_gate_mark: ", "", line, sizeof(line));
 	ASSERT_LE(0, at);
-	ASSERT_EQ(3, sscanf(strstr(line, "gate="), "gate=%31s other=%31s generation=%llu", source,
-			    other, &marked));
+	fields = sscanf(strstr(line, "gate="), "gate=%31s other=%31s generation=%llu", source,
+			other, &marked);
+	ASSERT_EQ(3, fields);
 	EXPECT_NE(0, strcmp(source, other));
 	at = trace_find(at, "share_gate_lock: ", source, line, sizeof(line));
 	ASSERT_LE(0, at);
 	EXPECT_NE(NULL, strstr(line, " ret=0"));
 	at = trace_find(at, "share_gate_clear: ", source, line, sizeof(line));
 	ASSERT_LE(0, at);
-	ASSERT_EQ(1, sscanf(strstr(line, "last_shared="), "last_shared=%llu", &last_shared));
+	fields = sscanf(strstr(line, "last_shared="), "last_shared=%llu", &last_shared);
+	ASSERT_EQ(1, fields);
 	EXPECT_EQ(marked, last_shared);
 	/* the other file has logged nothing yet */
 	EXPECT_EQ(-1, trace_find(0, "share_gate_lock: ", other, line, sizeof(line)));
