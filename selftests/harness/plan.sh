@@ -117,7 +117,7 @@ files_for_tests()
 }
 
 # boot_misuse NAME KERNEL REGEX OUT TREE PROGRAMS: boot a guest that runs a misuse. The exit status
-# is 0 if the kernel printed exactly one report and it matches REGEX.
+# is 0 if the kernel printed exactly one report, it matches REGEX, and the program found no harm.
 boot_misuse()
 {
 	local name=$1 kernel=$2 regex=$3 out=$4 tree=$5 t
@@ -130,5 +130,6 @@ boot_misuse()
 	} >"$out.plan"
 	"$HARNESS/boot.sh" --out "$out" --timeout 300 --expect "$regex" "$kernel" "$out.plan" \
 		"$tree/module/fscommit.ko" "$tree"/selftests/*_test.ko \
-		"$6/unfair_rwsem/misuse" >"$out.log" 2>&1
+		"$6/unfair_rwsem/misuse" >"$out.log" 2>&1 &&
+		grep -q "^DONE $name 0 " "$out/result.txt"
 }
