@@ -215,6 +215,23 @@ lint_pyflakes()
 	return 0
 }
 
+# Each mutant must still change the source. `make test-meta` tests that it is caught.
+lint_mutants()
+{
+	local part m n files
+	mapfile -t files < <(product_files "$TREE")
+	cat "${files[@]}" >"$OUT/mutants.source"
+	for part in $(grep -lx '\[[a-z0-9-]*\]' "$TREE"/selftests/mutants/*); do
+		for m in $(mutant_names "$part"); do
+			mutant_script "$part" "$m" >"$OUT/mutants.sed"
+			sed -E -s -f "$OUT/mutants.sed" "${files[@]}" >"$OUT/mutants.out" &&
+				! cmp -s "$OUT/mutants.out" "$OUT/mutants.source" && continue
+			n=$(grep -nxF "[$m]" "$part")
+			echo "${part#"$TREE/"}:${n%%:*}: [$m] changes nothing: its line is gone"
+		done
+	done
+}
+
 # The rules of this tree that no other tool checks.
 lint_house()
 {

@@ -6,7 +6,7 @@
 #   run.sh quick            those that need no kernel but its source: for `make test`
 #   run.sh rest             the others
 #   run.sh CHECKER...       some of: checkpatch sparse smatch coccicheck kernel-doc shellcheck
-#                           codespell pyflakes house snippets man docs
+#                           codespell pyflakes mutants house snippets man docs
 #
 # Prints lines `any lint-CHECKER VERDICT SECONDS PASSED FAILED SKIPPED`, and the findings on
 # stderr. The file `exceptions` lists findings to ignore, with the reasons. The exit status is
@@ -16,11 +16,13 @@
 . "$(dirname "$0")/../harness/lib.sh"
 LINT=$TOP/selftests/lint
 # shellcheck source-path=SCRIPTDIR
+. "$TOP/selftests/mutants/lib.sh"
+# shellcheck source-path=SCRIPTDIR
 . "$LINT/checkers.sh"
 # shellcheck source-path=SCRIPTDIR
 . "$LINT/document_checkers.sh"
 
-QUICK='checkpatch kernel-doc shellcheck codespell pyflakes house man'
+QUICK='checkpatch kernel-doc shellcheck codespell pyflakes mutants house man'
 REST='coccicheck sparse smatch snippets docs'
 CHECKERS="$QUICK $REST"
 OUT=$LOGS/lint

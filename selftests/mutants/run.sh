@@ -192,28 +192,8 @@ diff_fuzz()
 	verdict diff-fuzz "$start" "$rc"
 }
 
-# Each mutant must still change the source; `all` tests that it is caught.
-mutants_apply()
-{
-	local m f p start=$SECONDS rc=0
-	for p in "${PARTS[@]}"; do
-		for m in $(mutant_names "$MUTANTS/$p"); do
-			mutant_script "$MUTANTS/$p" "$m" >"$LOGS/mutants-apply.sed"
-			for f in $(product_files "$TOP"); do
-				sed -E -f "$LOGS/mutants-apply.sed" "$f" >"$LOGS/mutants-apply.out" ||
-					break
-				cmp -s "$LOGS/mutants-apply.out" "$f" || continue 2
-			done
-			say "  mutant $m changes nothing: its line is gone"
-			rc=1
-		done
-	done
-	verdict mutants-apply "$start" "$rc"
-}
-
 quick()
 {
-	mutants_apply
 	tree_fuzz
 	diff_fuzz
 	harness injected-warn '^FAIL' uml 'test w 60 misuse injected_warn\n'
