@@ -135,10 +135,15 @@ const char *unfair_stats_class_name(u8 class)
 
 /* --- counting ------------------------------------------------------------ */
 
+/*
+ * Allocated before the static key is enabled, but without CONFIG_JUMP_LABEL nothing orders the two:
+ * NULL if this CPU sees the key first. All that the pointer leads to was written before it.
+ */
 static struct class_stats *this_cpu_stats(const struct unfair_rwsem *sem)
 {
-	/* allocated before the static key is enabled, freed after it is disabled */
-	return &stats[raw_smp_processor_id()][sem ? sem->class : 0];
+	struct class_stats **all = READ_ONCE(stats);
+
+	return all ? &all[raw_smp_processor_id()][sem ? sem->class : 0] : NULL;
 }
 
 /*
@@ -148,15 +153,20 @@ static struct class_stats *this_cpu_stats(const struct unfair_rwsem *sem)
  */
 void __unfair_count_event(const struct unfair_rwsem *sem, enum lock_event event)
 {
-	data_race(this_cpu_stats(sem)->nr[event]++);
+	struct class_stats *s = this_cpu_stats(sem);
+
+	if (s)
+		data_race(s->nr[event]++);
 }
 
 void __unfair_count_wait(const struct unfair_rwsem *sem, bool write, u64 ns)
 {
 	u64 us = div_u64(ns, 1000);
 	unsigned int bucket = us ? ilog2(us) + 1 : 0;
+	struct class_stats *s = this_cpu_stats(sem);
 
-	data_race(this_cpu_stats(sem)->waits[write][min(bucket, NR_BUCKETS - 1U)]++);
+	if (s)
+		data_race(s->waits[write][min(bucket, NR_BUCKETS - 1U)]++);
 }
 
 /**
@@ -206,7 +216,8 @@ static int stats_show(struct seq_file *m, void *unused)
 		return -ENOMEM;
 	mutex_lock(&stats_mutex);
 	seq_printf(m, "%s\n", static_key_enabled(&unfair_rwsem_stats) ? "on" : "off");
-	for (class = 0; stats && class < NR_CLASSES; class++) {
+	for (class = 0; stats && class < READ_ONCE(nr_classes); class++) {
+		cond_resched();
 		sum_class(sum, class);
 		if (!memchr_inv(sum, 0, sizeof(*sum)))
 			continue;
@@ -222,32 +233,33 @@ static int stats_show(struct seq_file *m, void *unused)
 	return 0;
 }
 
-static void free_stats(void)
+static void free_stats(struct class_stats **all)
 {
 	int cpu;
 
-	if (!stats)
+	if (!all)
 		return;
 	for_each_possible_cpu(cpu)
-		kvfree(stats[cpu]);
-	kfree(stats);
-	stats = NULL;
+		kvfree(all[cpu]);
+	kfree(all);
 }
 
 static int alloc_stats(void)
 {
+	struct class_stats **all = kcalloc(nr_cpu_ids, sizeof(*all), GFP_KERNEL);
 	int cpu;
 
-	stats = kcalloc(nr_cpu_ids, sizeof(*stats), GFP_KERNEL);
-	if (!stats)
+	if (!all)
 		return -ENOMEM;
 	for_each_possible_cpu(cpu) {
-		stats[cpu] = kvcalloc(NR_CLASSES, sizeof(**stats), GFP_KERNEL);
-		if (!stats[cpu]) {
-			free_stats();
+		all[cpu] = kvcalloc(NR_CLASSES, sizeof(**all), GFP_KERNEL);
+		if (!all[cpu]) {
+			free_stats(all);
 			return -ENOMEM;
 		}
 	}
+	/* Pairs with the address dependency in this_cpu_stats() */
+	smp_store_release(&stats, all);
 	return 0;
 }
 
@@ -308,5 +320,5 @@ void __init unfair_stats_setup(struct dentry *dir)
 void unfair_stats_teardown(void)
 {
 	static_branch_disable(&unfair_rwsem_stats);
-	free_stats();
+	free_stats(stats);
 }
