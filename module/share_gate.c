@@ -75,7 +75,7 @@ static void raise_to(struct share_gate *gate, u64 generation)
  * The disk does not record shares, so something may have been shared in @last_transaction. If
  * that is not known, the object counts as shared until it is logged as a whole.
  *
- * Context: any.
+ * Context: any but NMI.
  */
 void share_gate_reloaded(struct share_gate *gate, u64 last_transaction)
 {
@@ -94,7 +94,7 @@ EXPORT_SYMBOL_FSCOMMIT(share_gate_reloaded);
  * Call it before the share can be found through either object, and while no task is in a section
  * of either. A generation older than that of another mark does not lower it.
  *
- * Context: any.
+ * Context: any but NMI.
  */
 void share_gate_mark(struct share_gate *a, struct share_gate *b, u64 generation)
 {
@@ -136,7 +136,7 @@ EXPORT_SYMBOL_FSCOMMIT(share_gate_raise);
  *
  * Later marks and raises stay. Nothing happens if a later number was cleared before.
  *
- * Context: any.
+ * Context: any but NMI.
  */
 void share_gate_clear(struct share_gate *gate, u64 marks)
 {
@@ -179,7 +179,8 @@ int __share_gate_lock(struct share_gate_section *section)
 	if (ret) {
 		count(SHARE_GATE_LOCK_FAILED);
 		section->gate = NULL;
-		return ret;
+		/* a positive value would mean that the lock is held */
+		return ret < 0 ? ret : -EIO;
 	}
 	count(SHARE_GATE_LOCK);
 	section->locked = true;
@@ -204,7 +205,7 @@ EXPORT_SYMBOL_FSCOMMIT(__share_gate_unlock);
  * @section: the section
  * @how: what is wrong
  *
- * Context: any.
+ * Context: any but NMI.
  */
 void __share_gate_misused(struct share_gate_section *section, const char *how)
 {

@@ -143,7 +143,7 @@ void share_gate_raise(struct share_gate *gate, u64 last_transaction);
  *
  * Otherwise as share_gate_mark().
  *
- * Context: any.
+ * Context: any but NMI.
  */
 static inline void share_gate_mark_extent(struct share_gate *source,
 					  struct share_gate *destination, u64 generation,
@@ -161,7 +161,7 @@ static inline void share_gate_mark_extent(struct share_gate *source,
  * known. False if nothing was marked since the gate was cleared. False remains true to fact only
  * while no share of the object can begin: see rule 2.
  *
- * Context: any.
+ * Context: any but NMI.
  * Return: true if the caller must lock the range and delete such items.
  */
 static inline bool share_gate_may_be_shared(const struct share_gate *gate, u64 generation)
@@ -225,8 +225,9 @@ void __share_gate_misused(struct share_gate_section *section, const char *how);
  * @last: last of the range, inclusive; not below @first
  *
  * Context: as the range lock if the object may be shared, else any.
- * Return: SHARE_GATE_SKIPPED; SHARE_GATE_LOCKED; or an error of the range lock, or -EINVAL, with a
- * warning, for a range that ends before it begins. After an error nothing is held.
+ * Return: SHARE_GATE_SKIPPED; SHARE_GATE_LOCKED; or an error of the range lock; -EIO if the range
+ * lock returned a positive value; -EINVAL, with a warning, for a range that ends before it begins.
+ * After an error nothing is held.
  */
 static inline int __must_check
 share_gate_enter(struct share_gate_section *section, struct share_gate *gate, u64 generation,
@@ -274,7 +275,7 @@ void share_gate_clear(struct share_gate *gate, u64 marks);
  *
  * For share_gate_clear(): read it before the first section that logs a part of the object.
  *
- * Context: any.
+ * Context: any but NMI.
  * Return: a number that each mark changes. It wraps around: do not compare two of them.
  */
 static inline u64 share_gate_marks(const struct share_gate *gate)
