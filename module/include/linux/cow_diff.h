@@ -129,8 +129,9 @@ static inline int cow_diff_compare_keys(const struct cow_diff_key *a,
  * struct cow_diff_ptr - a parent's pointer to its child
  * @block: address of the block, in the caller's terms; 0: no block
  * @generation: the generation that wrote the block
- * @key: see requirement 3 above; for a root as if it had a parent. The roots of two whole trees,
- *	also empty ones, have the same key: the lowest possible one
+ * @key: see requirement 3 above; for a root as if it had a parent. If a pointer has the first key
+ *	of its block, so has the root, and the roots of two trees may have different keys. If the
+ *	first pointer of a level has the lowest possible key, all roots have it, also empty ones
  */
 struct cow_diff_ptr {
 	u64			block;
