@@ -209,7 +209,7 @@ void __unfair_rwsem_init(struct unfair_rwsem *sem, const char *name, struct lock
  * Tim Murray proposed that unfairness belongs to the semaphore and is set when it is
  * initialised (linux-f2fs-devel, January 2022).
  *
- * Context: any.
+ * Context: any but NMI.
  */
 #define init_unfair_rwsem(sem)					\
 do {								\
@@ -663,7 +663,7 @@ static inline bool __unfair_may_be_held(const struct unfair_rwsem *sem)
  * With lockdep, warns unless the caller holds it. Without lockdep, warns if no task holds it,
  * but not if it is biased.
  *
- * Context: any.
+ * Context: any but NMI.
  */
 static inline void unfair_rwsem_assert_held(const struct unfair_rwsem *sem)
 	__fsc_assumes_shared(sem)
@@ -682,7 +682,7 @@ static inline void unfair_rwsem_assert_held(const struct unfair_rwsem *sem)
  * With lockdep, warns unless the caller holds it for reading. Without lockdep, as
  * unfair_rwsem_assert_held(), and warns if a writer holds it.
  *
- * Context: any.
+ * Context: any but NMI.
  */
 static inline void unfair_rwsem_assert_held_read(const struct unfair_rwsem *sem)
 	__fsc_assumes_shared(sem)
