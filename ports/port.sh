@@ -292,7 +292,10 @@ key()
 	[ -z "$edit" ] || deps+=("$edit")
 	cat "${deps[@]}" | cksum
 	echo "$release $source $variant ${patches[*]} ${flags[*]}"
+	find "$source" -type f -name '*.[chS]' -print0 | sort -z | xargs -0 cat | cksum
+	# vmlinux and Module.symvers: the kernel was built again
 	stat -c %Y "$KDIR/.config" "$source/Makefile"
+	stat -c %Y "$KDIR"/{vmlinux,Module.symvers} 2>/dev/null || true
 }
 
 make_port()
