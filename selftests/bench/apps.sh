@@ -6,8 +6,8 @@
 # order of the variants rotates.
 #
 #   FS=f2fs         or btrfs
-#   KERNEL=uml      a kernel of the matrix; uml runs at native speed, stock kernels in QEMU, with
-#                   preempt=full
+#   KERNEL=uml      a kernel of the matrix; uml runs at native speed, stock kernels in QEMU
+#   PREEMPT=full    preemption of a kernel in QEMU; PREEMPT= leaves it as the kernel boots
 #   APPS=           names of app_packages below; the last four are for regressions: nothing runs
 #                   in the background
 #   LOADS=          number and kind of low-priority tasks, for example "none 8:nice:19 32:idle";
@@ -18,7 +18,8 @@
 #   VARIANTS=       names of drivers.sh
 #   ROUNDS=3        1 with QUICK=1
 #   DURATION=5      seconds of a run; etcd takes 60 s of its own, pg_test_fsync 20 s
-#   LIMIT=100       a run that takes so many seconds more is stopped, and recorded as such
+#   LIMIT=100       a run that takes so many seconds more is stopped, and recorded as such. What is
+#                   known of its longest operation: report_apps.py
 #   MEDIUM=ram      a brd in the guest, or disk: a file in the host's memory
 #   ICOUNT=1        QEMU counts instructions, 1 ns each, on one CPU: throughput shows what a driver
 #                   costs there, whatever else the host does. Slow: a second takes a minute
@@ -30,8 +31,8 @@
 # the others dentry.
 #
 # Results: out/bench-apps-FS-KERNEL/apps.{txt,json}, from the newest rounds of each application. A
-# folder per application and round has what each program printed. An application of which Debian has
-# no package is skipped.
+# folder per application and round has what each program printed, and in `about` the state of the
+# sources, the host and the parameters. An application of which Debian has no package is skipped.
 
 . "$(dirname "$0")/../harness/lib.sh"
 
@@ -140,6 +141,16 @@ plan()
 	echo 'unload fscommit'
 }
 
+# about: print lines `WHAT: VALUE` about this run, for the report
+about()
+{
+	echo "sources: $(git -C "$TOP" describe --always --dirty 2>/dev/null || echo unknown)"
+	echo "kernel: $kernel $(cat "$CACHE/kernels/$kernel/release")${guest[*]:+ ${guest[*]#--append}}"
+	echo "host: $(nproc) of $(sed -n 's/^model name.*: //p' /proc/cpuinfo | head -n 1)"
+	echo "parameters: DURATION=$duration LIMIT=$limit BUSY=${BUSY:-4} NICE=${NICE:--10}" \
+		"MEDIUM=${MEDIUM:-ram}"
+}
+
 # boot_app ROUND APP: boot a guest that runs the application with every load and variant
 boot_app()
 {
@@ -158,6 +169,8 @@ boot_app()
 		"$kernel" "$plan" "$tree/module/fscommit.ko" "$modules"/*.ko \
 		"$bench"/{driver,apps}_guest.sh ||
 		die "$app: $(guest_verdict "$dir"); see $dir"
+	# boot.sh empties the folder
+	about >"$dir/about"
 	check_runs "$app on $fs" "$dir"
 }
 
@@ -165,9 +178,10 @@ run()
 {
 	local fs=${FS:-f2fs} kernel=${KERNEL:-uml} limit=${LIMIT:-100} failed='' out apps loads \
 		variants rounds duration r app tree modules kmods=() store=() guest=() disk \
-		image=$CACHE/apps/$suite packages=() slow=1
+		image=$CACHE/apps/$suite packages=() slow=1 preempt=${PREEMPT-full}
 	PATH=$PATH:/usr/sbin:/sbin
-	[ "$(matrix_field "$kernel" kind)" = uml ] || guest=(--append preempt=full)
+	[ "$(matrix_field "$kernel" kind)" = uml ] ||
+		guest=(--append "${preempt:+preempt=$preempt}")
 	case $fs in
 	f2fs) variants='stock uplift f2fs-unfair cp-expedite' ;;
 	btrfs) variants='stock eb eb-roots eb-roots-expedite' ;;
@@ -202,6 +216,7 @@ run()
 		die "PERF=1: $kernel has no perf events; KERNEL= must be one for QEMU"
 	out=$TOP/out/bench-apps-$fs-$kernel${PERF:+-perf}${ICOUNT:+-icount}
 	out+=${MEDIUM:+-$MEDIUM}${NICE:+-nice$NICE}${BUSY:+-busy$BUSY}
+	[ "$preempt" = full ] || out+=-preempt-${preempt:-default}
 	modules=$CACHE/build/bench-apps-$fs-$kernel
 	mkdir -p "$out" "$LOGS" "$CACHE/apps"
 	suite_update "$suite"

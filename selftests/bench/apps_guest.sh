@@ -11,7 +11,8 @@
 # that spin beside a load, DURATION the seconds of a run. A run that takes LIMIT seconds more is
 # stopped: the load ends, too, because a task that waits for a commit cannot be killed. Write what
 # the application printed to /tmp/out/APP.VARIANT.LOAD.said, and the metrics of stress-ng to .low.
-# With PERF, perf's table of the waits for locks, by task, goes to .locks.
+# .rate has the writes in each second, .open the time to open the database. With PERF, perf's table
+# of the waits for locks, by task, goes to .locks.
 
 root=/apps
 mnt=$root/mnt
@@ -61,7 +62,27 @@ fio()
 		--runtime="$DURATION" --output-format=json "$@"
 }
 
-db_bench() { front db_bench --db=/mnt/db --num=10000 --value_size=100 --sync "$@"; }
+# it writes its rate to the file in each second, also if that is 0
+db_bench()
+{
+	front db_bench --db=/mnt/db --num=10000 --value_size=100 --sync --report_interval_seconds=1 \
+		--report_file=/tmp/rate "$@"
+}
+
+# A line for each ten files. The first one after DURATION is the last. Programs that write to a pipe
+# or a file without stdbuf lose what they have printed when they are stopped.
+fs_mark()
+{
+	{
+		front stdbuf -oL fs_mark -d /mnt/files -l /tmp/fs_mark/log -S 1 -s 4096 -n 10 -L 100000 -v
+		echo $? >/tmp/rc
+	} | awk -v d="$DURATION" 'BEGIN { end = systime() + d }
+		{ print }
+		/^ +[0-9]/ && systime() >= end { exit }'
+	# 141: ended by SIGPIPE
+	read -r rc </tmp/rc
+	[ "$rc" -eq 141 ] || return "$rc"
+}
 
 # untar once, and print the time
 untar_rm()
@@ -103,16 +124,17 @@ run()
 	case $1 in
 	fio) fio --rw=randwrite --fsync=1 --size=8M --numjobs=2 ;;
 	fio-64) fio --rw=randrw --sync=1 --size=2M --numjobs=64 ;;
-	fs_mark) repeat front fs_mark -d /mnt/files -l /tmp/fs_mark/log -S 1 -s 4096 -n 10 -v ;;
+	fs_mark) fs_mark ;;
 	fs_mark-nosync) repeat front fs_mark -d /mnt/files -l /tmp/fs_mark/log -S 0 -s 4096 -n 5000 ;;
 	# a long line: the pipe holds 16 of them when the time is over
 	sqlite)	awk -v d="$DURATION" 'BEGIN {
 			print ".timer on"
 			for (end = systime() + d; systime() < end; i++)
 				printf "INSERT INTO t(s) VALUES (%c%0100d%c);%3900s\n", 39, i, 39, ""
-		}' | front sqlite3 -batch /mnt/t.db ;;
+		}' | front stdbuf -oL sqlite3 -batch /mnt/t.db ;;
 	fillsync)
-		db_bench --benchmarks=fillsync --duration="$DURATION" --histogram ;;
+		db_bench --benchmarks=fillsync --duration="$DURATION" --histogram \
+			--ops_between_duration_checks=1 ;;
 	readwhilewriting)
 		db_bench --benchmarks=readwhilewriting --use_existing_db=1 --threads=2 \
 			--duration="$DURATION" --statistics ;;
@@ -131,6 +153,8 @@ run()
 stop()
 {
 	case $1 in
+	# also those of the last line, which may be missing
+	fs_mark) echo "files $(find $mnt/files -type f 2>/dev/null | wc -l)" >>"$2.said" ;;
 	pgbench)
 		postgres $pg/pg_ctl -D /mnt/pg -m fast -w stop >/dev/null
 		# its processes may exit a little later
@@ -140,6 +164,9 @@ stop()
 		# without a transaction there is no log
 		cat /tmp/pglog.* 2>/dev/null | cut -d' ' -f3 >"$2.log"
 		rm -f /tmp/pglog.* ;;
+	fillsync|readwhilewriting)
+		mv /tmp/rate "$2.rate" 2>/dev/null
+		grep -E 'RocksDB version|DB pointer' $mnt/db/LOG >"$2.open" ;;
 	etcd)	kill "$(pids etcd)"
 		wait ;;
 	esac
@@ -201,18 +228,20 @@ start_low()
 		in_root "$@" >/tmp/low.said 2>&1
 	) &
 	waiter=$!
-	for _ in $(seq 50); do
-		[ "$(find $mnt/low -maxdepth 1 | wc -l)" -le "$n" ] || break
+	# a folder for each task, and one more for each task that renames
+	for _ in $(seq 600); do
+		low=$(pids stress-ng | head -n 1)
+		[ "$(find $mnt/low -mindepth 1 -maxdepth 1 | wc -l)" -lt $((n + each)) ] || break
 		sleep 0.1
 	done
-	low=$(pids stress-ng | head -n 1)
-	[ -n "$low" ] || die "stress-ng: $(cat /tmp/low.said)"
+	[ "$(find $mnt/low -mindepth 1 -maxdepth 1 | wc -l)" -ge $((n + each)) ] ||
+		die "stress-ng: not all of $n tasks began within a minute: $(cat /tmp/low.said)"
 	# shellcheck disable=SC2153 # not $busy
 	for _ in $(seq "$BUSY"); do
 		sh -c 'while :; do :; done' &
 		busy="$busy $!"
 	done
-	{ sleep "$limit"; end_low; } >/dev/null 2>&1 &
+	{ sleep "$limit"; touch /tmp/low.ended; end_low; } >/dev/null 2>&1 &
 	watcher=$!
 }
 
@@ -279,6 +308,9 @@ began=$(now)
 run "$app" >"$out.said" 2>/tmp/err
 rc=$?
 echo "elapsed $(($(now) - began)) cs" >>"$out.said"
+# what waited for the load then did not have to wait longer
+[ ! -e /tmp/low.ended ] || echo "load ended after $limit s" >>"$out.said"
+rm -f /tmp/low.ended
 [ -z "${PERF:-}" ] || stop_perf "$out.locks"
 stop_low "$out"
 stop "$app" "$out"
@@ -292,4 +324,7 @@ if [ "$rc" -ne 0 ]; then
 	mv "$out.said" "$out.failed"
 	die "$app: $rc: $(tail -n 3 /tmp/err "$out.failed")"
 fi
+# its figures do not count if this exits
+mv "$out.said" "$out.unchecked"
 unmount_and_check "$fs"
+mv "$out.unchecked" "$out.said"

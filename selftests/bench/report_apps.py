@@ -4,14 +4,21 @@
 
 report_apps.py --out DIR ROUND...
 
-The tables are reStructuredText. A figure that an application does not report is missing. A run
-that was stopped counts with the time until then as its longest operation, and with its throughput
-so far. Exit with 1 if the output of a run cannot be read.
+The tables are reStructuredText. A figure that an application does not report is missing; a cell
+names the number of rounds that have it, if not all do, and is not compared with others.
+
+A run that was stopped counts with its throughput so far. Its longest operation took at least as
+long as the longest time in which it completed none, where its output proves such a time: stall().
+The load ends when a run is stopped, and an operation that waited for it may then complete. All these
+times are printed with a ">".
+
+Exit with 1 if the output of a run cannot be read.
 """
 
 import argparse
 import glob
 import json
+import math
 import os
 import re
 import statistics
@@ -55,10 +62,14 @@ TASKS = {
 # figure: title; times are in ms
 FIGURES = {
     "throughput": "Throughput",
-    "p99": "99 % of the sync operations took at most, ms",
-    "p999": "99.9 % of the sync operations took at most, ms",
-    "max": "Longest sync operation, ms",
-    "low": "Work of the low-priority tasks, stress-ng's operations per second",
+    "p99": "99 % of the operations took at most, ms",
+    "p999": "99.9 % of the operations took at most, ms",
+    "max": "Longest operation, ms",
+    "fsync": "Longest fsync alone, ms",
+    "open": "Opening the database, ms",
+    "low": "Work of the low-priority tasks, stress-ng's operations per second. Their time begins\n"
+           "before that of the application, and ends after it, so the columns cannot be compared\n"
+           "where the application takes longer in one of them",
 }
 
 
@@ -76,9 +87,9 @@ def of_times(times):
     if not times:
         return {}
 
-    def percentile(p):
-        return times[min(len(times) - 1, int(len(times) * p))]
-    return {"p99": percentile(0.99), "p999": percentile(0.999), "max": times[-1]}
+    def percentile(thousandths):
+        return times[math.ceil(len(times) * thousandths / 1000) - 1]
+    return {"p99": percentile(990), "p999": percentile(999), "max": times[-1]}
 
 
 def fio_job(text):
@@ -105,22 +116,26 @@ def fio(app, text, _path):
 
 
 def fs_mark_lines(text):
-    """Return the columns of each call."""
+    """Return the columns of each line."""
     return [line.split() for line in text.splitlines() if re.match(r" +\d+ +\d+ +\d+ ", line)]
 
 
-def fs_mark(app, text, _path):
-    """A line of each call of fs_mark; the fourteenth column is the longest fsync."""
+def fs_mark(_, text, _path):
+    """A line for each ten files, with the longest call that creates, writes, syncs or closes one."""
     lines = fs_mark_lines(text)
     if not lines:
         raise ValueError("no line of fs_mark")
-    # the rate has one digit behind the point: below 1, take the mean times of the calls
-    seconds = sum(int(v[1]) / float(v[3]) if float(v[3]) >= 1 else
-                  int(v[1]) * sum(int(v[i]) for i in (6, 9, 12)) / 1e6 for v in lines)
-    run = {"throughput": sum(int(v[1]) for v in lines) / seconds}
-    if app == "fs_mark":
-        run["max"] = max(int(v[13]) for v in lines) / 1e3
-    return run
+    seconds, = found(r"elapsed (\d+) cs", text)
+    return {"throughput": 1000 * len(lines) / seconds,
+            "fsync": max(int(v[13]) for v in lines) / 1e3,
+            "max": max(int(v[i]) for v in lines for i in (7, 10, 13, 19)) / 1e3}
+
+
+def fs_mark_nosync(_, text, _path):
+    """A line of each call of fs_mark, with the number and the rate of its files."""
+    lines = fs_mark_lines(text)
+    return {"throughput": sum(int(v[1]) for v in lines) /
+                          sum(int(v[1]) / float(v[3]) for v in lines)}
 
 
 def sqlite(_, text, _path):
@@ -178,33 +193,91 @@ def untar(_, text, _path):
     return {"throughput": len(times) / sum(times)}
 
 
-READERS = {"fio": fio, "fio-64": fio, "fs_mark": fs_mark, "fs_mark-nosync": fs_mark,
+READERS = {"fio": fio, "fio-64": fio, "fs_mark": fs_mark,
+           "fs_mark-nosync": fs_mark_nosync,
            "sqlite": sqlite, "fillsync": db_bench, "readwhilewriting": db_bench,
            "pgbench": pgbench, "pg_test_fsync": pg_test_fsync, "etcd": etcd, "dbench": dbench,
            "untar": untar}
 
 
-def stopped_run(app, text):
+def rates(path):
+    """Return (time, operations in the second until then) of each line of db_bench, or None."""
+    try:
+        with open(path[:-len("said")] + "rate", encoding="utf-8") as f:
+            return [tuple(map(float, line.split(","))) for line in f if line[0].isdigit()]
+    except OSError:
+        return None
+
+
+def longest_gap(lines):
+    """Return the longest time in seconds without an operation, from pairs (time, rate)."""
+    longest = begin = 0
+    for now, rate in lines:
+        if rate:
+            begin = now
+        longest = max(longest, now - begin)
+    return longest
+
+
+def stall(app, text, path):
+    """Return (operations, the longest time in s that one took at least), of a run that was stopped.
+
+    The second is 0 if the output does not say. sqlite3 rounds each time to 1 ms.
+    """
+    elapsed = found(r"elapsed (\d+) cs", text)[0] / 100
+    if app == "fs_mark":
+        lines = fs_mark_lines(text)
+        unknown = elapsed - sum(
+            10 / float(v[3]) if float(v[3]) else sum(int(v[i]) for i in (6, 9, 12, 18)) / 1e5
+            for v in lines)
+        # one of the files since the last line took so long at least
+        since = found(r"(?m)^files (\d+)$", text)[0] - 10 * len(lines)
+        return 10 * len(lines), unknown / max(since, 1)
+    if app == "sqlite":
+        times = re.findall(r"Run Time: real ([0-9.]+)", text)
+        return len(times), elapsed - sum(float(t) + 0.001 for t in times)
+    if app == "fillsync":
+        lines = rates(path) or []
+        return sum(rate for _, rate in lines), longest_gap(lines)
+    # each client has a transaction under way
+    lines = [tuple(map(float, v)) for v in
+             re.findall(r"progress: ([0-9.]+) s, ([0-9.]+) tps", text)]
+    return sum(rate for _, rate in lines), longest_gap(lines)
+
+
+def stopped_run(app, text, path):
     """Return the figures of a run that reached its limit: most programs report nothing then."""
-    seconds, = found(r"(?m)^stopped after (\d+) s$", text)
-    elapsed, = found(r"elapsed (\d+) cs", text)
-    counts = {
-        "fs_mark": lambda: sum(int(v[1]) for v in fs_mark_lines(text)),
-        "sqlite": lambda: text.count("Run Time: real"),
-        # printed for the first time after 100 of them
-        "fillsync": lambda: max(map(int, re.findall(r"finished (\d+) ops", text)), default=None),
-        "pgbench": lambda: sum(map(float, re.findall(r"progress: .* s, ([0-9.]+) tps", text))),
-    }
-    run = {"max": 1e3 * seconds, "stopped": True}
-    count = counts[app]() if app in counts else None
-    if count is not None:
-        run["throughput"] = 100 * count / elapsed
-    if app == "etcd":
-        run["verdict"] = "no verdict"
     # fio reports what it did, unless it had to be killed
     if app in ("fio", "fio-64") and "{" in text:
-        run["throughput"] = fio_rate(app, fio_job(text))
+        return fio(app, text, path)
+    if app == "etcd":
+        return {"verdict": "no verdict"}
+    if app not in ("fs_mark", "sqlite", "fillsync", "pgbench"):
+        return {}
+    count, longest = stall(app, text, path)
+    run = {"throughput": count / (found(r"elapsed (\d+) cs", text)[0] / 100)}
+    completed = READERS[app](app, text, path).get("max", 0) if app in ("fs_mark", "sqlite") and \
+        count else 0
+    if max(1e3 * longest, completed) > 0:
+        run["max"] = max(1e3 * longest, completed)
     return run
+
+
+def open_time(path, text):
+    """Return how long a database took to open, from its log, and whether it was not yet open.
+
+    Then it is the time that the program took until it was stopped. None if it has no such log.
+    """
+    try:
+        with open(path[:-len("said")] + "open", encoding="utf-8") as f:
+            lines = f.read().splitlines()
+    except OSError:
+        return None
+    seconds = [sum(float(n) * s for n, s in zip(line.split()[0][-15:].split(":"), (3600, 60, 1)))
+               for line in lines]
+    if len(seconds) == 2:
+        return 1e3 * ((seconds[1] - seconds[0]) % 86400), False
+    return 10 * found(r"elapsed (\d+) cs", text)[0], True
 
 
 def lock_waits(text):
@@ -227,10 +300,16 @@ def read_run(app, path):
     """Return the figures of a run."""
     with open(path, encoding="utf-8", errors="replace") as f:
         text = f.read()
-    if "\nstopped after " in text:
-        run = stopped_run(app, text)
-    else:
-        run = READERS[app](app, text, path)
+    stopped = "\nstopped after " in text
+    run = stopped_run(app, text, path) if stopped else READERS[app](app, text, path)
+    opened = open_time(path, text)
+    if opened:
+        run["open"] = opened[0]
+    # at least as long: the figures with a ">"
+    at_least = (["max", "fsync"] if stopped or "\nload ended after " in text else []) + \
+        (["open"] if opened and opened[1] else [])
+    if any(figure in run for figure in at_least):
+        run["cut"] = [figure for figure in at_least if figure in run]
     if os.path.exists(path[:-len("said")] + "low"):
         with open(path[:-len("said")] + "low", encoding="utf-8") as f:
             rates = re.findall(r"bogo-ops-per-second-real-time: ([0-9.]+)", f.read())
@@ -242,25 +321,32 @@ def read_run(app, path):
 
 
 def read_runs(rounds):
-    """Return {(app, load): {variant: [run of each round]}}, and what is wrong with the others."""
+    """Return {(app, load): {variant: [run of each round]}}, and what is wrong with the others.
+
+    A round without a run of the variant has an empty one.
+    """
     runs, wrong = {}, []
-    for path in [p for r in rounds for p in sorted(glob.glob(os.path.join(r, "*.said")))]:
-        app, variant, load = os.path.basename(path)[:-len(".said")].split(".")
-        try:
-            run = read_run(app, path)
-        except (ValueError, LookupError, ZeroDivisionError) as e:
-            wrong.append("%s: %s" % (path, e))
-            continue
-        runs.setdefault((app, load), {}).setdefault(variant, []).append(run)
+    for n, folder in enumerate(rounds):
+        # the rounds of an application are in a folder of their own
+        same = [r for r in rounds if os.path.dirname(r) == os.path.dirname(folder)]
+        for path in sorted(glob.glob(os.path.join(folder, "*.said"))):
+            app, variant, load = os.path.basename(path)[:-len(".said")].split(".")
+            try:
+                run = read_run(app, path)
+            except (ValueError, LookupError, ZeroDivisionError) as e:
+                wrong.append("%s: %s" % (path, e))
+                continue
+            of = runs.setdefault((app, load), {}).setdefault(variant, [{} for _ in same])
+            of[same.index(rounds[n])] = run
     order = list(APPS)
     return {k: runs[k] for k in sorted(runs, key=lambda k: (
         order.index(k[0]), k[1] != "none", k[1]))}, wrong
 
 
 def median(of, figure):
-    """Return the median of the rounds, or None."""
+    """Return the median of the rounds, or None if a round does not have it."""
     values = [run[figure] for run in of if figure in run]
-    return statistics.median(values) if values else None
+    return statistics.median(values) if values and len(values) == len(of) else None
 
 
 def number(v):
@@ -269,14 +355,14 @@ def number(v):
 
 
 def worst(of, figure):
-    """Return the highest value of all rounds, or None."""
-    return max((run[figure] for run in of if figure in run), default=None)
+    """Return the highest value of all rounds, or None if a round does not have it."""
+    return max(run[figure] for run in of) if of and all(figure in run for run in of) else None
 
 
-def stopped(of, pick=median):
-    """Return whether the longest operation that is picked is of a run that was stopped."""
-    longest = pick(of, "max")
-    return any("stopped" in run and run["max"] <= longest for run in of)
+def cut(of, figure, pick=median):
+    """Return whether the value that is picked, or a part of it, is of a run that was cut short."""
+    value = pick([run for run in of if figure in run], figure)
+    return any(figure in run.get("cut", []) and run[figure] <= value for run in of)
 
 
 def cell(of, figure):
@@ -286,10 +372,12 @@ def cell(of, figure):
     if not values:
         return verdicts[0] if figure == "throughput" and verdicts else "–"
     text = number(statistics.median(values))
-    if figure == "max" and stopped(of):
+    if cut(of, figure):
         text = "> " + text
     if len(values) > 1:
         text += " (%s-%s)" % (number(min(values)), number(max(values)))
+    if len(values) < len(of):
+        text += " %d of %d" % (len(values), len(of))
     if figure == "throughput" and verdicts:
         text += " " + "/".join(sorted(set(verdicts)))
     return text
@@ -298,20 +386,20 @@ def cell(of, figure):
 def ratio(cells, figure, pick=median):
     """Return how much better ours is than the better of the peers, as (sign, number), or None.
 
-    More of a rate is better, and less of a time. The sign is ">" or "<" if a run was stopped.
+    More of a rate is better, and less of a time. The sign is ">" or "<" if a run was cut short. None
+    if a round of one of them does not have the figure, or if both were cut short.
     """
-    ours = [(pick(cells[v], figure), stopped(cells[v], pick)) for v in OURS if v in cells]
-    peers = [(pick(cells[v], figure), stopped(cells[v], pick)) for v in PEERS if v in cells]
-    peers = [p for p in peers if p[0] is not None]
-    if not peers or not ours or ours[0][0] is None:
+    ours = [(pick(cells[v], figure), cut(cells[v], figure, pick)) for v in OURS if v in cells]
+    peers = [(pick(cells[v], figure), cut(cells[v], figure, pick)) for v in PEERS if v in cells]
+    if not peers or not ours or any(v is None for v, _ in ours[:1] + peers):
         return None
-    if figure in ("throughput", "low"):
+    if figure == "throughput":
         best = max(peers)[0]
         return ("", ours[0][0] / best) if best else None
-    (of_peers, peer_stopped), (of_ours, ours_stopped) = min(peers), ours[0]
-    if not of_ours or (peer_stopped and ours_stopped):
+    (of_peers, peer_cut), (of_ours, ours_cut) = min(peers), ours[0]
+    if not of_ours or (peer_cut and ours_cut):
         return None
-    return "> " * peer_stopped + "< " * ours_stopped, of_peers / of_ours
+    return "> " * peer_cut + "< " * ours_cut, of_peers / of_ours
 
 
 def ratio_text(found_ratio):
@@ -324,8 +412,10 @@ def summary(ratios):
     numbers = sorted(r[1] for r in ratios if r)
     if len(numbers) < 2:
         return ""
-    return "%d cells: %.2f in the median, %.2f in the worst, below 1 in %d.\n" % (
-        len(numbers), statistics.median(numbers), numbers[0], sum(n < 1 for n in numbers))
+    undecided = len(ratios) - len(numbers)
+    return "%d cells%s: %.2f in the median, %.2f in the worst, below 1 in %d.\n" % (
+        len(numbers), " and %d undecided" % undecided if undecided else "",
+        statistics.median(numbers), numbers[0], sum(n < 1 for n in numbers))
 
 
 def table(rows):
@@ -343,7 +433,7 @@ def tables(runs):
     text = []
     for figure, title in FIGURES.items():
         # of the longest operations, compare the longest of all rounds, too
-        picks = [("better", median)]
+        picks = [("better", median)] if figure != "low" else []
         if figure == "max" and several:
             picks.append(("worst round", worst))
         rows = [["application", "beside"] + [VARIANTS[v] for v in shown] + [p[0] for p in picks]]
@@ -381,6 +471,18 @@ def lock_tables(runs):
             "the median round, and the longest of all rounds:\n\n%s\n" % table(rows)]
 
 
+def read_about(rounds):
+    """Return the lines about the rounds. More than one of a kind means that rounds differ."""
+    lines = []
+    for folder in rounds:
+        try:
+            with open(os.path.join(folder, "about"), encoding="utf-8") as f:
+                lines += [line for line in f.read().splitlines() if line not in lines]
+        except OSError:
+            lines += [line for line in ["sources: unknown"] if line not in lines]
+    return sorted(lines)
+
+
 def main():
     """Read all rounds, and write two files."""
     parser = argparse.ArgumentParser()
@@ -390,9 +492,11 @@ def main():
     runs, wrong = read_runs(args.rounds)
     if not runs:
         sys.exit("\n".join(wrong + ["report_apps.py: no results in " + " ".join(args.rounds)]))
+    about = read_about(args.rounds)
     with open(os.path.join(args.out, "apps.json"), "w", encoding="utf-8") as f:
-        json.dump({"part": "apps", "runs": {" ".join(k): v for k, v in runs.items()}}, f, indent=1)
-    text = tables(runs)
+        json.dump({"part": "apps", "about": about,
+                   "runs": {" ".join(k): v for k, v in runs.items()}}, f, indent=1)
+    text = "\n".join(about) + "\n\n" + tables(runs)
     with open(os.path.join(args.out, "apps.txt"), "w", encoding="utf-8") as f:
         f.write(text)
     print(text)

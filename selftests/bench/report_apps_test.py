@@ -3,7 +3,8 @@
 """The test of report_apps.py: outputs of which we know the figures.
 
 Seen failing: with a fillsync in µs, with the fastest round instead of the median, with the worse
-one of the peers, and with a wrong time of a stopped run.
+one of the peers, with the whole time of a stopped run as its longest operation, and with medians of
+the rounds that have a figure.
 """
 
 import json
@@ -30,6 +31,13 @@ def fio(write, read, longest_ns):
     job = {"write": {"iops": write, "clat_ns": latency}, "read": {"iops": read},
            "sync": {"lat_ns": latency}}
     return "fio: a note\n" + json.dumps({"jobs": [job]}) + "\nelapsed 500 cs\n"
+
+
+def fs_mark(*lines):
+    """Return what fs_mark prints; a line has the longest create, write, fsync and close in µs."""
+    line = "    72 %10d 4096 %.1f 20" + " %d %d %d" * 3 + " 0 0 0 %d %d %d 0 0 0\n"
+    return "".join(line % ((10 * i, 1e6 / sum(v)) + tuple(n for t in v for n in (1, t, t)))
+                   for i, v in enumerate(lines, 1))
 
 
 class ReportApps(unittest.TestCase):
@@ -86,11 +94,59 @@ class ReportApps(unittest.TestCase):
         self.assertEqual(self.only("pgbench.stock.none.said", "elapsed 500 cs\n"),
                          {"throughput": 0})
 
-    def test_stopped(self):
-        """A run that was stopped counts with the time that it took, and with what it did."""
+    def test_percentiles(self):
+        """99 of 100 operations took at most the time of the 99th."""
+        figures = report_apps.of_times(range(100, 0, -1))
+        self.assertEqual(figures, {"p99": 99, "p999": 100, "max": 100})
+
+    def test_fs_mark(self):
+        """The longest call of any kind."""
+        run = self.only("fs_mark.stock.none.said", fs_mark(
+            (2000, 30, 400, 10), (40, 30, 1900, 10)) + "elapsed 100 cs\nfiles 30\n")
+        self.assertEqual(run, {"throughput": 20, "fsync": 1.9, "max": 2})
+
+    def test_stopped_sqlite(self):
+        """A statement is under way in all of the time that the others did not take."""
         run = self.only("sqlite.stock.32-idle.said", "Run Time: real 0.1 user 0 sys 0\n" * 6 +
                         "elapsed 2400 cs\nstopped after 24 s\n")
-        self.assertEqual(run, {"throughput": 0.25, "max": 24000, "stopped": True})
+        self.assertEqual(run, {"throughput": 0.25, "max": 23394, "cut": ["max"]})
+
+    def test_stopped_slowly(self):
+        """A run that is stopped without a long operation."""
+        run = self.only("sqlite.stock.32-idle.said", "Run Time: real 0.5 user 0 sys 0\n" * 40 +
+                        "elapsed 2010 cs\nstopped after 20 s\n")
+        self.assertEqual((run["max"], round(run["throughput"], 3)), (500, 1.99))
+
+    def test_stopped_fs_mark(self):
+        """The same for the files of fs_mark: three were begun after the last line."""
+        run = self.only("fs_mark.stock.32-idle.said", fs_mark((480, 100, 400, 20)) * 100 +
+                        "elapsed 1000 cs\nfiles 1003\nstopped after 10 s\n")
+        self.assertEqual((round(run["max"]), run["throughput"]), (3000, 100))
+
+    def test_stopped_fillsync(self):
+        """db_bench says in each second how many writes it completed."""
+        self.write(1, "fillsync.stock.32-idle.rate",
+                   "secs_elapsed,interval_qps\n1,50\n2,0\n3,0\n4,7\n5,0\n6,0\n7,0\n")
+        self.write(1, "fillsync.stock.32-idle.open",
+                   "2026/11/26-23:59:59.900000 7 RocksDB version: 7.8.3\n"
+                   "2026/11/27-00:00:00.150000 7 DB pointer 0x55\n")
+        run = self.only("fillsync.stock.32-idle.said", "elapsed 800 cs\nstopped after 8 s\n")
+        self.assertEqual(round(run.pop("open")), 250)
+        self.assertEqual(run, {"throughput": 57 / 8, "max": 3000, "cut": ["max"]})
+
+    def test_stopped_in_open(self):
+        """No write began, so there is no longest one."""
+        self.write(1, "fillsync.stock.32-idle.open",
+                   "2026/11/26-15:21:07.838112 7 RocksDB version: 7.8.3\n")
+        run = self.only("fillsync.stock.32-idle.said", "elapsed 800 cs\nstopped after 8 s\n")
+        self.assertEqual(run, {"throughput": 0, "open": 8000, "cut": ["open"]})
+
+    def test_stopped_pgbench(self):
+        """Its progress counts the transactions."""
+        run = self.only("pgbench.stock.32-idle.said", "".join(
+            "progress: %d.0 s, %s tps, lat 0 ms\n" % p for p in ((1, 40), (2, 0), (3, 0))) +
+            "elapsed 400 cs\nstopped after 4 s\n")
+        self.assertEqual(run, {"throughput": 10, "max": 2000, "cut": ["max"]})
 
     def test_low(self):
         """The rates of all stressors."""
@@ -119,13 +175,35 @@ class ReportApps(unittest.TestCase):
         self.assertIn("fillsync none 20 (9-100) 40 (30-50) 5 (4-40) 4.00 1.25", rows)
         self.assertIn("fillsync, writes/s none 50 (10-111) 25 (20-33) 200 (25-250) 4.00", rows)
 
+    def rows(self):
+        """Return the lines of all tables."""
+        return [" ".join(r.split()) for r in report_apps.tables(self.read()[0]).splitlines()]
+
     def test_signs(self):
-        """A stopped run is at least as long as it took."""
+        """An operation of a run that was stopped, or that outlived the load, takes longer."""
+        ours = "Run Time: real 0.100 user 0 sys 0\nelapsed 100 cs\n"
         self.write(1, "sqlite.stock.32-idle.said", "elapsed 2400 cs\nstopped after 24 s\n")
-        self.write(1, "sqlite.cp-expedite.32-idle.said",
-                   "Run Time: real 0.100 user 0 sys 0\nelapsed 100 cs\n")
-        rows = [" ".join(r.split()) for r in report_apps.tables(self.read()[0]).splitlines()]
+        self.write(1, "sqlite.stock.8-idle.said", "Run Time: real 20 user 0 sys 0\n"
+                   "elapsed 2100 cs\nload ended after 20 s\n")
+        self.write(1, "sqlite.cp-expedite.32-idle.said", ours)
+        self.write(1, "sqlite.cp-expedite.8-idle.said", ours)
+        rows = self.rows()
         self.assertIn("sqlite 32-idle > 24000 100 > 240.00", rows)
+        self.assertIn("sqlite 8-idle > 20000 100 > 200.00", rows)
+
+    def test_missing_rounds(self):
+        """No median of the rounds that happen to have a figure; no comparison with it."""
+        for i in (1, 2):
+            self.write(i, "fillsync.stock.none.said", fillsync(1, 9000))
+            self.write(i, "fillsync.stock.8-idle.said", fillsync(1, 9000))
+            self.write(i, "fillsync.stock.9-idle.said", fillsync(1, 9000))
+            self.write(i, "fillsync.cp-expedite.8-idle.said", fillsync(1, 3000))
+            self.write(i, "fillsync.cp-expedite.9-idle.said", fillsync(1, 3000))
+        self.write(2, "fillsync.cp-expedite.none.said", fillsync(1, 3000))
+        text = self.rows()
+        self.assertIn("fillsync none 9 (9-9) 3 1 of 2 – –", text)
+        self.assertIn("*better*, 2 cells and 1 undecided: 3.00 in the median, 3.00 in the worst, "
+                      "below 1 in 0.", text)
 
     def test_locks(self):
         """perf sums up by task."""
