@@ -4,7 +4,7 @@
 # CPUs) and a stock 6.12 in QEMU (a real distribution kernel) in turn. Then draw the plots and write
 # the report.
 #
-#   bench.sh            everything, about one hour with a warm cache
+#   bench.sh            everything, about two hours with a warm cache
 #   QUICK=1 bench.sh    short rounds, to check that everything works
 #   bench.sh diff       only balances by whole subtrees and by the COW diff, 6 minutes
 #   bench.sh csum       only commits against readers of checksums, 13 minutes

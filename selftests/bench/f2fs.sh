@@ -88,6 +88,7 @@ f2fs()
 		f2fs_traces
 		return
 	fi
+	rm -rf "$dir"/round-*
 	for r in $(seq "$rounds"); do
 		f2fs_plan "$r" >"$CACHE/build/bench-f2fs.plan"
 		f2fs_boot "$dir/round-$r" "$usually"

@@ -24,10 +24,13 @@ runs=${RUNS:-$runs}
 for n in "$rounds" "$seconds"; do
 	[[ $n =~ ^[1-9][0-9]{0,2}$ ]] || die "$n: ROUNDS and DURATION must be numbers from 1 to 999"
 done
+mkdir -p "$CACHE/locks"
+exec 9>"$CACHE/locks/bench"
+flock -n 9 || { say "  waiting for another benchmark"; flock 9; }
 PATH=$PATH:/usr/sbin:/sbin
 need_packages rt-tests f2fs-tools util-linux
 programs=$("$HARNESS/programs.sh")
-out=$LOGS/harm-$kernel boot=() product=''
+out=$LOGS/harm-$kernel${ICOUNT:+-icount} boot=() product=''
 drivers='VARIANT=stock default'
 guest=() slow=2
 [ "$(matrix_field "$kernel" kind)" = uml ] || guest=(--append preempt=full)

@@ -96,12 +96,15 @@ measure_timerlat()
 	end_of_load
 }
 
+# uptime_cs: print the uptime in 1/100 s
+uptime_cs() { awk '{ printf "%d\n", $1 * 100 }' /proc/uptime; }
+
 # ticks PID: the CPU time of a task in ticks
 ticks() { awk '{ print $14 + $15 }' "/proc/$1/stat"; }
 
 measure_share()
 {
-	local n pids='' before='' now
+	local n pids='' before='' now began cs
 	load -n 8 --low="quota:$value" --low-fsync -b 0 --timed=nice:0 --period=1000000
 	for n in $(seq "$(nproc)"); do
 		sh -c 'while :; do :; done' &
@@ -111,11 +114,14 @@ measure_share()
 		before="$before $(ticks "$n")"
 	done
 	before=${before# }
+	began=$(uptime_cs)
 	sleep "$seconds"
+	# this shell may have waited for a CPU
+	cs=$(($(uptime_cs) - began))
 	: >/tmp/values
 	for n in $pids; do
 		now=$(ticks "$n")
-		echo $(((now - ${before%% *}) * 1000 / HZ / seconds)) >>/tmp/values
+		echo $(((now - ${before%% *}) * 100000 / HZ / cs)) >>/tmp/values
 		before=${before#* }
 	done
 	# shellcheck disable=SC2086 # numbers
