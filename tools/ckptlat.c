@@ -324,6 +324,19 @@ static void run(unsigned int l, int round)
 	close(fd);
 }
 
+/* A percentile of fewer samples is the maximum, and the number of samples depends on the lock. */
+#define MIN_SAMPLES	100
+
+static void print_ratios(const struct result *r, const struct result *ours)
+{
+	if (r->writer.count >= MIN_SAMPLES && ours->writer.count >= MIN_SAMPLES)
+		printf("  %8.1fx", (double)samples_percentile(&r->writer, 99) /
+		       (samples_percentile(&ours->writer, 99) ?: 1));
+	else
+		printf("  %9s", "-");
+	printf(" %8.1fx", (double)r->writer.max / (ours->writer.max ?: 1));
+}
+
 static void print_table(void)
 {
 	const struct result *ours = opt.lock[OURS] ? results[OURS] : NULL;
@@ -343,10 +356,7 @@ static void print_table(void)
 		       (unsigned long long)r->writer.count, (unsigned long long)r->reads,
 		       r->reader.max / 1e6);
 		if (ours && l != OURS)
-			printf("  %8.1fx %8.1fx",
-			       (double)samples_percentile(&r->writer, 99) /
-			       (samples_percentile(&results[OURS]->writer, 99) ?: 1),
-			       (double)r->writer.max / (ours->writer.max ?: 1));
+			print_ratios(r, ours);
 		printf("\n");
 	}
 	fflush(stdout);
