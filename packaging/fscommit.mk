@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
 # For the Kbuild file of a driver that uses fscommit. The file only needs this line:
 #
-#	include /usr/share/fscommit/fscommit.mk
+#	include PREFIX/share/fscommit/fscommit.mk
 #
+# PREFIX is /usr for the package fscommit-dev, /usr/local for `make install-headers`.
 # The kernel's own headers come first, so that a kernel that has fscommit uses its own copy.
 # The symbols must be those of the module for the same kernel. `make install-headers` or DKMS
 # (in /var/lib/fscommit) provides them; FSCOMMIT_SYMVERS= names another file.

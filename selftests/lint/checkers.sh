@@ -221,8 +221,8 @@ lint_mutants()
 	local part m n files
 	mapfile -t files < <(product_files "$TREE")
 	cat "${files[@]}" >"$OUT/mutants.source"
-	for part in $(grep -lx '\[[a-z0-9-]*\]' "$TREE"/selftests/mutants/*); do
-		for m in $(mutant_names "$part"); do
+	grep -d skip -lx '\[[a-z0-9-]*\]' "$TREE"/selftests/mutants/* | while read -r part; do
+		mutant_names "$part" | while read -r m; do
 			mutant_script "$part" "$m" >"$OUT/mutants.sed"
 			sed -E -s -f "$OUT/mutants.sed" "${files[@]}" >"$OUT/mutants.out" &&
 				! cmp -s "$OUT/mutants.out" "$OUT/mutants.source" && continue
