@@ -12,7 +12,7 @@ project = "fscommit"
 version = release = re.search(r'MODULE_VERSION\("([^"]+)"\)',
                               (HERE / "../module/main.c").read_text(encoding="utf-8"))[1]
 copyright = "the fscommit authors, GPL-2.0"  # pylint: disable=redefined-builtin
-extensions = ["kernel_doc"]
+extensions = ["kernel_doc", "page_links"]
 exclude_patterns = ["_build"]
 language = "en"
 
@@ -22,7 +22,7 @@ primary_domain = "c"
 c_id_attributes = ["__must_check", "__always_inline", "__percpu", "__rcu"]
 
 html_theme = "alabaster"
-html_theme_options = {"description": "commits never wait for a task that is not running",
+html_theme_options = {"description": "commits wait milliseconds for tasks without a CPU",
                       "page_width": "1080px", "fixed_sidebar": True}
 html_sidebars = {"**": ["about.html", "navigation.html", "searchbox.html"]}
 html_show_sphinx = False
