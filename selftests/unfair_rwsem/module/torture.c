@@ -560,9 +560,15 @@ static bool is_due(unsigned long *next, unsigned int ms)
 	return true;
 }
 
+/* On a busy host it may be long without a CPU. */
+static bool waits_for_cpu(struct task_struct *task)
+{
+	return READ_ONCE(task->__state) == TASK_RUNNING && !READ_ONCE(task->on_cpu);
+}
+
 /*
- * The watchdog, once per second. Returns true if a thread is stuck. It counts calls, because time
- * jumps when the host does not run the guest.
+ * The watchdog, once per second. Returns true if a thread is stuck: asleep, or running. It counts
+ * calls, because time jumps when the host does not run the guest.
  */
 static bool watch(void)
 {
@@ -580,6 +586,8 @@ static bool watch(void)
 			t->stuck_s = 0;
 			continue;
 		}
+		if (waits_for_cpu(t->task))
+			continue;
 		any |= ++t->stuck_s >= stuck.value;
 		if (t->stuck_s != stuck.value)
 			continue;
@@ -741,17 +749,21 @@ static void renice(struct rnd_state *state)
 		      MIN_NICE + (int)rnd(state, NICE_WIDTH));
 }
 
-/* Pins half of the threads to one random CPU each; the others may run on any CPU. */
+/*
+ * Pins half of the threads to one random CPU each; the others may run on any CPU. While a CPU goes
+ * down it is online, and the kernel would move a queued thread to it after it has been vacated.
+ */
 static void shuffle(struct rnd_state *state)
 {
 	unsigned int i, cpu;
 
+	cpus_read_lock();
 	for (i = 0; i < nr_torturers; i++) {
 		cpu = rnd(state, nr_cpu_ids);
-		/* fails if the CPU has just been unplugged; then the old mask stays */
 		set_cpus_allowed_ptr(torturers[i].task, rnd(state, 2) && cpu_online(cpu) ?
 				     cpumask_of(cpu) : cpu_possible_mask);
 	}
+	cpus_read_unlock();
 }
 
 static unsigned long print_class(bool write)
