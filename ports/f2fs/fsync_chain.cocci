@@ -17,11 +17,8 @@
 //
 // The second and the third come from reading the source; no test has shown them.
 //
-// An allocated block has a number, from 1 on: so fsync_seg_id is the last one, and 0 means that there
-// is none. It is enough to wait for all numbers assigned by the time the fsync's own block is
-// allocated. The block of the last one may not be under writeback yet when this task looks at it.
-// Then its address comes later than that of this task's own block. If no number is assigned, a
-// checkpoint has ended since. Either it
+// An allocated block has a number. So it is enough to wait for all numbers assigned by the time
+// the fsync's own block is allocated. If none is assigned, a checkpoint has ended since. Either it
 // waited for the block, or it failed: then the error was set before the numbers were reset, and the
 // fsync fails, too. fsync_seg_id needs no lock here: a task that allocated earlier had its number
 // before it released curseg_mutex, and this task acquired that mutex later.
@@ -80,7 +77,7 @@ expression I, F;
 	...>
  }
 
-@@
+@depends on numbered@
 expression N, S;
 @@
  f2fs_add_fsync_node_entry(...)
