@@ -120,7 +120,7 @@ EXPORT_SYMBOL_FSCOMMIT(share_gate_mark);
  * The items of its shares, deleted when it was logged before, may overlap again. An object that
  * no transaction has changed yet shares nothing and needs no raise.
  *
- * Context: any, as share_gate_mark().
+ * Context: any but NMI, as share_gate_mark().
  */
 void share_gate_raise(struct share_gate *gate, u64 last_transaction)
 {

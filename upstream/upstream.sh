@@ -10,7 +10,7 @@
 #   lib/fscommit/                        sources, Kconfig, Makefile; tests/ has the test modules
 #   include/linux/                       the public headers
 #   tools/testing/selftests/fscommit/    the programs
-#   Documentation/core-api/fscommit/     a page for each part
+#   Documentation/core-api/fscommit/     the pages of the parts, and of what they have in common
 #
 # and one line in each of lib/Kconfig, lib/Makefile, tools/testing/selftests/Makefile and
 # Documentation/core-api/index.rst, and a section in MAINTAINERS. unifdef and in-tree.sed remove

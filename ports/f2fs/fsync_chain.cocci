@@ -15,7 +15,10 @@
 //     in an fsync with fsync_mode=strict of a file whose inode is clean. These keep the order of
 //     the blocks, but return before one of them is on the disk
 //
-// The second and the third come from reading the source; no test has shown them.
+// The second and the third come from reading the source; no test has shown them. The third is not
+// closed entirely: the other fsync may not have allocated the block when this one reads the last
+// number. Tasks that get later numbers, but addresses before that, are then missed, but for one: the
+// wait is for the next number, too.
 //
 // An allocated block has a number. So it is enough to wait for all numbers assigned by the time
 // the fsync's own block is allocated. If none is assigned, a checkpoint has ended since. Either it

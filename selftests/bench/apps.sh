@@ -144,7 +144,7 @@ plan()
 # about: print lines `WHAT: VALUE` about this run, for the report
 about()
 {
-	echo "sources: $(git -C "$TOP" describe --always --dirty 2>/dev/null || echo unknown)"
+	echo "sources: $sources"
 	echo "kernel: $kernel $(cat "$CACHE/kernels/$kernel/release")${guest[*]:+ ${guest[*]#--append}}"
 	echo "host: $(nproc) of $(sed -n 's/^model name.*: //p' /proc/cpuinfo | head -n 1)"
 	echo "parameters: DURATION=$duration LIMIT=$limit BUSY=${BUSY:-4} NICE=${NICE:--10}" \
@@ -178,7 +178,7 @@ run()
 {
 	local fs=${FS:-f2fs} kernel=${KERNEL:-uml} limit=${LIMIT:-100} failed='' out apps loads \
 		variants rounds duration r app tree modules kmods=() store=() guest=() disk \
-		image=$CACHE/apps/$suite packages=() slow=1 preempt=${PREEMPT-full}
+		image=$CACHE/apps/$suite packages=() slow=1 sources preempt=${PREEMPT-full}
 	PATH=$PATH:/usr/sbin:/sbin
 	[ "$(matrix_field "$kernel" kind)" = uml ] ||
 		guest=(--append "${preempt:+preempt=$preempt}")
@@ -221,6 +221,8 @@ run()
 	mkdir -p "$out" "$LOGS" "$CACHE/apps"
 	suite_update "$suite"
 	fill_image
+	# they are built once, whatever changes later
+	sources=$(git -C "$TOP" describe --always --dirty 2>/dev/null || echo unknown)
 	tree=$("$HARNESS/stage.sh" "$kernel")
 	# shellcheck disable=SC2086 # words
 	build_variants "$fs" "$kernel" "$modules" $variants

@@ -241,6 +241,7 @@ start_low()
 		sh -c 'while :; do :; done' &
 		busy="$busy $!"
 	done
+	rm -f /tmp/low.ended
 	{ sleep "$limit"; touch /tmp/low.ended; end_low; } >/dev/null 2>&1 &
 	watcher=$!
 }
@@ -310,7 +311,6 @@ rc=$?
 echo "elapsed $(($(now) - began)) cs" >>"$out.said"
 # what waited for the load then did not have to wait longer
 [ ! -e /tmp/low.ended ] || echo "load ended after $limit s" >>"$out.said"
-rm -f /tmp/low.ended
 [ -z "${PERF:-}" ] || stop_perf "$out.locks"
 stop_low "$out"
 stop "$app" "$out"

@@ -96,15 +96,12 @@ measure_timerlat()
 	end_of_load
 }
 
-# uptime_cs: print the uptime in 1/100 s
-uptime_cs() { awk '{ printf "%d\n", $1 * 100 }' /proc/uptime; }
-
-# ticks PID: the CPU time of a task in ticks
-ticks() { awk '{ print $14 + $15 }' "/proc/$1/stat"; }
+# ticks PID: print the CPU time of a task in ticks, and the uptime in 1/100 s
+ticks() { awk 'NR == 1 { t = $14 + $15 } NR == 2 { print t ":" $1 * 100 }' "/proc/$1/stat" /proc/uptime; }
 
 measure_share()
 {
-	local n pids='' before='' now began cs
+	local n pids='' before='' now was
 	load -n 8 --low="quota:$value" --low-fsync -b 0 --timed=nice:0 --period=1000000
 	for n in $(seq "$(nproc)"); do
 		sh -c 'while :; do :; done' &
@@ -114,14 +111,12 @@ measure_share()
 		before="$before $(ticks "$n")"
 	done
 	before=${before# }
-	began=$(uptime_cs)
 	sleep "$seconds"
-	# this shell may have waited for a CPU
-	cs=$(($(uptime_cs) - began))
 	: >/tmp/values
 	for n in $pids; do
-		now=$(ticks "$n")
-		echo $(((now - ${before%% *}) * 100000 / HZ / cs)) >>/tmp/values
+		# not of $seconds: this shell may have waited for a CPU
+		now=$(ticks "$n") was=${before%% *}
+		echo $(((${now%:*} - ${was%:*}) * 100000 / HZ / (${now#*:} - ${was#*:}))) >>/tmp/values
 		before=${before#* }
 	done
 	# shellcheck disable=SC2086 # numbers

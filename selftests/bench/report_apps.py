@@ -120,13 +120,22 @@ def fs_mark_lines(text):
     return [line.split() for line in text.splitlines() if re.match(r" +\d+ +\d+ +\d+ ", line)]
 
 
+def run_time(text):
+    """Return the seconds that the application ran."""
+    return found(r"elapsed (\d+) cs", text)[0] / 100
+
+
+def fs_mark_files(text):
+    """Return how many files there are in the end: also those after the last line."""
+    return found(r"(?m)^files (\d+)$", text)[0]
+
+
 def fs_mark(_, text, _path):
     """A line for each ten files, with the longest call that creates, writes, syncs or closes one."""
     lines = fs_mark_lines(text)
     if not lines:
         raise ValueError("no line of fs_mark")
-    seconds, = found(r"elapsed (\d+) cs", text)
-    return {"throughput": 1000 * len(lines) / seconds,
+    return {"throughput": fs_mark_files(text) / run_time(text),
             "fsync": max(int(v[13]) for v in lines) / 1e3,
             "max": max(int(v[i]) for v in lines for i in (7, 10, 13, 19)) / 1e3}
 
@@ -141,8 +150,7 @@ def fs_mark_nosync(_, text, _path):
 def sqlite(_, text, _path):
     """The times of the statements, to 1 ms."""
     times = [1e3 * float(t) for t in re.findall(r"Run Time: real ([0-9.]+)", text)]
-    seconds, = found(r"elapsed (\d+) cs", text)
-    return {"throughput": 100 * len(times) / seconds, **of_times(times)}
+    return {"throughput": len(times) / run_time(text), **of_times(times)}
 
 
 def db_bench(app, text, _path):
@@ -210,7 +218,7 @@ def rates(path):
 
 
 def longest_gap(lines):
-    """Return the longest time in seconds without an operation, from pairs (time, rate)."""
+    """Return the longest time without an operation, from pairs (s, rate since the last pair)."""
     longest = begin = 0
     for now, rate in lines:
         if rate:
@@ -222,23 +230,22 @@ def longest_gap(lines):
 def stall(app, text, path):
     """Return (operations, the longest time in s that one took at least), of a run that was stopped.
 
-    The second is 0 if the output does not say. sqlite3 rounds each time to 1 ms.
+    The second is 0 if the output does not say. sqlite3 rounds each time to 1 ms, fs_mark a mean to 1
+    us, db_bench the time of a report to 1 s. For fs_mark it is the time of a file, not of a call.
     """
-    elapsed = found(r"elapsed (\d+) cs", text)[0] / 100
+    elapsed = run_time(text)
     if app == "fs_mark":
         lines = fs_mark_lines(text)
-        unknown = elapsed - sum(
-            10 / float(v[3]) if float(v[3]) else sum(int(v[i]) for i in (6, 9, 12, 18)) / 1e5
-            for v in lines)
+        unknown = elapsed - sum(int(v[4]) + 10 * sum(int(v[i]) + 1 for i in (6, 9, 12, 18))
+                                for v in lines) / 1e6
         # one of the files since the last line took so long at least
-        since = found(r"(?m)^files (\d+)$", text)[0] - 10 * len(lines)
-        return 10 * len(lines), unknown / max(since, 1)
+        return fs_mark_files(text), unknown / max(fs_mark_files(text) - 10 * len(lines), 1)
     if app == "sqlite":
         times = re.findall(r"Run Time: real ([0-9.]+)", text)
         return len(times), elapsed - sum(float(t) + 0.001 for t in times)
     if app == "fillsync":
         lines = rates(path) or []
-        return sum(rate for _, rate in lines), longest_gap(lines)
+        return sum(rate for _, rate in lines), longest_gap(lines) - 1
     # each client has a transaction under way
     lines = [tuple(map(float, v)) for v in
              re.findall(r"progress: ([0-9.]+) s, ([0-9.]+) tps", text)]
@@ -255,7 +262,7 @@ def stopped_run(app, text, path):
     if app not in ("fs_mark", "sqlite", "fillsync", "pgbench"):
         return {}
     count, longest = stall(app, text, path)
-    run = {"throughput": count / (found(r"elapsed (\d+) cs", text)[0] / 100)}
+    run = {"throughput": count / run_time(text)}
     completed = READERS[app](app, text, path).get("max", 0) if app in ("fs_mark", "sqlite") and \
         count else 0
     if max(1e3 * longest, completed) > 0:
@@ -277,7 +284,7 @@ def open_time(path, text):
                for line in lines]
     if len(seconds) == 2:
         return 1e3 * ((seconds[1] - seconds[0]) % 86400), False
-    return 10 * found(r"elapsed (\d+) cs", text)[0], True
+    return 1e3 * run_time(text), True
 
 
 def lock_waits(text):
@@ -306,8 +313,10 @@ def read_run(app, path):
     if opened:
         run["open"] = opened[0]
     # at least as long: the figures with a ">"
-    at_least = (["max", "fsync"] if stopped or "\nload ended after " in text else []) + \
-        (["open"] if opened and opened[1] else [])
+    at_least = ["open"] if opened and opened[1] else []
+    if stopped or "\nload ended after " in text:
+        at_least += ["max", "fsync"] + [p for p in ("p99", "p999")
+                                        if p in run and run[p] == run.get("max")]
     if any(figure in run for figure in at_least):
         run["cut"] = [figure for figure in at_least if figure in run]
     if os.path.exists(path[:-len("said")] + "low"):
@@ -361,7 +370,10 @@ def worst(of, figure):
 
 def cut(of, figure, pick=median):
     """Return whether the value that is picked, or a part of it, is of a run that was cut short."""
-    value = pick([run for run in of if figure in run], figure)
+    values = [run[figure] for run in of if figure in run]
+    # the median of an even number is the mean of two
+    value = max(values, default=0) if pick is worst else \
+        statistics.median_high(values) if values else 0
     return any(figure in run.get("cut", []) and run[figure] <= value for run in of)
 
 

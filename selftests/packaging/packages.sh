@@ -71,10 +71,11 @@ kernels_of_dkms()
 {
 	local regex k
 	regex=$(sed -n 's/^BUILD_EXCLUSIVE_KERNEL="\(.*\)"$/\1/p' "$TOP/dkms.conf")
-	for k in 6.1.0-50-cloud-amd64 6.12.95+deb12-rt-amd64 7.3.4+deb13-amd64 7.0 10.2.1; do
+	for k in 6.1.0-50-cloud-amd64 6.5.1 6.12.95+deb12-rt-amd64 6.16-rc7-amd64 7.3.4+deb13-amd64 \
+		7.0 10.2.1; do
 		[[ $k =~ $regex ]] || { echo "excludes $k"; return 1; }
 	done
-	for k in 5.10.0-30-amd64 6.0.12 4.19.0 2.6.32; do
+	for k in 5.10.0-30-amd64 6.0.12 6.2.0 6.4.12-amd64 4.19.0 2.6.32; do
 		[[ ! $k =~ $regex ]] || { echo "allows $k"; return 1; }
 	done
 }

@@ -50,6 +50,7 @@
 #define MAX_THREADS	128	/* readers, and as many writers */
 #define EXPEDITE_DEPTH	2	/* nested sections */
 #define RESTORE_S	10	/* seconds within which the watcher must restore a priority */
+#define MAX_STARVED_S	600	/* seconds without a CPU, on a busy host */
 #define TICK		(HZ / 10)
 
 /* --- parameters ---------------------------------------------------------- */
@@ -152,7 +153,7 @@ struct torturer {
 	u64			max_wait_ns;
 	/* of the watchdog */
 	unsigned long		seen;		/* rounds at its last check */
-	unsigned int		stuck_s;
+	unsigned int		stuck_s, starved_s;
 };
 
 enum failure { EXCLUSION, DATA, RETURN, STUCK, UNCLEAN, IDLE, HIDDEN, PRIORITY, NR_FAILURES };
@@ -584,9 +585,10 @@ static bool watch(void)
 		    ((paused || t - torturers >= active) && READ_ONCE(t->activity) == PARKED)) {
 			t->seen = rounds;
 			t->stuck_s = 0;
+			t->starved_s = 0;
 			continue;
 		}
-		if (waits_for_cpu(t->task))
+		if (waits_for_cpu(t->task) && ++t->starved_s < MAX_STARVED_S)
 			continue;
 		any |= ++t->stuck_s >= stuck.value;
 		if (t->stuck_s != stuck.value)
