@@ -20,8 +20,8 @@ load fscommit
 load unfair_torture torture_type=unfair_rwsem onoff_interval=3 stat_interval=30 expedite=10 chains=30 $*
 test torture $((seconds + 60)) torture_watch $seconds
 unload unfair_torture
-test end 10 dmesg | grep 'with a lent priority left 0 '
-test verdict 10 dmesg | grep 'End of test:' | grep SUCCESS
+test end 60 dmesg | grep 'with a lent priority left 0 '
+test verdict 60 dmesg | grep 'End of test:' | grep SUCCESS
 unload fscommit
 EOF
 # the clock of an emulated guest is late on a busy host
