@@ -15,16 +15,21 @@
 //     in an fsync with fsync_mode=strict of a file whose inode is clean. These keep the order of
 //     the blocks, but return before one of them is on the disk
 //
-// The second and the third come from reading the source; no test has shown them. The third is not
-// closed entirely: the other fsync may not have allocated the block when this one reads the last
-// number. Tasks that get later numbers, but addresses before that, are then missed, but for one: the
-// wait is for the next number, too.
+// The second and the third come from reading the source; no test has shown them.
 //
-// An allocated block has a number. So it is enough to wait for all numbers assigned by the time
-// the fsync's own block is allocated. If none is assigned, a checkpoint has ended since. Either it
-// waited for the block, or it failed: then the error was set before the numbers were reset, and the
-// fsync fails, too. fsync_seg_id needs no lock here: a task that allocated earlier had its number
-// before it released curseg_mutex, and this task acquired that mutex later.
+// Numbers begin with 1 here: so fsync_seg_id is the last one, and 0 means that there is none. An
+// allocated block has a number. So it is enough to wait for all numbers assigned by the time the
+// fsync's own blocks are allocated. fsync_seg_id needs no lock: a task that allocated earlier had
+// its number before it released curseg_mutex, and this task acquired that mutex later. The block of
+// the last number may not be under writeback yet when this task looks at it. Then its address comes
+// later than those of this task's blocks. If there is no number, a checkpoint has ended since. Either
+// it waited for the block, or it failed: then the error was set before the numbers were reset, and
+// the fsync fails, too.
+//
+// In the third case another task may have begun to write the block, so that it is not dirty, but not
+// have allocated it. It holds node_write for reading from before its number until then. Two tasks
+// that get later numbers may get earlier addresses meanwhile. So if node_write is held, wait a second
+// time: after the first wait all blocks of this file are on the disk, so they have addresses.
 //
 // FSYNC=numbered (`-D numbered`) only makes the numbers begin at 1. The crash test uses it to
 // separate the first case from the others.
@@ -34,15 +39,33 @@ virtual numbered
 @depends on !numbered@
 expression F, S;
 @@
- f2fs_do_sync_file(...)
++/* Wait for all node blocks allocated before those of an fsync, which are under writeback. */
++static int wait_on_node_chain(struct f2fs_sb_info *sbi)
++{
++	bool no_address;
++	int ret;
++
++	/* see that they are not dirty, then that their writers hold node_write */
++	smp_rmb();
++	no_address = f2fs_rwsem_is_locked(&sbi->node_write);
++	/* see that the lock is free, then the number of a task that allocated before */
++	smp_rmb();
++	ret = f2fs_wait_on_node_pages_writeback(sbi, READ_ONCE(sbi->fsync_seg_id));
++	if (!ret && no_address)
++		ret = f2fs_wait_on_node_pages_writeback(sbi, READ_ONCE(sbi->fsync_seg_id));
++	/* a checkpoint that fails resets the numbers without a wait */
++	smp_rmb();
++	if (!ret && unlikely(f2fs_cp_error(sbi)))
++		ret = -EIO;
++	return ret;
++}
++
+ static int f2fs_do_sync_file(...)
  {
 	<...
 -	if (!atomic) {
 -	F = f2fs_wait_on_node_pages_writeback(S, seq_id);
-+	F = f2fs_wait_on_node_pages_writeback(S, smp_load_acquire(&S->fsync_seg_id));
-+	/* a checkpoint that fails resets the numbers without a wait */
-+	if (!F && unlikely(f2fs_cp_error(S)))
-+		F = -EIO;
++	F = wait_on_node_chain(S);
 	if (F)
 		goto out;
 -	}
@@ -80,7 +103,7 @@ expression I, F;
 	...>
  }
 
-@depends on numbered@
+@@
 expression N, S;
 @@
  f2fs_add_fsync_node_entry(...)
