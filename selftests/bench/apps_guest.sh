@@ -241,7 +241,6 @@ start_low()
 		sh -c 'while :; do :; done' &
 		busy="$busy $!"
 	done
-	rm -f /tmp/low.ended
 	{ sleep "$limit"; touch /tmp/low.ended; end_low; } >/dev/null 2>&1 &
 	watcher=$!
 }
@@ -303,6 +302,7 @@ mount_new "$fs" "$fs-${variant%%:*}"
 case $variant in *:*) set_knobs "${variant#*:}" ;; esac
 start "$app" >/tmp/said 2>&1 || die "$app does not start: $(tail -n 5 /tmp/said)"
 sync
+rm -f /tmp/low.ended
 [ "$load" = none ] || start_low "$load"
 [ -z "${PERF:-}" ] || start_perf
 began=$(now)

@@ -97,7 +97,11 @@ measure_timerlat()
 }
 
 # ticks PID: print the CPU time of a task in ticks, and the uptime in 1/100 s
-ticks() { awk 'NR == 1 { t = $14 + $15 } NR == 2 { print t ":" $1 * 100 }' "/proc/$1/stat" /proc/uptime; }
+ticks()
+{
+	awk 'NR == 1 { t = $14 + $15 } NR == 2 { printf "%d:%d\n", t, $1 * 100 }' \
+		"/proc/$1/stat" /proc/uptime
+}
 
 measure_share()
 {

@@ -321,8 +321,8 @@ def read_run(app, path):
         run["cut"] = [figure for figure in at_least if figure in run]
     if os.path.exists(path[:-len("said")] + "low"):
         with open(path[:-len("said")] + "low", encoding="utf-8") as f:
-            rates = re.findall(r"bogo-ops-per-second-real-time: ([0-9.]+)", f.read())
-        run["low"] = sum(float(r) for r in rates)
+            low = re.findall(r"bogo-ops-per-second-real-time: ([0-9.]+)", f.read())
+        run["low"] = sum(float(r) for r in low)
     if os.path.exists(path[:-len("said")] + "locks"):
         with open(path[:-len("said")] + "locks", encoding="utf-8") as f:
             run["locks"] = lock_waits(f.read())
