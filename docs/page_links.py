@@ -12,7 +12,7 @@ from sphinx import addnodes
 from sphinx.util import logging
 
 LOG = logging.getLogger(__name__)
-PAGE = re.compile(r"\b([a-z_]+)\.rst\b(?:,\s([A-Z][\w ]*\w))?")
+PAGE = re.compile(r"\b([a-z_]+)\.rst\b(?:,\s([A-Z][\w=\s]*\w))?")
 
 
 def has_title(text, title):
