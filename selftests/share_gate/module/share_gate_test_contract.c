@@ -187,14 +187,18 @@ static int lock_fails(void)
 	share_gate_mark(&gate, &gate, 7);
 	CHECK(share_gate_enter(&section, &gate, 7, &count_ops, NULL, &error, 1, 2) == -EINTR);
 	CHECK(locks == 1 && !unlocks);
+	/* a positive value must not look like SHARE_GATE_LOCKED */
+	error = SHARE_GATE_LOCKED;
+	CHECK(share_gate_enter(&section, &gate, 7, &count_ops, NULL, &error, 1, 2) == -EIO);
+	CHECK(locks == 2 && !unlocks);
 	error = 0;
 	CHECK(share_gate_enter(&section, &gate, 7, &count_ops, NULL, &error, 1, 1) ==
 	      SHARE_GATE_LOCKED);
-	CHECK(locks == 2 && !unlocks);
+	CHECK(locks == 3 && !unlocks);
 	/* exit unlocks although the gate has been cleared meanwhile */
 	share_gate_clear(&gate, share_gate_marks(&gate));
 	share_gate_exit(&section);
-	CHECK(locks == 2 && unlocks == 1);
+	CHECK(locks == 3 && unlocks == 1);
 	return 0;
 }
 
