@@ -125,13 +125,17 @@ class Test(unittest.TestCase):
                          (1, 1000.0, {"f2fs_ckpt": 1}, {"low[7]": 1}))
         self.assertEqual(site["holder_ms"]["no CPU"], 800.0)
         self.assertTrue(site["helps"])
-        self.assertIn("make f2fs", site["advice"])
+        self.assertIn("make install-f2fs", site["advice"])
+        # the advice stays, however long commits slept for I/O
+        result["commit_io_ms"] = {"f2fs_ckpt": 6000.0}
+        self.assertEqual(check.report(result, 1000)[-1],
+                         "Most of their time is I/O, which no conversion shortens.")
 
     def test_ports(self):
         low = (switch(1.1, "low-7", "R+", "hog-5", 1), switch(1.9, "hog-5", "R", "low-7", 1),
                waking(1.99, "low-7", 9, 1))
-        for frame, text in (("btrfs_commit_transaction", "make btrfs"),
-                            ("nilfs_segctor_do_construct", "make nilfs2"),
+        for frame, text in (("btrfs_commit_transaction", "make install-btrfs"),
+                            ("nilfs_segctor_do_construct", "make install-nilfs2"),
                             ("jbd2_journal_commit_transaction", "no port")):
             site = found(stall(*low, frames=("down_write", frame)))["sites"][0]
             self.assertIn(text, site["advice"])
