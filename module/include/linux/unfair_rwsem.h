@@ -43,7 +43,8 @@
  *		write_checkpoint();
  *
  * A waiting writer sees which tasks hold the lock for reading. It spins while they all run,
- * and lends its priority to those that do not, until they release the lock.
+ * and lends to those that do not, until they release the lock: SCHED_FIFO within a budget, else its
+ * nice value.
  *
  * Who may call what:
  *
@@ -51,8 +52,8 @@
  *   releases, expedites or unexpedites. Of these, only unfair_down_*() without _trylock,
  *   unfair_rwsem_expedite() and unfair_rwsem_unexpedite() may sleep.
  * - Process context: unfair_rwsem_assert_held_write().
- * - Any context but NMI: initialisation, the other asserts, unfair_rwsem_set_*(),
- *   unfair_rwsem_is_*().
+ * - Any context but NMI: initialisation, the other asserts, unfair_rwsem_set_*().
+ * - Any context: unfair_rwsem_is_*().
  * - The task that acquires the lock must release it, on any CPU, before it returns to userspace
  *   or exits. It must not acquire a lock that it holds: if a writer queues in between, even
  *   two read acquisitions deadlock. lockdep reports it.
