@@ -21,6 +21,7 @@
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 
+#include "async-thread.h"
 #include "bio.h"
 #include "btrfs_inode.h"
 #include "ctree.h"
@@ -752,13 +753,14 @@ no_set:
 	return ret;
 }
 
-/* No reader is left; the block groups still exist. */
+/* The last readers are threads that cache free space. The block groups still exist. */
 void btrfs_stop_pins(struct btrfs_fs_info *fs_info)
 {
 	struct btrfs_commit_pins *pins = &fs_info->commit_pins;
 
 	if (!pins->started)
 		return;
+	btrfs_flush_workqueue(fs_info->caching_workers);
 	btrfs_settle_pins(fs_info, MAX_SCHEDULE_TIMEOUT);
 	/* of a commit that failed */
 	commit_root_cancel(pins->next);

@@ -84,7 +84,7 @@ expression F, E, Z;
 +    E
 |
 -    (!atomic && E) || (Z)
-+    E
++    E || (Z)
 )
     )
 	F = f2fs_issue_flush(...);
