@@ -231,15 +231,16 @@ def stall(app, text, path):
     """Return (operations, the longest time in s that one took at least), of a run that was stopped.
 
     The second is 0 if the output does not say. sqlite3 rounds each time to 1 ms, fs_mark a mean to 1
-    us, db_bench the time of a report to 1 s. For fs_mark it is the time of a file, not of a call.
+    us, db_bench the time of a report to 1 s.
     """
     elapsed = run_time(text)
     if app == "fs_mark":
         lines = fs_mark_lines(text)
         unknown = elapsed - sum(int(v[4]) + 10 * sum(int(v[i]) + 1 for i in (6, 9, 12, 18))
                                 for v in lines) / 1e6
-        # one of the files since the last line took so long at least
-        return fs_mark_files(text), unknown / max(fs_mark_files(text) - 10 * len(lines), 1)
+        # one of the calls since the last line: four for each file, and the create of the next one
+        begun = max(fs_mark_files(text) - 10 * len(lines), 0)
+        return fs_mark_files(text), unknown / (4 * begun + 1)
     if app == "sqlite":
         times = re.findall(r"Run Time: real ([0-9.]+)", text)
         return len(times), elapsed - sum(float(t) + 0.001 for t in times)
@@ -263,8 +264,8 @@ def stopped_run(app, text, path):
         return {}
     count, longest = stall(app, text, path)
     run = {"throughput": count / run_time(text)}
-    completed = READERS[app](app, text, path).get("max", 0) if app in ("fs_mark", "sqlite") and \
-        count else 0
+    completed = READERS[app](app, text, path).get("max", 0) if app == "sqlite" and count or \
+        app == "fs_mark" and fs_mark_lines(text) else 0
     if max(1e3 * longest, completed) > 0:
         run["max"] = max(1e3 * longest, completed)
     return run

@@ -118,10 +118,13 @@ class ReportApps(unittest.TestCase):
         self.assertEqual((run["max"], round(run["throughput"], 3)), (500, 1.99))
 
     def test_stopped_fs_mark(self):
-        """The same for the files of fs_mark: three were begun after the last line."""
+        """The same for the calls of fs_mark: of three files after the last line, and of one more."""
         run = self.only("fs_mark.stock.32-idle.said", fs_mark((480, 100, 400, 20)) * 100 +
                         "elapsed 1100 cs\nfiles 1003\nstopped after 11 s\n")
-        self.assertEqual((round(run["max"]), round(run["throughput"], 1)), (3000, 91.2))
+        self.assertEqual((round(run["max"]), round(run["throughput"], 1)), (692, 91.2))
+        run = self.only("fs_mark.stock.32-idle.said", "FSUse%  Count\nelapsed 2000 cs\nfiles 1\n"
+                        "stopped after 19 s\n")
+        self.assertEqual(run, {"throughput": 0.05, "max": 4000, "cut": ["max"]})
 
     def test_stopped_fillsync(self):
         """db_bench says in each second how many writes it completed."""
