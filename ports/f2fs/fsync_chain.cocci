@@ -83,8 +83,9 @@ expression F, E, Z;
 -    !atomic && E
 +    E
 |
--    (!atomic && E) || (Z)
-+    E || (Z)
+    (
+-    !atomic &&
+     E) || (Z)
 )
     )
 	F = f2fs_issue_flush(...);
