@@ -427,7 +427,7 @@ EXPORT_SYMBOL_FSCOMMIT(commit_root_of);
  * A reader that holds a pin for long checks this now and then. If true, it unpins and pins
  * again where it can.
  *
- * Context: any.
+ * Context: any but NMI.
  * Return: true if the space is wanted; false also for a pin that is not held.
  */
 bool commit_root_wanted(const struct commit_pin *pin)
@@ -839,7 +839,7 @@ EXPORT_SYMBOL_FSCOMMIT(commit_root_oldest_pin);
  * Readers poll it with commit_root_wanted(), which is true for pins of all commits but the newest
  * one. This call does not wait for them.
  *
- * Context: any.
+ * Context: any but NMI.
  */
 void commit_root_want_space(struct commit_root_set *set)
 {

@@ -375,7 +375,7 @@ static inline void commit_root_might_wait(struct commit_root_set *set)
  *
  * A cheap check before a pin. commit_root_covers() decides after the pin.
  *
- * Context: any.
+ * Context: any but NMI.
  * Return: true if the committed roots may hold the whole request; false if the request must
  * search the live trees.
  */
@@ -587,7 +587,7 @@ void commit_root_want_space(struct commit_root_set *set);
  *
  * To be polled: there is no call that waits for it.
  *
- * Context: any.
+ * Context: any but NMI.
  * Return: a generation: a block may be reused if the generation G that freed it is not later.
  * (The roots of G no longer reach the block.) 0 before the first commit.
  */

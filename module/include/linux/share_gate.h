@@ -54,8 +54,8 @@
  *
  *  - share_gate_mark(), share_gate_mark_extent(), share_gate_raise(), share_gate_clear(),
  *    share_gate_marks() and share_gate_may_be_shared() take no lock, never sleep and cannot
- *    fail. They may run beside each other, in any context; rules 2 and 4 still need the lock of
- *    the inode.
+ *    fail. They may run beside each other, in any context but NMI; rules 2 and 4 still need the
+ *    lock of the inode.
  *  - share_gate_init() or share_gate_reloaded() runs before others can use the gate. A gate
  *    holds no memory and needs no end.
  *  - share_gate_enter() and share_gate_exit() may sleep only if the object may be shared: in the
