@@ -133,7 +133,7 @@ struct lend_level expedite_level(const struct unfair_rwsem *sem)
 	raw_spin_lock(&expedite_lock);
 	s = first_section(sem);
 	if (s)
-		level = s->level;
+		level = lend_limit(sem, s->level);
 	raw_spin_unlock(&expedite_lock);
 	return level;
 }
@@ -177,7 +177,9 @@ void expedite_look(struct unfair_rwsem *sem, struct look *look, struct lend_work
 		if (s->real_time || compat_task_group(s->task) != look->group)
 			look->group = NULL;
 		if (s->since != now) {
-			lend_to_expediter(sem, s->task, s->level, look, work);
+			struct lend_level level = lend_limit(sem, s->level);
+
+			lend_to_expediter(sem, s->task, level, look, work);
 			/* behind its equals: the next look begins with others */
 			rb_erase(&s->node, &active_sections);
 			s->since = now;
@@ -267,16 +269,11 @@ static struct unfair_rwsem *activate_next(u64 now, struct section **next, unsign
 {
 	struct unfair_rwsem *sem;
 	struct section *s;
-	u64 in;
 
-	for (;;) {
-		raw_spin_lock_irqsave(&expedite_lock, *irqflags);
-		in = due_in(now);
-		if (!in)
-			break;
+	raw_spin_lock_irqsave(&expedite_lock, *irqflags);
+	if (due_in(now)) {
 		raw_spin_unlock_irqrestore(&expedite_lock, *irqflags);
-		if (in != VISIT_MORE)
-			return NULL;
+		return NULL;
 	}
 	s = list_first_entry(&new_sections, struct section, entry);
 	list_del_init(&s->entry);
@@ -293,7 +290,10 @@ static struct unfair_rwsem *activate_next(u64 now, struct section **next, unsign
 }
 
 /**
- * expedite_activate() - activate the sections that are due
+ * expedite_activate() - activate the sections that are due, EXPEDITE_CHUNK at most
+ *
+ * The timer asks for the others: users choose how many there are, and the watcher has a CPU for
+ * itself.
  *
  * Context: the watcher, without locks.
  * Return: true if there was one: the watcher must look at its semaphore.
@@ -304,11 +304,11 @@ bool expedite_activate(void)
 	u64 now = ktime_get_ns();
 	struct unfair_rwsem *sem;
 	unsigned long irqflags;
-	bool found = false;
+	unsigned int nr = 0;
 	struct section *s;
 
-	while ((sem = activate_next(now, &s, &irqflags))) {
-		found = true;
+	while (nr < EXPEDITE_CHUNK && (sem = activate_next(now, &s, &irqflags))) {
+		nr++;
 		sem->expedited = 1;
 		/*
 		 * From here on, all readers are visible and acquire wait_lock to release. LENT
@@ -321,7 +321,7 @@ bool expedite_activate(void)
 		count_event(sem, EV_ACTIVATED);
 		raw_spin_unlock_irqrestore(&sem->wait_lock, irqflags);
 	}
-	return found;
+	return nr;
 }
 
 /*

@@ -839,7 +839,7 @@ struct lend_level lend_chain_level(const struct unfair_rwsem *sem)
 		if (c->sem == sem && is_renewed(c->pass))
 			level = c->level;
 	raw_spin_unlock(&lend_lock);
-	return lent_priority_limit(sem, level);
+	return lend_limit(sem, level);
 }
 
 /**
@@ -917,11 +917,12 @@ void lend_end(struct unfair_rwsem *sem, struct task_struct *task, enum loan_kind
 bool lend_adjust(struct unfair_rwsem *sem, struct lend_level level, unsigned int *from,
 		 struct lend_work *work)
 {
-	unsigned int end = min(*from + LEND_CHUNK, MAX_LENT_TASKS), i;
+	unsigned int i, visited = 0;
 
 	raw_spin_lock(&lend_lock);
-	for (i = find_next_bit(lent_used, end, *from);
-	     i < end && work->nr < LEND_WORK_MAX; i = find_next_bit(lent_used, end, i + 1)) {
+	for (i = find_next_bit(lent_used, MAX_LENT_TASKS, *from);
+	     i < MAX_LENT_TASKS && visited < LEND_CHUNK && work->nr < LEND_WORK_MAX;
+	     i = find_next_bit(lent_used, MAX_LENT_TASKS, i + 1), visited++) {
 		struct lent_task *t = &lent_tasks[i];
 		struct loan *loan = find_loan(t, sem);
 		struct lend_level *held = loan ? &loan->level[LOAN_HOLDER] : NULL;
@@ -934,9 +935,9 @@ bool lend_adjust(struct unfair_rwsem *sem, struct lend_level level, unsigned int
 		drop_if_empty(loan, sem);
 		apply_later(t, work);
 	}
-	*from = min(i, end);
+	*from = i;
 	raw_spin_unlock(&lend_lock);
-	return *from < MAX_LENT_TASKS;
+	return i < MAX_LENT_TASKS;
 }
 
 /* Calls @fn for each lent task, under lend_lock, and applies its loans if @fn returns true. */

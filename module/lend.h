@@ -76,6 +76,7 @@ struct lend_levels {
 };
 
 struct lend_level lend_level_of(const struct unfair_rwsem *sem, struct task_struct *task);
+struct lend_level lend_limit(const struct unfair_rwsem *sem, struct lend_level level);
 int lend_prio(void);
 struct lend_level lend_own_level(const struct unfair_rwsem *sem, struct task_struct *task);
 struct lend_level lend_level_now(const struct task_struct *task);

@@ -76,7 +76,7 @@ int unfair_rwsem_set_lend(struct unfair_rwsem *sem, enum unfair_rwsem_lend lend)
 EXPORT_SYMBOL_FSCOMMIT(unfair_rwsem_set_lend);
 
 /* @level, as far as @sem permits it */
-struct lend_level lent_priority_limit(const struct unfair_rwsem *sem, struct lend_level level)
+struct lend_level lend_limit(const struct unfair_rwsem *sem, struct lend_level level)
 {
 	enum unfair_rwsem_lend mode = mode_of(sem);
 

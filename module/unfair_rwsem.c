@@ -44,9 +44,8 @@
  * A releaser is not preempted between the release and the last wakeup. Otherwise the lock
  * could be free and the writer asleep, while the task that must wake it waits for a CPU.
  *
- * Costs: a reader is woken in vain if a writer acquires the lock first. A woken writer that
- * does not run holds back new readers until a look lends to it, or until the bound of a reader
- * expires. A priority counts as it was when the wait began.
+ * Costs: a reader is woken in vain if a writer acquires the lock first. A woken writer that does not
+ * run holds back new readers until a look lends to it, or until a reader's bound expires.
  */
 #include <linux/hrtimer.h>
 #include <linux/ktime.h>
@@ -581,6 +580,7 @@ static struct lend_level readers_level(struct unfair_rwsem *sem)
 	struct lend_level queued = { sem->reader_rt, sem->reader_nice };
 	struct waiter *w = first_reader(sem);
 
+	queued = lend_limit(sem, queued);	/* the mode may have changed */
 	return w ? higher_level(queued, lend_own_level(sem, w->task)) : LEND_NOTHING;
 }
 

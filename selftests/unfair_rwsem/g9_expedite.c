@@ -125,6 +125,45 @@ TEST_F_TIMEOUT(g9_expedite, readers_that_come_later, 60)
 	EXPECT_EQ(0, finish(owner));
 }
 
+/* What a section lends follows the mode of the lock, also if the mode changes meanwhile. */
+TEST_F_TIMEOUT(g9_expedite, mode_changes_within_a_section, 60)
+{
+	struct task *owner, *c, *r[3];
+	int i;
+
+	ASSERT_TRUE(set_param("lend_fifo_us", "1000000"));
+	owner = hold_until_go(self->mutex, LOCK_TEST_WRITE, (struct job){ });
+	ASSERT_NE(NULL, owner);
+	c = committer(self->fd, self->mutex, 33, true);
+	ASSERT_REACHED(is_asleep(c) && state(self->mutex).acquiring_writers == 1);
+	for (i = 0; i < 3; i++) {
+		struct job j = nice19_reader;
+
+		j.id = i;
+		set_lend(self->fd, i == 0 ? LEND_FULL : i == 1 ? LEND_NICE : LEND_OFF);
+		r[i] = start(self->fd, j);
+		if (i == 0)
+			ASSERT_REACHED(has_fifo(r[i], 33));
+		if (i == 1)
+			ASSERT_REACHED(getpriority(PRIO_PROCESS, r[i]->pid) == 0);
+	}
+	ASSERT_REACHED(state(self->fd).readers == 3 && is_asleep(r[2]));
+	/* many looks */
+	sleep_ms(50);
+	EXPECT_TRUE(has_own(r[1]));
+	EXPECT_TRUE(has_own(r[2]));
+	EXPECT_EQ(19, getpriority(PRIO_PROCESS, r[2]->pid));
+	set_lend(self->fd, LEND_DEFAULT);
+	EXPECT_TRUE(reached(has_fifo(r[2], 33)));
+	go(self->mutex, 0);
+	EXPECT_EQ(0, finish(c));
+	for (i = 0; i < 3; i++) {
+		go(self->fd, i);
+		EXPECT_EQ(0, finish(r[i]));
+	}
+	EXPECT_EQ(0, finish(owner));
+}
+
 /* In its first lend_period_us, a section does not touch the lock: most sections end by then. */
 TEST_F_TIMEOUT(g9_expedite, new_section_has_no_effect, 60)
 {

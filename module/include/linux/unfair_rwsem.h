@@ -450,8 +450,9 @@ static inline void unfair_up_read(struct unfair_rwsem *sem)
 	__unfair_release(sem);
 	preempt_disable();
 	/*
-	 * On 32 bits another lock that the caller reads may have the same identity, so the biased
-	 * slots, which are exact, come first. data_race: see __unfair_read_fast().
+	 * Another lock that the caller reads may have the same identity; on 32 bits that is not
+	 * rare, so the biased slots, which are exact, come first. data_race: see
+	 * __unfair_read_fast().
 	 */
 	if (BITS_PER_LONG == 32 || unlikely(data_race(*slot) != __unfair_reader_id(sem, pid))) {
 		__unfair_up_read_elsewhere(sem, pid);	/* enables preemption */
@@ -459,7 +460,11 @@ static inline void unfair_up_read(struct unfair_rwsem *sem)
 	}
 	WRITE_ONCE(*slot, 0);
 	if (unlikely(!atomic_long_try_cmpxchg_release(&sem->word, &word, 0))) {
-		__unfair_up_read_counted(sem);		/* enables preemption */
+		/* enable preemption; the slot may have been that of another lock (see above) */
+		if (unlikely(word & UNFAIR_RWSEM_BIAS))
+			__unfair_up_read_elsewhere(sem, pid);
+		else
+			__unfair_up_read_counted(sem);
 		return;
 	}
 	preempt_enable();
