@@ -44,8 +44,8 @@
  * A releaser is not preempted between the release and the last wakeup. Otherwise the lock
  * could be free and the writer asleep, while the task that must wake it waits for a CPU.
  *
- * Costs: a reader is woken in vain if a writer acquires the lock first. A woken writer that does not
- * run holds back new readers until a look lends to it, or until a reader's bound expires.
+ * Costs: a reader is woken in vain if a writer acquires the lock first. A woken writer that does
+ * not run holds back new readers until a look lends to it, or until a reader's bound expires.
  */
 #include <linux/hrtimer.h>
 #include <linux/ktime.h>
