@@ -5,8 +5,8 @@
  * priority of waiters to holders. watcher.c looks at locks with sleeping waiters.
  *
  * Queue:
- *	1) Writers queue by priority, then by arrival. Real-time readers queue by priority,
- *	   then by age. All other readers queue behind them, by age.
+ *	1) Writers queue by their priority then, and by arrival. Real-time readers queue by
+ *	   priority, then by age. All other readers queue behind them, by age.
  *	2) Under wait_lock, a waiter sets WWAIT or RWAIT, reads the word again, and sets its
  *	   task state. So it sees each earlier release, and each later release sees it.
  *	3) A release wakes the first writer. If that writer was woken before and has not run

@@ -448,7 +448,8 @@ def cp_rwsem_is_named():
             if status:
                 break
     check(status == 4, status)
-    site = [part for part in out.split("\n\n") if "CONVERT: convert cp_rwsem: make install-f2fs" in part]
+    site = [part for part in out.split("\n\n")
+            if "CONVERT: convert cp_rwsem: make install-f2fs" in part]
     check(site, "no lock of f2fs")
     check("rw_semaphore for writing, in f2fs_write_checkpoint()" in site[0], site[0])
     check("f2fs_ckpt-" in site[0] and "low[" in site[0] and "no CPU" in site[0], site[0])
