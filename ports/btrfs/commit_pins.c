@@ -21,7 +21,6 @@
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 
-#include "async-thread.h"
 #include "bio.h"
 #include "btrfs_inode.h"
 #include "ctree.h"
@@ -753,14 +752,13 @@ no_set:
 	return ret;
 }
 
-/* The last readers are threads that cache free space. The block groups still exist. */
+/* All readers have ended; commit_root.cocci waits for those that cache free space. */
 void btrfs_stop_pins(struct btrfs_fs_info *fs_info)
 {
 	struct btrfs_commit_pins *pins = &fs_info->commit_pins;
 
 	if (!pins->started)
 		return;
-	btrfs_flush_workqueue(fs_info->caching_workers);
 	btrfs_settle_pins(fs_info, MAX_SCHEDULE_TIMEOUT);
 	/* of a commit that failed */
 	commit_root_cancel(pins->next);

@@ -251,6 +251,14 @@ statement S;
 +	ret = btrfs_start_pins(F);
  if (ret) S
 
+// It waits until free space is cached, which a thread reports before it ends its pin. On 6.12 the
+// workqueue does not exist any more when free_root_pointers() is called.
+@@
+expression F;
+@@
+ btrfs_put_block_group_cache(F);
++btrfs_flush_workqueue(F->caching_workers);
+
 @@
 expression F;
 @@
