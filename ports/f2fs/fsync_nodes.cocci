@@ -32,10 +32,19 @@ statement S;
  f2fs_do_write_node_page(...);
 +unfair_up_read(&sbi->fsync_node_rwsem);
 
+// With FSYNC=chain the wait is a function of its own, in which the numbers are no identifiers.
 @@
-expression R, N;
-identifier sbi;
+expression R;
+identifier sbi, N;
 @@
 +unfair_rwsem_expedite(&sbi->fsync_node_rwsem);
  R = f2fs_wait_on_node_pages_writeback(sbi, N);
++unfair_rwsem_unexpedite(&sbi->fsync_node_rwsem);
+
+@@
+expression R;
+identifier sbi;
+@@
++unfair_rwsem_expedite(&sbi->fsync_node_rwsem);
+ R = wait_on_node_chain(sbi);
 +unfair_rwsem_unexpedite(&sbi->fsync_node_rwsem);
