@@ -361,7 +361,7 @@ static pid_t counted_pid(const struct unfair_rwsem *sem, unsigned int step, unsi
 {
 	unsigned int region = (region_of(sem) + step) % UNFAIR_REGIONS;
 	unsigned long v = READ_ONCE(unfair_reader_slots[region * UNFAIR_REGION_SLOTS + i]);
-	pid_t pid = v & (BIT(UNFAIR_PID_BITS) - 1);
+	pid_t pid = __unfair_reader_pid(sem, v);
 
 	return v && v == __unfair_reader_id(sem, pid) ? pid : 0;
 }
@@ -449,6 +449,8 @@ unsigned int __unfair_biased_readers(const struct unfair_rwsem *sem)
 	unsigned int i, nr = 0;
 
 	BUILD_BUG_ON(BIT(UNFAIR_PID_BITS) < PID_MAX_LIMIT);
+	/* see __unfair_reader_id() */
+	BUILD_BUG_ON(sizeof(*sem) < BIT(UNFAIR_PID_BITS - __UNFAIR_ID_SHIFT));
 	for (i = 0; i < UNFAIR_REGION_SLOTS; i++)
 		nr += is_slot_of(READ_ONCE(biased_slot(sem, i)->sem), sem);
 	return nr;

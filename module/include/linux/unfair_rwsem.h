@@ -261,13 +261,24 @@ static __always_inline unsigned long *__unfair_slot(const struct unfair_rwsem *s
 }
 
 /*
- * The identity of a reader: its pid, and as many bits of the lock's address as fit into the
- * same word. Two readers that race for a slot cannot mix their identities in one word.
+ * The identity of a reader: the lock's address and the pid in one word, so that two readers that
+ * race for a slot cannot mix theirs. It keeps the lower 48 bits of the address, or 22 on 32 bits.
+ * The pid overlaps the lowest 6, or 5, of them. Two locks, which are not smaller than that, cannot
+ * differ in these bits alone.
  */
+#define __UNFAIR_ID_SHIFT	(UNFAIR_PID_BITS - (BITS_PER_LONG == 64 ? 6 : 5))
+
 static __always_inline unsigned long __unfair_reader_id(const struct unfair_rwsem *sem,
 							unsigned int pid)
 {
-	return (unsigned long)sem << (UNFAIR_PID_BITS - (BITS_PER_LONG == 64 ? 3 : 2)) | pid;
+	return (unsigned long)sem << __UNFAIR_ID_SHIFT ^ pid;
+}
+
+/* The pid of a reader with identity @id if it reads @sem. */
+static __always_inline unsigned int __unfair_reader_pid(const struct unfair_rwsem *sem,
+							unsigned long id)
+{
+	return (id ^ (unsigned long)sem << __UNFAIR_ID_SHIFT) & (BIT(UNFAIR_PID_BITS) - 1);
 }
 
 /*
@@ -450,9 +461,9 @@ static inline void unfair_up_read(struct unfair_rwsem *sem)
 	__unfair_release(sem);
 	preempt_disable();
 	/*
-	 * Another lock that the caller reads may have the same identity; on 32 bits that is not
-	 * rare, so the biased slots, which are exact, come first. data_race: see
-	 * __unfair_read_fast().
+	 * On 32 bits another lock that the caller reads may have the same identity, so the biased
+	 * slots, which are exact, come first. On 64 bits the two addresses would have to be a
+	 * multiple of 256 TiB apart. data_race: see __unfair_read_fast().
 	 */
 	if (BITS_PER_LONG == 32 || unlikely(data_race(*slot) != __unfair_reader_id(sem, pid))) {
 		__unfair_up_read_elsewhere(sem, pid);	/* enables preemption */
@@ -460,11 +471,7 @@ static inline void unfair_up_read(struct unfair_rwsem *sem)
 	}
 	WRITE_ONCE(*slot, 0);
 	if (unlikely(!atomic_long_try_cmpxchg_release(&sem->word, &word, 0))) {
-		/* enable preemption; the slot may have been that of another lock (see above) */
-		if (unlikely(word & UNFAIR_RWSEM_BIAS))
-			__unfair_up_read_elsewhere(sem, pid);
-		else
-			__unfair_up_read_counted(sem);
+		__unfair_up_read_counted(sem);		/* enables preemption */
 		return;
 	}
 	preempt_enable();

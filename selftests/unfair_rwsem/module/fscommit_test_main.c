@@ -441,7 +441,7 @@ static unsigned int count_slots(const struct unfair_rwsem *sem)
 	for (i = 0; i < ARRAY_SIZE(unfair_reader_slots); i++) {
 		unsigned long v = READ_ONCE(unfair_reader_slots[i]);
 
-		nr += v && v == __unfair_reader_id(sem, v & (BIT(UNFAIR_PID_BITS) - 1));
+		nr += v && v == __unfair_reader_id(sem, __unfair_reader_pid(sem, v));
 	}
 	return nr;
 }
