@@ -33,6 +33,8 @@
 #define EXPEDITE_CHUNK	32
 /* Pause of the timer after such a call, in ns, for other interrupts. */
 #define CHUNK_PAUSE	20000U
+/* Sections that become active in one pass of the watcher. */
+#define ACTIVATE_MAX	256
 /* Of due_in(): it must be called again. No time is as long. */
 #define VISIT_MORE	(U64_MAX - 1)
 /*
@@ -290,7 +292,7 @@ static struct unfair_rwsem *activate_next(u64 now, struct section **next, unsign
 }
 
 /**
- * expedite_activate() - activate the sections that are due, EXPEDITE_CHUNK at most
+ * expedite_activate() - activate the sections that are due, ACTIVATE_MAX at most
  *
  * The timer asks for the others: users choose how many there are, and the watcher has a CPU for
  * itself.
@@ -307,7 +309,7 @@ bool expedite_activate(void)
 	unsigned int nr = 0;
 	struct section *s;
 
-	while (nr < EXPEDITE_CHUNK && (sem = activate_next(now, &s, &irqflags))) {
+	while (nr < ACTIVATE_MAX && (sem = activate_next(now, &s, &irqflags))) {
 		nr++;
 		sem->expedited = 1;
 		/*
@@ -435,13 +437,13 @@ static void begin_section(struct section *s)
  *
  * For a commit that may wait for a folio or a mutex that a reader of @sem owns. The section takes
  * effect one to six times lend_period_us later. If the caller is not blocked when it is first due,
- * it takes effect up to twelve times lend_period_us after it began. From then on until
- * unfair_rwsem_unexpedite(), each task that holds @sem for reading and is not on a CPU is lent the
- * caller's priority, again each time it is preempted. Not a reader of the caller's cgroup with the
- * same or a better nice value, unless the caller is a real-time task: it competes for the CPU as
- * the caller does. If a task has a loan of SCHED_FIFO, the caller is lent its own level, too, so
- * that it can run beside that. A section that ends earlier lends nothing. Sections nest, and any
- * number of tasks may expedite the same semaphore.
+ * it takes effect up to twelve times lend_period_us after it began; either is later if the watcher
+ * is busy. From then on until unfair_rwsem_unexpedite(), each task that holds @sem for reading and
+ * is not on a CPU is lent the caller's priority, again each time it is preempted. Not a reader of
+ * the caller's cgroup with the same or a better nice value, unless the caller is a real-time task:
+ * it competes for the CPU as the caller does. If a task has a loan of SCHED_FIFO, the caller is
+ * lent its own level, too, so that it can run beside that. A section that ends earlier lends
+ * nothing. Sections nest, and any number of tasks may expedite the same semaphore.
  *
  * Without effect if lending is off, or if the allocation of a small object fails.
  *
