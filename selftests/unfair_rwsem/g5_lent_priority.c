@@ -9,7 +9,8 @@
  * Seen failing: the mutants g5-never-lends, g5-keeps-what-was-lent,
  * g5-takes-back-what-others-set, g5-lender-forgets, g5-fifo-for-ever, g5-nice-too-high,
  * g5-lender-is-preempted, g5-looks-once, g5-absent-first-lends-nothing, g5-only-sleepers-lend,
- * g5-readers-lend-nothing, g5-better-nice-is-enough, g5-lends-99, g5-watch-is-not-handed-over.
+ * g5-readers-lend-nothing, g5-mode-of-queued-readers, g5-better-nice-is-enough, g5-lends-99,
+ * g5-watch-is-not-handed-over.
  */
 #include "common.h"
 #include "pi_futex.h"
@@ -386,6 +387,39 @@ TEST_F_TIMEOUT(g5_lent_priority, waiter_looks_again, 60)
 	go(self->fd, 1);
 	EXPECT_EQ(0, finish(w1));
 	EXPECT_EQ(0, finish(w2));
+}
+
+/* What queued readers lend follows the mode of the lock, also if the mode changes meanwhile. */
+TEST_F_TIMEOUT(g5_lent_priority, mode_changes_while_readers_wait, 60)
+{
+	static const struct job reader = { .mode = LOCK_TEST_READ };
+	struct task *owner, *r, *w;
+	__u32 mode;
+
+	ASSERT_TRUE(set_param("lend_fifo_us", "1000000"));
+	set_bound(self->fd, 0);
+	for (mode = LEND_OFF; mode <= LEND_NICE; mode++) {
+		owner = hold_until_go(self->fd, LOCK_TEST_WRITE, (struct job){ .nice = 19 });
+		ASSERT_NE(NULL, owner);
+		r = start(self->fd, reader);
+		ASSERT_REACHED(is(owner->pid, SCHED_FIFO, 1, 19));
+		set_lend(self->fd, mode);
+		w = start(self->fd, (struct job){ .mode = LOCK_TEST_WRITE, .nice = 19, .id = 1,
+						  .hold = LOCK_TEST_UNTIL_GO });
+		ASSERT_REACHED(state(self->fd).queued_writers == 1 && is_asleep(w));
+		go(self->fd, 0);
+		EXPECT_EQ(0, finish(owner));
+		ASSERT_REACHED(state(self->fd).writers == 1 && is_asleep(w));
+		EXPECT_TRUE(mode == LEND_OFF || reached(is(w->pid, SCHED_OTHER, 0, 0)));
+		/* many looks */
+		sleep_ms(50);
+		EXPECT_TRUE(is(w->pid, SCHED_OTHER, 0, mode == LEND_OFF ? 19 : 0));
+		set_lend(self->fd, LEND_DEFAULT);
+		EXPECT_TRUE(reached(has_fifo(w, 1)));
+		go(self->fd, 1);
+		EXPECT_EQ(0, finish(w));
+		EXPECT_EQ(0, finish(r));
+	}
 }
 
 /* A loan ends when its lender gives up. The loan of another waiter stays. */
