@@ -3,12 +3,15 @@
 # Tests of the ported drivers.
 #
 #   run.sh quick           for `make test-all`: f2fs, and btrfs with SHARE_GATE=1, on uml
-#                          and uml-debug, and the site check
+#                          and uml-debug, both with their defaults on 6.12, all locks of f2fs on
+#                          7.3 without a build, and the site check
 #   run.sh smoke FS KERNEL [OPTION=VALUE...]
 #                          one variant on one kernel, see port.sh. SMOKE_SECONDS= sets the time
 #                          of each load, SMOKE_ROUNDS= adds a comparison (xfs)
 #   run.sh faults KERNEL   btrfs with COMMIT_ROOT=1, while allocations of fscommit fail
 #   run.sh sites           the site check must find sites that spatch misses
+#
+# Debian's kernels poison freed memory (slub_debug=FZP), where the debug kernels have KASAN.
 #
 # Prints lines `KERNEL TEST VERDICT SECONDS PASSED FAILED SKIPPED`; the exit status is 0
 # if nothing failed.
@@ -23,6 +26,7 @@ edit=
 smoke()
 {
 	local fs=$1 kernel=$2 ko dir out name m start=$SECONDS args=()
+	local append=sysctl.kernel.hung_task_timeout_secs=900
 	local module=$1 packages=() tools=() kmods=() extras=() disk=512M modules
 	shift 2
 	# shellcheck source=/dev/null
@@ -57,8 +61,10 @@ smoke()
 		echo "unload $module"
 		[ ! -e "$dir/fscommit.ko" ] || echo "unload fscommit"
 	} >"$out.plan"
+	[ "$(matrix_field "$kernel" kind)" != stock ] || append+=' slub_debug=FZP'
 	step "$name on $kernel" "20 s" "$out.log" "$HARNESS/boot.sh" --out "$out" --timeout 1700 \
-		--append sysctl.kernel.hung_task_timeout_secs=900 --disk "$disk" "${args[@]}" \
+		--append "$append" \
+		--disk "$disk" "${args[@]}" \
 		"$kernel" "$out.plan" "${modules[@]}" \
 		"$programs/filesystems/fsops" "$FSDIR/smoke_lib.sh" "$FSDIR/$fs/smoke" \
 		"${extras[@]}" || true
@@ -106,6 +112,10 @@ case ${1:-} in
 quick)
 	programs=$("$HARNESS/programs.sh") || exit 1
 	sites
+	sites_of f2fs_all_locks "$PORTS/port.sh" f2fs 7.3 LOCKS=all CHECK=1
+	# the order of an unmount differs
+	smoke f2fs 6.12
+	smoke btrfs 6.12
 	for kernel in uml uml-debug; do
 		smoke f2fs "$kernel"
 		smoke btrfs "$kernel" SHARE_GATE=1
