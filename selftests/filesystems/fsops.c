@@ -5,6 +5,7 @@
  *	fsops run DIR SECONDS TASKS	work below DIR
  *	fsops verify DIR		check each file that a run has left there
  *	fsops clone FROM TO		write to FROM, share a part with TO, fsync TO, then FROM
+ *	fsops fsync PATH...		fsync files and folders
  *
  * For the smoke tests of ported drivers. Each block names its file and index, so that a
  * misplaced block is found. A file whose name begins with "kept" was synced and not changed
@@ -324,15 +325,28 @@ static void clone_part(const char *from, const char *to)
 	close(b);
 }
 
+static void fsync_path(const char *path)
+{
+	int fd = open(path, O_RDONLY);
+
+	if (fd < 0 || fsync(fd) || close(fd))
+		fatal("fsync %s: %s", path, strerror(errno));
+}
+
 int main(int argc, char **argv)
 {
+	int i;
+
 	if (argc == 5 && !strcmp(argv[1], "run"))
 		run(argv[2], duration(argv[3], 3600), number("TASKS", argv[4], 1, MAX_TASKS));
 	else if (argc == 3 && !strcmp(argv[1], "verify"))
 		verify(argv[2]);
 	else if (argc == 4 && !strcmp(argv[1], "clone"))
 		clone_part(argv[2], argv[3]);
+	else if (argc >= 3 && !strcmp(argv[1], "fsync"))
+		for (i = 2; i < argc; i++)
+			fsync_path(argv[i]);
 	else
-		fatal("usage: fsops run DIR SECONDS TASKS | fsops verify DIR | fsops clone FROM TO");
+		fatal("usage: fsops run DIR SECONDS TASKS | fsops verify DIR | fsops clone FROM TO | fsops fsync PATH...");
 	return 0;
 }
