@@ -63,8 +63,7 @@ smoke()
 	} >"$out.plan"
 	[ "$(matrix_field "$kernel" kind)" != stock ] || append+=' slub_debug=FZP'
 	step "$name on $kernel" "20 s" "$out.log" "$HARNESS/boot.sh" --out "$out" --timeout 1700 \
-		--append "$append" \
-		--disk "$disk" "${args[@]}" \
+		--append "$append" --disk "$disk" "${args[@]}" \
 		"$kernel" "$out.plan" "${modules[@]}" \
 		"$programs/filesystems/fsops" "$FSDIR/smoke_lib.sh" "$FSDIR/$fs/smoke" \
 		"${extras[@]}" || true

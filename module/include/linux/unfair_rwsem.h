@@ -262,11 +262,11 @@ static __always_inline unsigned long *__unfair_slot(const struct unfair_rwsem *s
 
 /*
  * The identity of a reader: the lock's address and the pid in one word, so that two readers that
- * race for a slot cannot mix theirs. It keeps the lower 48 bits of the address, or 22 on 32 bits.
- * The pid overlaps the lowest 6, or 5, of them. Two locks, which are not smaller than that, cannot
+ * race for a slot cannot mix theirs. It keeps the lower 48 bits of the address, or 19 on 32 bits.
+ * The pid overlaps the lowest 6, or 2, of them. Two locks, which are not smaller than that, cannot
  * differ in these bits alone.
  */
-#define __UNFAIR_ID_SHIFT	(UNFAIR_PID_BITS - (BITS_PER_LONG == 64 ? 6 : 5))
+#define __UNFAIR_ID_SHIFT	(UNFAIR_PID_BITS - (BITS_PER_LONG == 64 ? 6 : 2))
 
 static __always_inline unsigned long __unfair_reader_id(const struct unfair_rwsem *sem,
 							unsigned int pid)
