@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0
 # Tests of the ported drivers.
 #
-#   run.sh quick           for `make test-all`: f2fs, and btrfs with SHARE_GATE=1, on uml
-#                          and uml-debug, both with their defaults on 6.12, all locks of f2fs on
-#                          7.3 without a build, and the site check
+#   run.sh quick           for `make test-all`: f2fs, and btrfs with SHARE_GATE=1, on uml, with
+#                          a few crashes, and uml-debug; both with their defaults on 6.12; all
+#                          locks of f2fs on 7.3 without a build; and the site check
 #   run.sh smoke FS KERNEL [OPTION=VALUE...]
 #                          one variant on one kernel, see port.sh. SMOKE_SECONDS= sets the time
 #                          of each load, SMOKE_ROUNDS= adds a comparison (xfs)
@@ -96,6 +96,12 @@ other_source_is_refused()
 	printf '%s\n' "$said" | grep "is Linux 7.30, KDIR=$kdir is 7.3"
 }
 
+# crash FS DRIVER: a few crashes on uml; see crash/crash.sh. The docs give POINTS=, too.
+crash()
+{
+	sites_of "crash_$1" env POINTS=10 DRIVERS="$2" "$FSDIR/crash/crash.sh" "$1" uml quick
+}
+
 sites()
 {
 	local source ko
@@ -118,7 +124,9 @@ quick)
 	for kernel in uml uml-debug; do
 		smoke f2fs "$kernel"
 		smoke btrfs "$kernel" SHARE_GATE=1
-	done ;;
+	done
+	crash f2fs default
+	crash btrfs SHARE_GATE=1 ;;
 smoke)
 	[ $# -ge 3 ] || die "run.sh smoke FS KERNEL [OPTION=VALUE...]"
 	programs=$("$HARNESS/programs.sh") || exit 1

@@ -221,7 +221,7 @@ if [ -n "$meta" ]; then
 		# the other lanes need them
 		at_nice 19 get_kernels "${native[@]}" "${debug[@]}"
 		at_nice 19 lane checks "run_part lint $checkers" run_models "run_part clang quick 5" &
-		at_nice 10 lane filesystems "run_part filesystems quick 9"
+		at_nice 10 lane filesystems "run_part filesystems quick 20"
 		wait
 	} &
 elif [ -n "$checkers" ]; then

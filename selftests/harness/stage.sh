@@ -6,7 +6,7 @@
 #   stage.sh KERNEL [EDIT [NAME]]
 #
 # EDIT is a sed script that breaks the module, to check that a test fails. The folder has the name
-# of EDIT, or NAME. Edits that use one NAME in turn share their unchanged objects. POINTS=1 adds
+# of EDIT, or NAME. Edits that use one NAME in turn share their unchanged objects. TEST_POINTS=1 adds
 # random delays to the lock, see selftests/mutants/points.
 
 . "$(dirname "$0")/lib.sh"
@@ -17,7 +17,7 @@ need_packages rsync make
 "$HARNESS/kernel.sh" get "$name" >/dev/null
 tree=$CACHE/build/$name
 [ -z "$edit" ] || tree=$CACHE/build/$name-${3:-$(basename "$edit" .sed)}
-[ -z "${POINTS:-}" ] || tree=$tree-points
+[ -z "${TEST_POINTS:-}" ] || tree=$tree-points
 mkdir -p "$tree/selftests"
 
 # edit_product COPY: edit a copy, so that files that stay the same keep their time in the tree
@@ -32,7 +32,7 @@ edit_product()
 		done
 		[ "$edited" ] || die "$edit changed nothing: the line that it edits is gone"
 	fi
-	[ -n "${POINTS:-}" ] || return 0
+	[ -n "${TEST_POINTS:-}" ] || return 0
 	for f in unfair_rwsem.c visible_readers.c lend.c watcher.c expedite.c \
 		 include/linux/unfair_rwsem.h; do
 		sed -E -i -f "$points/points.sed" "$1/module/$f"
@@ -54,7 +54,7 @@ stage()
 		touch "$tree/.kernel"
 	fi
 	local from=$TOP
-	if [ -n "$edit${POINTS:-}" ]; then
+	if [ -n "$edit${TEST_POINTS:-}" ]; then
 		from=$(mktemp -d "${TMPDIR:-/tmp}/fscommit-stage.XXXXXX")
 		# shellcheck disable=SC2064 # the current value
 		trap "rm -rf '$from'" EXIT

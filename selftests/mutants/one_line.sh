@@ -22,7 +22,7 @@
 . "$(dirname "$0")/lib.sh"
 POINTS_DIR=$TOP/selftests/mutants/points
 CATCH_S=${CATCH_S:-20}
-export POINTS=1
+export TEST_POINTS=1
 passed=0 failed=0 skipped=0
 
 # torture_plan SECONDS [FUNCTION]: first without lending, since the watcher would hide a lost

@@ -2,7 +2,7 @@
 /*
  * Test points: random delays before each access to shared memory in the code of the lock.
  * They expose races that need two tasks within a few instructions. Only the copy of the
- * product that selftests/harness/stage.sh makes with POINTS=1 has them.
+ * product that selftests/harness/stage.sh makes with TEST_POINTS=1 has them.
  */
 #ifndef _LINUX_UNFAIR_TEST_POINTS_H
 #define _LINUX_UNFAIR_TEST_POINTS_H
