@@ -396,8 +396,9 @@ static struct section *new_section(struct unfair_rwsem *sem)
 {
 	struct section *s = this_cpu_xchg(spare_section, NULL);
 
+	/* a commit must not wait in reclaim for what it can do without */
 	if (!s)
-		s = kmalloc(sizeof(*s), GFP_NOFS | __GFP_NOWARN);
+		s = kmalloc(sizeof(*s), GFP_NOWAIT | __GFP_NOWARN);
 	if (!s)
 		return NULL;
 	*s = (struct section){ };

@@ -755,8 +755,8 @@ static bool prepare_to_sleep(struct unfair_rwsem *sem, struct waiter *w, struct 
  * __unfair_rwsem_lenders_changed() - lower the loans after a lender has stopped waiting
  * @sem: the semaphore; the caller has incremented @sem->leaving
  *
- * LENT stays set until the last such lender is done, and while a writer, which may have a loan of
- * its own, holds the lock: a holder that releases it must end its loan.
+ * LENT stays set until the last such lender is done, while tasks wait, whose level may change, and
+ * while a writer, which may have a loan of its own, holds the lock: a holder must end its loan.
  *
  * Context: process context.
  */
@@ -777,8 +777,8 @@ void __unfair_rwsem_lenders_changed(struct unfair_rwsem *sem)
 		last = level;
 		/* once more if there is work: LENT makes a holder that releases end its loan */
 		more = lend_adjust(sem, level, &from, &work) || work.nr;
-		if (!more && !--sem->leaving && !lends(level) && !sem->expedited &&
-		    !(atomic_long_read(&sem->word) & WRITER))
+		if (!more && !--sem->leaving && !first_writer(sem) && !first_reader(sem) &&
+		    !sem->expedited && !(atomic_long_read(&sem->word) & WRITER))
 			atomic_long_andnot(LENT, &sem->word);
 		raw_spin_unlock_irqrestore(&sem->wait_lock, irqflags);
 		lend_apply(&work);

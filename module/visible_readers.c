@@ -19,7 +19,7 @@
  *	find the same slot empty, both store, and the first one is not visible. Its release
  *	finds another identity in the slot and does not change it. A word cannot mix two
  *	readers, so a slot never names a task that does not hold the lock, except for locks
- *	whose addresses agree in 42 bits (17 bits on 32-bit kernels).
+ *	whose addresses agree in 48 bits (19 bits on 32-bit kernels).
  *
  *	A task tries a line of the lock's own region, then lines of the regions that follow,
  *	all selected by a hash of its pid. Claim and release visit the same COUNTED_PROBES

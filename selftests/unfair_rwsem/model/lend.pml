@@ -12,11 +12,12 @@
  * visits its tasks in two stretches. With SECTION, the first task expedites lock 0 while it
  * holds it; the watcher activates the section at any time, or never. With WAITER, it holds lock 0
  * and waits for another lock as a writer: it lends itself its own level, here NICE, in two sleeps.
- * A budget that is spent keeps it from that.
+ * A budget that is spent keeps it from that. With CHANGES, the second waiter of lock 0 lends nothing
+ * at first, and its level changes that often, between nothing and NICE.
  *
- * LENT stays set while a task is in lenders_changed() (leaving). A release applies for a lent
- * task even if it has no loan: see the mutants lend-lent-cleared-early and
- * lend-end-needs-a-loan.
+ * LENT stays set while a task is in lenders_changed() (leaving), and while tasks are queued. A
+ * release applies for a lent task even if it has no loan: see the mutants lend-lent-cleared-early,
+ * lend-lent-needs-a-lender and lend-end-needs-a-loan.
  *
  * What lend_lock protects is one step. A task may be preempted between any two steps, except
  * in apply(): see the assertion in waiter(). A priority that cannot be restored (FAILS) and a
@@ -39,6 +40,9 @@
 #endif
 #ifndef PASSES
 #define PASSES		1	/* how often a holder acquires */
+#endif
+#ifndef CHANGES
+#define CHANGES		0
 #endif
 #ifndef FAILS
 #define FAILS		0
@@ -66,7 +70,8 @@ bool held[NR_LOCKS];
 bool lent[NR_LOCKS];		/* LENT in the lock's word */
 bool expedited[NR_LOCKS];	/* by its holder, which lends RT: an active section */
 bool is_new;			/* lock 0 has a new section */
-byte by_rt[NR_LOCKS];		/* number of queued waiters that lend RT */
+byte queued[NR_LOCKS];		/* number of queued waiters */
+byte by_rt[NR_LOCKS];		/* ... that lend RT */
 byte by_nice[NR_LOCKS];		/* ... and NICE */
 byte leaving[NR_LOCKS];		/* number of tasks in lenders_changed() */
 byte prio[3];			/* of holders */
@@ -222,7 +227,7 @@ inline lend_end(s, of_section)
 inline lend_adjust(s)
 {
 	if
-	:: task == HOLDER_OF(s) && loan[s] && loan[s] != highest_level(s) ->
+	:: task == HOLDER_OF(s) && loan[s] > highest_level(s) ->
 		loan[s] = highest_level(s);
 		apply_later()
 	:: else
@@ -239,7 +244,7 @@ inline lenders_changed(s)
 	apply();
 	atomic {
 		leaving[s]--;
-		lent[s] = (highest_level(s) || leaving[s] -> lent[s] : false)
+		lent[s] = (queued[s] || expedited[s] || leaving[s] -> lent[s] : false)
 	}
 }
 
@@ -385,22 +390,34 @@ proctype holder(byte me)
 
 /* --- waiters and the watcher --------------------------------------------- */
 
-inline leave_queue(s)
+inline add_level(s)
+{
+	by_rt[s] = by_rt[s] + (mine == RT -> 1 : 0);
+	by_nice[s] = by_nice[s] + (mine == NICE -> 1 : 0)
+}
+
+inline remove_level(s)
 {
 	by_rt[s] = by_rt[s] - (mine == RT -> 1 : 0);
 	by_nice[s] = by_nice[s] - (mine == NICE -> 1 : 0)
 }
 
+inline leave_queue(s)
+{
+	queued[s]--;
+	remove_level(s)
+}
+
 proctype waiter(byte s; byte mine)
 {
-	byte level, looks;
+	byte level, looks, changes;
 	bool todo, in_loop, noted;
 
 	atomic {
 		if
 		:: held[s] ->
-			by_rt[s] = by_rt[s] + (mine == RT -> 1 : 0);
-			by_nice[s] = by_nice[s] + (mine == NICE -> 1 : 0)
+			queued[s]++;
+			add_level(s)
 		:: else -> goto done
 		fi
 	}
@@ -409,7 +426,7 @@ proctype waiter(byte s; byte mine)
 		looks++;
 		atomic {
 			if
-			:: held[s] -> look(s)
+			:: held[s] && highest_level(s) -> look(s)
 			:: else -> noted = false
 			fi
 		}
@@ -417,6 +434,13 @@ proctype waiter(byte s; byte mine)
 		apply();
 		/* the loan counts now, or a task in apply() will set it without preemption */
 		assert(loan_counts)
+	/* renice, or a priority that it inherits */
+	:: atomic { changes < CHANGES && mine != RT ->
+			changes++;
+			remove_level(s);
+			mine = (mine -> NOTHING : NICE);
+			add_level(s)
+		}
 	:: break
 	od;
 	if
@@ -475,7 +499,7 @@ init
 		run holder(2);
 		run waiter(2, RT)
 #else
-		run waiter(0, NICE);
+		run waiter(0, (CHANGES -> NOTHING : NICE));
 #ifdef SECTION
 		run waiter(0, RT);
 #endif
