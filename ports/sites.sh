@@ -54,6 +54,7 @@ places()
 	code "$1" | FIELD=$2 perl -ne '
 		my ($file, $line, $text) = split /:/, $_, 3;
 		$text =~ s/guard\(\w+\)\([^;]*\);//g;
+		$text =~ s/is_contended\([^()]*\)//g;
 		print "$file: $1\n" while $text =~ /&([\w()\[\].>-]*?(?:->|\.)$ENV{FIELD})\b/g;'
 }
 

@@ -15,6 +15,15 @@
  #include <linux/uio.h>
 +#include <linux/unfair_rwsem.h>
 
+// A reader that finds writers waiting releases the lock and acquires it again. A real-time reader,
+// or one with a loan of SCHED_FIFO, passes those writers: it would spin until a reader without a
+// CPU has released the lock. The lock of the journal is never held for writing here.
+@@
+expression E, J;
+@@
+-f2fs_rwsem_is_contended(E) || !down_read_trylock(J)
++!down_read_trylock(J)
+
 // With CONFIG_F2FS_UNFAIR_RWSEM, a reader retries a trylock. An unfair_rwsem queues it.
 @@
 expression E;

@@ -59,6 +59,16 @@ identifier virtual.lock, virtual.in, virtual.trace;
 	...
  };
 
+// A reader that finds writers waiting releases the lock and acquires it again. A real-time reader,
+// or one with a loan of SCHED_FIFO, passes those writers: it would spin until a reader without a
+// CPU has released the lock. The lock of the journal is never held for writing here.
+@@
+expression E, J;
+identifier virtual.lock;
+@@
+-f2fs_rwsem_is_contended(&E->lock) || !down_read_trylock(J)
++!down_read_trylock(J)
+
 @depends on header && traced && elsewhere && !declared@
 @@
  #include <linux/unfair_rwsem.h>
