@@ -511,7 +511,11 @@ int btrfs_unpin_extents(struct btrfs_trans_handle *trans)
 	list_add(&t->delayed, &pos->delayed);
 	spin_unlock(&pins->lock);
 	commit_root_want_space(&pins->set);
-	unpin_unreachable(trans->fs_info);
+	/* not what earlier commits had to leave behind: tasks wait for this one */
+	if (oldest_delayed(pins) == t->transid)
+		unpin_unreachable(trans->fs_info);
+	else
+		mod_delayed_work(pins->wq, &pins->work, 0);
 	return 0;
 }
 

@@ -221,6 +221,20 @@ identifier trans;
 	...>
  }
 
+// Scrub copies to the new device only what the newest committed roots reach.
+
+@@
+expression R;
+identifier trans;
+@@
+ btrfs_dev_replace_finishing(...)
+ {
+	<...
+ R = btrfs_commit_transaction(trans);
++btrfs_settle_pins(fs_info, MAX_SCHEDULE_TIMEOUT);
+	...>
+ }
+
 @@
 struct reloc_control *C;
 @@
