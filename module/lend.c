@@ -342,8 +342,10 @@ out:
  */
 void lend_apply(struct lend_work *work)
 {
-	while (work->nr)
+	while (work->nr) {
 		apply(work->task[--work->nr]);
+		lend_watcher_pause();
+	}
 }
 
 /* --- loans --------------------------------------------------------------- */

@@ -36,6 +36,8 @@
 #define PAUSE_RATIO	9
 /* ... and its limit: a hypervisor may have stolen the CPU during a pass that seems long. */
 #define MAX_PAUSE	(10ULL * NSEC_PER_MSEC)
+/* After so much work the watcher lets other real-time tasks run, for as long. In nanoseconds. */
+#define BURST		20000
 /* Interval between two charges of lent SCHED_FIFO. */
 #define ACCOUNT_EVERY	((u64)NSEC_PER_MSEC)
 /* How early a pass may start, or a look take place, in nanoseconds. */
@@ -59,6 +61,8 @@ static unsigned int timer_armed;
 static bool must_account, must_activate;
 /* Look at all locks in this or the next pass, whatever their backoff. */
 static bool look_now;
+/* The watcher has run since then. */
+static u64 burst_start;
 
 static struct watch_list *list_of(const struct unfair_rwsem *sem)
 {
@@ -309,6 +313,25 @@ void lend_watcher_start_timer(void)
 		start_timer(min(lend_period_ns(), MAX_INTERVAL));
 }
 
+/**
+ * lend_watcher_pause() - let tasks run that the watcher keeps off their CPU
+ *
+ * A pass may set the priorities of many tasks, each of which takes some microseconds. Returns at
+ * once if the watcher's burst is short so far, and in other tasks than the watcher.
+ *
+ * Context: the watcher: without locks. Other tasks: any.
+ */
+void lend_watcher_pause(void)
+{
+	ktime_t pause = BURST;
+
+	if (current != watcher || ktime_get_ns() - burst_start < BURST)
+		return;
+	set_current_state(TASK_IDLE);
+	schedule_hrtimeout(&pause, HRTIMER_MODE_REL);
+	burst_start = ktime_get_ns();
+}
+
 /* Makes the watcher call expedite_activate(), at once or after its pause. Interrupts are off. */
 void lend_watcher_activate(void)
 {
@@ -379,6 +402,7 @@ static int watch(void *unused)
 		if (READ_ONCE(timer_armed))
 			start_timer(timeout_ns);
 		schedule();
+		burst_start = ktime_get_ns();
 	}
 	__set_current_state(TASK_RUNNING);
 	return 0;

@@ -54,6 +54,7 @@ void __unfair_rwsem_unlock_and_wake(struct unfair_rwsem *sem, unsigned long irqf
 void lend_watcher_start_timer(void);
 void lend_watcher_activate(void);
 void lend_watcher_account(void);
+void lend_watcher_pause(void);
 int lend_watcher_init(void);
 void lend_watcher_exit(void);
 

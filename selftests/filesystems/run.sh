@@ -49,6 +49,8 @@ smoke()
 	for m in $(modinfo -F depends "$ko" | tr , ' ') "${kmods[@]}"; do
 		[ "$m" = fscommit ] || args+=(--kmod "$m")
 	done
+	# for the second device of its smoke test
+	[ "$fs" != btrfs ] || args+=(--kmod loop)
 	for m in "${tools[@]}"; do
 		args+=(--with "$m")
 	done
