@@ -61,8 +61,8 @@ static unsigned int timer_armed;
 static bool must_account, must_activate;
 /* Look at all locks in this or the next pass, whatever their backoff. */
 static bool look_now;
-/* The watcher has run since then. */
-static u64 burst_start;
+/* The watcher has run since then, and has slept so long in its pauses. */
+static u64 burst_start, paused;
 
 static struct watch_list *list_of(const struct unfair_rwsem *sem)
 {
@@ -317,19 +317,24 @@ void lend_watcher_start_timer(void)
  * lend_watcher_pause() - let tasks run that the watcher keeps off their CPU
  *
  * A pass may set the priorities of many tasks, each of which takes some microseconds. Returns at
- * once if the watcher's burst is short so far, and in other tasks than the watcher.
+ * once if the watcher's burst is short so far, if no timer is as short, and in other tasks.
  *
  * Context: the watcher: without locks. Other tasks: any.
  */
 void lend_watcher_pause(void)
 {
 	ktime_t pause = BURST;
+	u64 now;
 
-	if (current != watcher || ktime_get_ns() - burst_start < BURST)
+	if (current != watcher || hrtimer_resolution > BURST)
+		return;
+	now = ktime_get_ns();
+	if (now - burst_start < BURST)
 		return;
 	set_current_state(TASK_IDLE);
 	schedule_hrtimeout(&pause, HRTIMER_MODE_REL);
 	burst_start = ktime_get_ns();
+	paused += burst_start - now;
 }
 
 /* Makes the watcher call expedite_activate(), at once or after its pause. Interrupts are off. */
@@ -367,6 +372,7 @@ static u64 look_at_all(u64 *accounted)
 	u64 start = ktime_get_ns(), end;
 	unsigned int i;
 
+	paused = 0;
 	/* I: as in account() */
 	smp_store_mb(must_activate, false);
 	look_now |= expedite_activate();
@@ -378,7 +384,7 @@ static u64 look_at_all(u64 *accounted)
 	expedite_end_orphan();
 	end = ktime_get_ns();
 	return end + max(min(lend_period_ns(), MAX_INTERVAL),
-			 min(PAUSE_RATIO * (end - start), MAX_PAUSE));
+			 min(PAUSE_RATIO * (end - start - paused), MAX_PAUSE));
 }
 
 static int watch(void *unused)

@@ -221,7 +221,7 @@ identifier trans;
 	...>
  }
 
-// Scrub copies to the new device only what the newest committed roots reach.
+// Scrub copies to the new device only what the newest committed roots reach. It may have failed.
 
 @@
 expression R;
@@ -231,7 +231,8 @@ identifier trans;
  {
 	<...
  R = btrfs_commit_transaction(trans);
-+btrfs_settle_pins(fs_info, MAX_SCHEDULE_TIMEOUT);
++if (!scrub_ret)
++	btrfs_settle_pins(fs_info, MAX_SCHEDULE_TIMEOUT);
 	...>
  }
 
