@@ -159,9 +159,12 @@ struct watch *expedite_watch(const struct unfair_rwsem *sem)
  *
  * Without it, the readers that a committer lends to could keep it off its CPU.
  *
+ * The holders may lend the same tasks more, so they follow in the same step if there is room.
+ *
  * Context: under wait_lock, the watcher.
+ * Return: true if @work has no room for a holder and its links, or after STEP_LINKS links.
  */
-void expedite_look(struct unfair_rwsem *sem, struct look *look, struct lend_work *work)
+bool expedite_look(struct unfair_rwsem *sem, struct look *look, struct lend_work *work)
 {
 	struct section *s, *next;
 	u64 now = ktime_get_ns();
@@ -190,6 +193,7 @@ void expedite_look(struct unfair_rwsem *sem, struct look *look, struct lend_work
 		s = next;
 	}
 	raw_spin_unlock(&expedite_lock);
+	return work->nr + 1 + CHAIN_MAX_LINKS > LEND_WORK_MAX || look->links >= STEP_LINKS;
 }
 
 /*

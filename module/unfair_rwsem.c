@@ -667,8 +667,7 @@ bool __unfair_rwsem_watch(struct unfair_rwsem *sem, struct look *look, struct le
 	look->active |= sem->expedited;
 	if (sem->expedited && !look->sections_seen) {
 		look->sections_seen = true;
-		expedite_look(sem, look, work);
-		if (work->nr || look->links >= STEP_LINKS)
+		if (expedite_look(sem, look, work))
 			return true;
 	}
 	window_left(sem, now);

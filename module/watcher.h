@@ -70,7 +70,7 @@ bool __unfair_rwsem_sleepers(struct unfair_rwsem *sem, unsigned int max,
 /* In expedite.c. The caller holds the wait_lock of @sem. */
 struct lend_level expedite_level(const struct unfair_rwsem *sem);
 struct watch *expedite_watch(const struct unfair_rwsem *sem);
-void expedite_look(struct unfair_rwsem *sem, struct look *look, struct lend_work *work);
+bool expedite_look(struct unfair_rwsem *sem, struct look *look, struct lend_work *work);
 
 /* In expedite.c. The caller holds no lock. */
 bool expedite_activate(void);
