@@ -15,9 +15,7 @@
  #include <linux/uio.h>
 +#include <linux/unfair_rwsem.h>
 
-// A reader that finds writers waiting releases the lock and acquires it again. A real-time reader,
-// or one with a loan of SCHED_FIFO, passes those writers: it would spin until a reader without a
-// CPU has released the lock. The lock of the journal is never held for writing here.
+// As in rwsem.cocci: a reader that passes the writers would spin.
 @@
 expression E, J;
 @@
