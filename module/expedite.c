@@ -159,8 +159,6 @@ struct watch *expedite_watch(const struct unfair_rwsem *sem)
  *
  * Without it, the readers that a committer lends to could keep it off its CPU.
  *
- * The holders may lend the same tasks more, so they follow in the same step if there is room.
- *
  * Context: under wait_lock, the watcher.
  * Return: true if @work has no room for a holder and its links, or after STEP_LINKS links.
  */
@@ -326,6 +324,7 @@ bool expedite_activate(void)
 			lend_watch_start(sem, &s->watch);
 		count_event(sem, EV_ACTIVATED);
 		raw_spin_unlock_irqrestore(&sem->wait_lock, irqflags);
+		lend_watcher_pause();
 	}
 	return nr;
 }

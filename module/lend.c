@@ -89,6 +89,7 @@ struct loan {
 	const struct unfair_rwsem	*sem;		/* NULL: free */
 	struct lend_level		level[NR_LOAN_KINDS];
 	unsigned int			pass;		/* that renewed level[LOAN_CHAIN] */
+	struct lend_level		renewed;	/* the highest level noted in that pass */
 };
 
 /* The level that a chain lends through a waiter of a semaphore. */
@@ -342,10 +343,14 @@ out:
  */
 void lend_apply(struct lend_work *work)
 {
-	while (work->nr) {
-		apply(work->task[--work->nr]);
+	unsigned int i;
+
+	/* in their order: a committer before the readers that it lends to */
+	for (i = 0; i < work->nr; i++) {
+		apply(work->task[i]);
 		lend_watcher_pause();
 	}
+	work->nr = 0;
 }
 
 /* --- loans --------------------------------------------------------------- */
@@ -599,16 +604,19 @@ static bool note_loan(struct unfair_rwsem *sem, struct task_struct *task,
 		*loan = (struct loan){ sem, { [0 ... NR_LOAN_KINDS - 1] = LEND_NOTHING } };
 		count_event(sem, EV_LOAN);
 	}
-	if (kind == LOAN_HOLDER)
-		level = higher_level(loan->level[kind], level);
 	if (kind == LOAN_CHAIN) {
-		if (!lends(loan->level[kind]))
+		bool lease = lends(loan->level[kind]);
+
+		if (!lease)
 			count_event(sem, EV_CHAIN);
-		else if (loan->pass == pass)
-			level = higher_level(loan->level[kind], level);
+		loan->renewed = lease && loan->pass == pass ?
+				higher_level(loan->renewed, level) : level;
 		loan->pass = pass;
 		lend_watcher_account();
 	}
+	/* lowered when a lender leaves, or at the end of the pass: the next look may lend more */
+	if (kind == LOAN_HOLDER || kind == LOAN_CHAIN)
+		level = higher_level(loan->level[kind], level);
 	set_level(loan, kind, level);
 	noted = true;
 	/* SCHED_FIFO ends when a bucket is full, and returns when both are half empty */
@@ -707,7 +715,6 @@ bool lend_to_readers(struct unfair_rwsem *sem, struct lend_levels levels, struct
 	bool full = false;
 
 	look->last_owner = NULL;
-	look->links = 0;
 	rcu_read_lock();
 	for_each_visible_reader(sem, look->step, i, task) {
 		if (i < look->slot)
@@ -721,7 +728,9 @@ bool lend_to_readers(struct unfair_rwsem *sem, struct lend_levels levels, struct
 	}
 	rcu_read_unlock();
 	look->active |= work->nr > before;
-	if (!full)
+	if (full)
+		look->links = 0;
+	else
 		look->slot = 0;
 	return !full;
 }
@@ -927,13 +936,18 @@ bool lend_adjust(struct unfair_rwsem *sem, struct lend_level level, unsigned int
 	     i = find_next_bit(lent_used, MAX_LENT_TASKS, i + 1), visited++) {
 		struct lent_task *t = &lent_tasks[i];
 		struct loan *loan = find_loan(t, sem);
-		struct lend_level *held = loan ? &loan->level[LOAN_HOLDER] : NULL;
+		struct lend_level before;
 
-		/* waiters and sections are lent their own level, and leases end by themselves */
-		if (!loan || !lends(*held) || same_level(*held, level))
+		if (!loan)
 			continue;
-		/* only a look raises a loan */
-		set_level(loan, LOAN_HOLDER, lower_level(*held, level));
+		before = level_of_loan(loan);
+		/* only a look raises a loan; waiters and sections are lent their own level */
+		set_level(loan, LOAN_HOLDER, lower_level(loan->level[LOAN_HOLDER], level));
+		/* a lease ends by itself, but its task may release @sem before */
+		if (!lends(level))
+			set_level(loan, LOAN_CHAIN, LEND_NOTHING);
+		if (same_level(level_of_loan(loan), before))
+			continue;
 		drop_if_empty(loan, sem);
 		apply_later(t, work);
 	}
@@ -993,25 +1007,27 @@ bool lend_account(void)
 	return again;
 }
 
-static bool lease_ended(struct lent_task *t)
+static bool lease_lowered(struct lent_task *t)
 {
-	bool ended = false;
+	bool lowered = false;
 	unsigned int i;
 
 	for (i = 0; i < MAX_LOANS; i++) {
 		struct loan *loan = &t->loan[i];
+		struct lend_level level = is_renewed(loan->pass) ? loan->renewed : LEND_NOTHING;
 
-		if (!loan->sem || !lends(loan->level[LOAN_CHAIN]) || is_renewed(loan->pass))
+		if (!loan->sem || !lends(loan->level[LOAN_CHAIN]) ||
+		    same_level(loan->level[LOAN_CHAIN], level))
 			continue;
-		set_level(loan, LOAN_CHAIN, LEND_NOTHING);
+		set_level(loan, LOAN_CHAIN, level);
 		drop_if_empty(loan, NULL);
-		ended = true;
+		lowered = true;
 	}
-	return ended;
+	return lowered;
 }
 
 /**
- * lend_end_pass() - end the leases that no look has renewed
+ * lend_end_pass() - end the leases that no look has renewed, and lower those that looks lent less
  *
  * Context: the watcher, after a look at each lock.
  * Return: true if a chain has reached another lock, which the next pass must look at.
@@ -1028,7 +1044,7 @@ bool lend_end_pass(void)
 	chain_is_new = false;
 	raw_spin_unlock_irq(&lend_lock);
 	if (leases)
-		visit_lent_tasks(lease_ended);
+		visit_lent_tasks(lease_lowered);
 	return is_new;
 }
 

@@ -85,7 +85,7 @@ void lend_watch_start(struct unfair_rwsem *sem, struct watch *watch)
 	sem->watched = 1;
 	watch->sem = sem;
 	/* the caller makes the first look */
-	watch->due = ktime_get_ns() + lend_period_ns() - TIMER_SLACK;
+	watch->looked = ktime_get_ns();
 	watch->backoff = 1;
 	watch->trace_due = 0;
 	raw_spin_lock(&l->lock);
@@ -116,7 +116,7 @@ void lend_watch_move(struct watch *from, struct watch *to)
 
 	raw_spin_lock(&l->lock);
 	to->sem = from->sem;
-	to->due = from->due;
+	to->looked = from->looked;
 	to->backoff = from->backoff;
 	to->pass = from->pass;
 	to->trace_due = from->trace_due;
@@ -225,6 +225,7 @@ static void look_at_lock(struct watch_list *l, struct watch *w, struct unfair_rw
 		more = __unfair_rwsem_watch(sem, &look, &work, &wakes);
 		__unfair_rwsem_unlock_and_wake(sem, irqflags, &wakes);
 		lend_apply(&work);
+		lend_watcher_pause();
 		raw_spin_lock_irqsave(&l->lock, irqflags);
 		if (l->looking_at != w || !more || !raw_spin_trylock(&sem->wait_lock))
 			break;
@@ -233,10 +234,17 @@ static void look_at_lock(struct watch_list *l, struct watch *w, struct unfair_rw
 	if (l->looking_at == w) {
 		/* if all holders were seen, sleep and have their loans, the next look can wait */
 		w->backoff = look.active || more ? 1 : min_t(u8, 2 * w->backoff, MAX_BACKOFF);
-		w->due = ktime_get_ns() + w->backoff * lend_period_ns() - TIMER_SLACK;
+		w->looked = ktime_get_ns();
 	}
 	l->looking_at = NULL;
 	raw_spin_unlock_irqrestore(&l->lock, irqflags);
+}
+
+/* lend_period_us may have changed since the last look. */
+static bool is_due(const struct watch *w)
+{
+	return !w->looked ||
+	       ktime_get_ns() - w->looked + TIMER_SLACK >= w->backoff * lend_period_ns();
 }
 
 static void look_at_list(struct watch_list *l)
@@ -256,9 +264,9 @@ static void look_at_list(struct watch_list *l)
 		list_move_tail(&w->entry, &l->head);
 		sem = w->sem;
 		if (look_now)
-			w->due = 0;
+			w->looked = 0;
 		/* skip a lock whose wait_lock is held: a running task is already working on it */
-		if (w->due <= ktime_get_ns() && raw_spin_trylock(&sem->wait_lock)) {
+		if (is_due(w) && raw_spin_trylock(&sem->wait_lock)) {
 			l->looking_at = w;
 			raw_spin_unlock(&l->lock);
 			look_at_lock(l, w, sem, irqflags);
@@ -291,8 +299,8 @@ static enum hrtimer_restart watch_timeout(struct hrtimer *timer)
 {
 	if (!has_work()) {
 		/*
-		 * I: pairs with lend_watcher_start_timer() and lend_watcher_activate(). Either
-		 * who adds work sees that the timer is not armed, or the timer sees the new work.
+		 * I: pairs with lend_watcher_start_timer() and lend_watcher_activate(). Either the
+		 * task that adds work sees that the timer is not armed, or the timer sees the work.
 		 */
 		smp_store_mb(timer_armed, 0);
 		if (!has_work() || xchg(&timer_armed, 1))
@@ -316,8 +324,9 @@ void lend_watcher_start_timer(void)
 /**
  * lend_watcher_pause() - let tasks run that the watcher keeps off their CPU
  *
- * A pass may set the priorities of many tasks, each of which takes some microseconds. Returns at
- * once if the watcher's burst is short so far, if no timer is as short, and in other tasks.
+ * A pass may look at many locks, and set the priorities of many tasks, which takes some
+ * microseconds each. Returns at once if the watcher's burst is short so far, if no timer is as
+ * short, and in other tasks.
  *
  * Context: the watcher: without locks. Other tasks: any.
  */

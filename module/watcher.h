@@ -19,8 +19,8 @@
 struct watch {
 	struct list_head	entry;
 	struct unfair_rwsem	*sem;		/* NULL: not in a list */
-	u64			due;		/* earliest time of the next look, in ns */
-	u8			backoff;	/* periods between two looks */
+	u64			looked;		/* time of the last look, in ns; 0: look now */
+	u8			backoff;	/* periods until the next look */
 	u8			pass;		/* the last pass that visited this entry */
 	u64			trace_due;	/* earliest time of the next unfair_holder, in ns */
 };

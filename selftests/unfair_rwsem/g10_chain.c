@@ -595,6 +595,43 @@ TEST_F_TIMEOUT(g10_chain, writer_lends_through_the_committers_link, 60)
 }
 
 /*
+ * A committer and a reader of A wait for the same mutex; a more important writer waits for A. The
+ * reader acquired A while that was biased: a look follows the committer first, and the reader in a
+ * later step. Both lend the owner, and none may take from it what the other lends.
+ */
+TEST_F_TIMEOUT(g10_chain, look_does_not_lower_its_own_loans, 60)
+{
+	struct task *o, *r, *c, *w;
+	char owner[32];
+
+	SKIP_WITHOUT_KIND("mutex");
+	o = sleeping_owner(self->mutex, LOCK_TEST_WRITE);
+	ASSERT_NE(NULL, o);
+	make_biased(self->fd);
+	ASSERT_TRUE(state(self->fd).biased);
+	r = reader_that_waits(self->fd, self->mutex, LOCK_TEST_WRITE);
+	ASSERT_NE(NULL, r);
+	c = committer(self->fd, self->mutex, 5);
+	ASSERT_REACHED(has_fifo(o, 5));
+	w = writer(self->fd, 50);
+	ASSERT_REACHED(has_fifo(o, 50));
+	let_it_look();
+	if (!trace_start())
+		SKIP(return, "no tracefs");
+	let_it_look();
+	snprintf(owner, sizeof(owner), " pid=%d ", o->pid);
+	EXPECT_TRUE(trace_has(" unfair_chain: ", " lent_rt=50 "));
+	EXPECT_FALSE(trace_has(" unfair_lend: ", owner));
+	trace_stop();
+	EXPECT_TRUE(has_fifo(o, 50));
+	go(self->mutex, 0);
+	EXPECT_EQ(0, finish(o));
+	EXPECT_EQ(0, finish(r));
+	EXPECT_EQ(0, finish(w));
+	EXPECT_EQ(0, finish(c));
+}
+
+/*
  * The reader has been woken, but interrupts are off on its CPU. It is no longer blocked, although
  * the kernel still records the mutex. Meanwhile X has acquired that. X, the owner and the writer
  * run on the other CPU.
@@ -706,6 +743,29 @@ TEST_F_TIMEOUT(g10_chain, loan_ends_with_the_release, 60)
 	EXPECT_EQ(0, finish(r2));
 	EXPECT_EQ(0, finish(w));
 	kill_pid(o);
+}
+
+/*
+ * R waits for another semaphore, and gives up. H, which holds that, does not wait for a pass: it
+ * may release, and return to its program, before there is one.
+ */
+TEST_F_TIMEOUT(g10_chain, loan_ends_when_the_link_gives_up, 60)
+{
+	struct task *h, *r, *w;
+
+	h = sleeping_owner(self->next, LOCK_TEST_READ);
+	ASSERT_NE(NULL, h);
+	r = reader_that_waits(self->fd, self->next, LOCK_TEST_WRITE);
+	ASSERT_NE(NULL, r);
+	w = writer(self->fd, 30);
+	ASSERT_REACHED(has_fifo(h, 30));
+	/* a pass each 100 ms, without a look */
+	ASSERT_TRUE(set_param("lend_period_us", "60000000"));
+	EXPECT_EQ(-SIGKILL, kill_task(r));
+	EXPECT_TRUE(has_own(h));
+	go(self->next, 0);
+	EXPECT_EQ(0, finish(h));
+	EXPECT_EQ(0, finish(w));
 }
 
 /* The reader gives up. The owner keeps the mutex, and the writer waits for another reader. */

@@ -422,6 +422,29 @@ TEST_F_TIMEOUT(g5_lent_priority, mode_changes_while_readers_wait, 60)
 	}
 }
 
+/* The next look comes a period after the last one, by the period of now. */
+TEST_F_TIMEOUT(g5_lent_priority, shorter_period_takes_effect, 60)
+{
+	struct task *holder, *w;
+
+	ASSERT_TRUE(set_param("lend_period_us", "60000000"));
+	set_lend(self->fd, LEND_OFF);
+	holder = hold_until_go(self->fd, LOCK_TEST_READ, (struct job){ .nice = 19 });
+	ASSERT_NE(NULL, holder);
+	w = start(self->fd, (struct job){ .mode = LOCK_TEST_WRITE, .policy = SCHED_FIFO,
+					  .prio = 30 });
+	ASSERT_REACHED(state(self->fd).queued_writers == 1 && is_asleep(w));
+	set_lend(self->fd, LEND_DEFAULT);
+	/* one run of the timer */
+	sleep_ms(150);
+	EXPECT_TRUE(has_own(holder->pid, P(SCHED_OTHER, 0, 19)));
+	ASSERT_TRUE(set_param("lend_period_us", "1000"));
+	EXPECT_TRUE(reached(has_fifo(holder, 30)));
+	go(self->fd, 0);
+	EXPECT_EQ(0, finish(w));
+	EXPECT_EQ(0, finish(holder));
+}
+
 /* A loan ends when its lender gives up. The loan of another waiter stays. */
 TEST_F_TIMEOUT(g5_lent_priority, lender_gives_up, 60)
 {

@@ -10,6 +10,7 @@
  */
 #include "common.h"
 #include "kernel_log.h"
+#include "trace.h"
 
 FIXTURE(g9_expedite) { int fd, mutex; };
 
@@ -399,6 +400,40 @@ TEST_F_TIMEOUT(g9_expedite, committer_has_what_it_lends, 60)
 	EXPECT_EQ(0, finish(r));
 	go(self->mutex, 0);
 	EXPECT_EQ(0, finish(owner));
+}
+
+/* Otherwise a reader that runs first keeps it off its CPU until it sleeps, or has spent its budget. */
+TEST_F_TIMEOUT(g9_expedite, committer_is_raised_before_its_readers, 60)
+{
+	struct task *owner, *c, *r;
+	struct standing_loan loan;
+	char line[512], pid[32];
+	int of_committer;
+
+	if (!trace_start())
+		SKIP(return, "no tracefs");
+	ASSERT_TRUE(set_param("lend_fifo_us", "1000000"));
+	ASSERT_TRUE(begin_loan(&loan));
+	owner = hold_until_go(self->mutex, LOCK_TEST_WRITE, (struct job){ });
+	ASSERT_NE(NULL, owner);
+	r = hold_until_go(self->fd, LOCK_TEST_READ, (struct job){ .nice = 19 });
+	ASSERT_NE(NULL, r);
+	/* the committer is asleep when its section takes effect */
+	ASSERT_TRUE(set_param("lend_period_us", "50000"));
+	c = plain_committer(self->fd, self->mutex, SCHED_OTHER, 0, NULL);
+	ASSERT_REACHED(has_fifo(r, 1) && has_fifo(c, 1));
+	snprintf(pid, sizeof(pid), " pid=%d ", c->pid);
+	of_committer = trace_find(0, " unfair_lend: ", pid, line, sizeof(line));
+	EXPECT_GE(of_committer, 0);
+	snprintf(pid, sizeof(pid), " pid=%d ", r->pid);
+	EXPECT_LT(of_committer, trace_find(0, " unfair_lend: ", pid, line, sizeof(line)));
+	trace_stop();
+	go(self->fd, 0);
+	EXPECT_EQ(0, finish(r));
+	go(self->mutex, 0);
+	EXPECT_EQ(0, finish(owner));
+	EXPECT_EQ(0, finish(c));
+	EXPECT_TRUE(end_loan(&loan));
 }
 
 /* Else two committers that overlap would keep each other's loans alive. */

@@ -99,7 +99,7 @@ proctype waiter()
 
 /* --- the watcher --------------------------------------------------------- */
 
-/* lease_ended(), for one lent task */
+/* lease_lowered(), for one lent task */
 inline end_lease(l)
 {
 	if
