@@ -1011,7 +1011,8 @@ int __commit_root_set_init(struct commit_root_set *set, const char *name,
 	if (!set->counts)
 		return -ENOMEM;
 	/* ordered: one release at a time. Reclaim may depend on it. */
-	set->wq = alloc_ordered_workqueue("fscommit_%s", WQ_MEM_RECLAIM, name);
+	/* 23 characters, as many as 6.1 keeps */
+	set->wq = alloc_ordered_workqueue("fscommit_%.14s", WQ_MEM_RECLAIM, name);
 	if (!set->wq) {
 		free_percpu(set->counts);
 		return -ENOMEM;
