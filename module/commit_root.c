@@ -27,7 +27,7 @@
  * Why a sum of 0 is right, though it is not read at once: each pin that found its roots current
  * adds 1, which the work sees (B); its unpin takes 1 away, perhaps unseen; a count that came too
  * late adds 1 and takes it away on one CPU. None of them ever adds less than 0, and a pin that is
- * held adds 1. Why the last one is not missed: who drops a count that the work did not see drop
+ * held adds 1. Why the last one is not missed: a task that drops a count after the work has read it
  * sees that the roots were replaced, and queues the work again (C).
  *
  * So pins are counted for each commit: a commit that no pin has is released when it is replaced,
@@ -1087,7 +1087,7 @@ int commit_root_set_destroy(struct commit_root_set *set)
 	}
 	if (roots)
 		queue_work(set->wq, &set->work);
-	/* who is in commit_root_pin() has a pin afterwards, or has failed and left no count */
+	/* a task in commit_root_pin() has a pin afterwards, or has failed and left no count */
 	synchronize_rcu();
 	flush_work(&set->work);
 	raw_spin_lock_irq(&set->lock);
@@ -1098,7 +1098,7 @@ int commit_root_set_destroy(struct commit_root_set *set)
 		report_oldest_pin(set, generation);
 		return -EBUSY;
 	}
-	/* D: who has just dropped the last count may still queue the work */
+	/* D: a task that has just dropped the last count may still queue the work */
 	synchronize_rcu();
 	unlist_set(set);
 	if (set->tracked)

@@ -124,6 +124,8 @@ struct commit_gen {
 /**
  * commit_gen_reset() - initialise for a new request
  * @gen: the accumulator
+ *
+ * Context: any, by the owner of @gen.
  */
 static inline void commit_gen_reset(struct commit_gen *gen)
 {
@@ -137,6 +139,8 @@ static inline void commit_gen_reset(struct commit_gen *gen)
  *
  * Call this only after the extent was added: if it did not fit, its generation belongs to the
  * next request.
+ *
+ * Context: any, by the owner of @gen.
  */
 static inline void commit_gen_add(struct commit_gen *gen, u64 generation)
 {

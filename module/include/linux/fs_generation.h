@@ -5,8 +5,6 @@
  * A generation is a number that each commit increments. It wraps: comparisons are right while
  * the two numbers are less than 2^63 apart. 0 and ~0 mean "not known". A filesystem with 32-bit
  * numbers keeps the upper half itself.
- *
- * Both functions are pure: they may be called in any context.
  */
 #ifndef _LINUX_FS_GENERATION_H
 #define _LINUX_FS_GENERATION_H
@@ -17,6 +15,7 @@
  * fs_generation_known() - is this the number of a generation?
  * @generation: the number
  *
+ * Context: any.
  * Return: false for 0 and ~0.
  */
 static inline bool fs_generation_known(u64 generation)
@@ -29,6 +28,7 @@ static inline bool fs_generation_known(u64 generation)
  * @a: a known generation
  * @b: another known generation, less than 2^63 apart from @a
  *
+ * Context: any.
  * Return: true if @a is later than @b.
  */
 static inline bool fs_generation_after(u64 a, u64 b)

@@ -119,6 +119,8 @@ DECLARE_PER_CPU(struct share_gate_counts, share_gate_counts);
 /**
  * share_gate_init() - initialise the gate of a new object, which shares nothing
  * @gate: the gate
+ *
+ * Context: any, while no other task uses @gate.
  */
 static inline void share_gate_init(struct share_gate *gate)
 {
@@ -204,9 +206,14 @@ struct share_gate_section {
 	bool				locked;
 };
 
-enum {
-	SHARE_GATE_SKIPPED,	/* insert items */
-	SHARE_GATE_LOCKED,	/* delete overlapping items, then insert */
+/**
+ * enum share_gate_result - what share_gate_enter() returns without an error
+ * @SHARE_GATE_SKIPPED: the object shares nothing: insert items
+ * @SHARE_GATE_LOCKED: the range is locked: delete overlapping items, then insert
+ */
+enum share_gate_result {
+	SHARE_GATE_SKIPPED,
+	SHARE_GATE_LOCKED,
 };
 
 int __share_gate_lock(struct share_gate_section *section);
