@@ -402,7 +402,7 @@ TEST_F_TIMEOUT(g9_expedite, committer_has_what_it_lends, 60)
 	EXPECT_EQ(0, finish(owner));
 }
 
-/* Otherwise a reader that runs first keeps it off its CPU until it sleeps, or has spent its budget. */
+/* Otherwise a reader that runs first keeps it off its CPU: until it sleeps, or its budget ends. */
 TEST_F_TIMEOUT(g9_expedite, committer_is_raised_before_its_readers, 60)
 {
 	struct task *owner, *c, *r;
