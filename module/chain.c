@@ -6,7 +6,8 @@
  * A link through a mutex, or a rw_semaphore held for writing, is found in what the kernel records
  * of a blocked task: task->blocker for both (CONFIG_DETECT_HUNG_TASK_BLOCKER), task->blocked_on
  * for mutexes only. Nothing calls us when such a lock is released. So the loan of a link is a
- * lease: it ends with the first pass of the watcher in which no look finds the link.
+ * lease: it ends with the first pass of the watcher in which no look finds the link, or when nobody
+ * waits for the semaphore or expedites it any more.
  *
  * A link through another unfair_rwsem is found in a table of sleeping waiters. The level is noted
  * for that lock, as another lease. The looks at that lock lend it to the lock's holders.

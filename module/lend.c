@@ -95,7 +95,7 @@ struct loan {
 /* The level that a chain lends through a waiter of a semaphore. */
 struct chain_level {
 	const struct unfair_rwsem	*sem;		/* only compared: may have been freed */
-	struct lend_level		level;
+	struct lend_level		level, before;	/* of that pass, and of the pass before */
 	unsigned int			pass;		/* that renewed it */
 };
 
@@ -781,7 +781,8 @@ void lend_to_expediter(struct unfair_rwsem *sem, struct task_struct *task,
  * @level: the level to lend
  * @work: for the caller to apply
  *
- * The loan ends LEASE_PASSES passes of the watcher after the last call. A call for a task on a CPU
+ * The loan ends LEASE_PASSES passes of the watcher after the last call, or when no task waits for
+ * @sem or expedites it any more. A call for a task on a CPU
  * only renews its loan, if it has one: otherwise a task that uses its loan would lose it.
  *
  * Context: under wait_lock of @sem.
@@ -815,6 +816,7 @@ static struct chain_level *first_chain_level(const struct unfair_rwsem *sem)
 void lend_note_chain(const struct unfair_rwsem *sem, struct lend_level level)
 {
 	struct chain_level *c, *first = first_chain_level(sem), *free = NULL;
+	struct lend_level before = LEND_NOTHING;
 
 	raw_spin_lock(&lend_lock);
 	for (c = first; c < first + CHAIN_PROBES; c++) {
@@ -828,16 +830,22 @@ void lend_note_chain(const struct unfair_rwsem *sem, struct lend_level level)
 		chain_is_new |= !!free;
 	} else if (c->pass == pass) {
 		level = higher_level(level, c->level);
+		before = c->before;
+	} else {
+		before = c->level;
 	}
 	if (c)
-		*c = (struct chain_level){ sem, level, pass };
+		*c = (struct chain_level){ sem, level, before, pass };
 	WRITE_ONCE(chain_pass, pass);
 	/* only passes end it */
 	lend_watcher_account();
 	raw_spin_unlock(&lend_lock);
 }
 
-/* The level of lend_note_chain(); LEND_NOTHING if there is none. Interrupts are disabled. */
+/*
+ * The level of lend_note_chain(); LEND_NOTHING if there is none. While a pass may still note more,
+ * that of the pass before counts, too. Interrupts are disabled.
+ */
 struct lend_level lend_chain_level(const struct unfair_rwsem *sem)
 {
 	struct chain_level *c, *first = first_chain_level(sem);
@@ -848,7 +856,7 @@ struct lend_level lend_chain_level(const struct unfair_rwsem *sem)
 	raw_spin_lock(&lend_lock);
 	for (c = first; c < first + CHAIN_PROBES; c++)
 		if (c->sem == sem && is_renewed(c->pass))
-			level = c->level;
+			level = c->pass == pass ? higher_level(c->level, c->before) : c->level;
 	raw_spin_unlock(&lend_lock);
 	return lend_limit(sem, level);
 }
@@ -943,8 +951,8 @@ bool lend_adjust(struct unfair_rwsem *sem, struct lend_level level, unsigned int
 		before = level_of_loan(loan);
 		/* only a look raises a loan; waiters and sections are lent their own level */
 		set_level(loan, LOAN_HOLDER, lower_level(loan->level[LOAN_HOLDER], level));
-		/* a lease ends by itself, but its task may release @sem before */
-		if (!lends(level))
+		/* a lease ends by itself, but nobody lends it, and its task may release @sem before */
+		if (!sem->watched)
 			set_level(loan, LOAN_CHAIN, LEND_NOTHING);
 		if (same_level(level_of_loan(loan), before))
 			continue;

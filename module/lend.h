@@ -59,7 +59,7 @@ struct look {
 	const void		*group;		/* whose equals are not lent to; NULL: none */
 	bool			reported;	/* __unfair_rwsem_watch() tried a report */
 	const struct task_struct *last_owner;	/* that the step followed; only compared */
-	unsigned int		links;		/* that the step followed */
+	unsigned int		links;		/* followed since wait_lock was dropped for them */
 };
 
 /* Lent tasks whose priority the caller must set after it drops all locks. */

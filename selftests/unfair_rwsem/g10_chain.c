@@ -516,6 +516,53 @@ TEST_F_TIMEOUT(g10_chain, through_another_semaphore, 60)
 	EXPECT_EQ(0, through_semaphore(fd, next, LOCK_TEST_READ, LOCK_TEST_READ, 10));
 }
 
+#define SOURCES	7
+
+/*
+ * H holds @next, and a reader of each lock of @source waits for that. A writer of FIFO 50 waits for
+ * @source[@high], writers of FIFO 5 for the others. Whatever the order in which a pass looks at
+ * these locks, H has 50.
+ */
+static int highest_of_several(const int *source, int nr, int high, int next)
+{
+	struct task *h, *r[SOURCES], *w[SOURCES];
+	int i;
+
+	h = sleeping_owner(next, LOCK_TEST_READ);
+	CHECK(h);
+	for (i = 0; i < nr; i++) {
+		r[i] = reader_that_waits(source[i], next, LOCK_TEST_WRITE);
+		CHECK(r[i]);
+		w[i] = writer(source[i], i == high ? 50 : 5);
+	}
+	CHECK(reached(has_fifo(h, 50)));
+	let_it_look();
+	CHECK(has_fifo(h, 50));
+	go(next, 0);
+	CHECK(!finish(h));
+	for (i = 0; i < nr; i++) {
+		CHECK(!finish(r[i]));
+		CHECK(!finish(w[i]));
+	}
+	return 0;
+}
+
+/* A lock is the next one of all that were opened before it. */
+TEST_F_TIMEOUT(g10_chain, highest_of_several_chains_counts, 100)
+{
+	int lock[SOURCES + 1], i, high;
+
+	for (i = 0; i <= SOURCES; i++) {
+		lock[i] = lock_open(LOCK_TEST_UNFAIR);
+		ASSERT_GE(lock[i], 0);
+	}
+	for (i = 2; i <= SOURCES; i++)
+		for (high = 0; high < i; high++)
+			ASSERT_EQ(0, highest_of_several(lock, i, high, lock[i]));
+	for (i = 0; i <= SOURCES; i++)
+		close(lock[i]);
+}
+
 static struct task *committer(int fd, int mutex, int prio)
 {
 	return start(mutex, (struct job){
@@ -605,6 +652,8 @@ TEST_F_TIMEOUT(g10_chain, look_does_not_lower_its_own_loans, 60)
 	char owner[32];
 
 	SKIP_WITHOUT_KIND("mutex");
+	if (!trace_start())
+		SKIP(return, "no tracefs");
 	o = sleeping_owner(self->mutex, LOCK_TEST_WRITE);
 	ASSERT_NE(NULL, o);
 	make_biased(self->fd);
@@ -616,8 +665,8 @@ TEST_F_TIMEOUT(g10_chain, look_does_not_lower_its_own_loans, 60)
 	w = writer(self->fd, 50);
 	ASSERT_REACHED(has_fifo(o, 50));
 	let_it_look();
-	if (!trace_start())
-		SKIP(return, "no tracefs");
+	/* forget the events so far */
+	ASSERT_EQ(0, close(open(TRACE "/trace", O_WRONLY | O_TRUNC)));
 	let_it_look();
 	snprintf(owner, sizeof(owner), " pid=%d ", o->pid);
 	EXPECT_TRUE(trace_has(" unfair_chain: ", " lent_rt=50 "));
@@ -746,21 +795,23 @@ TEST_F_TIMEOUT(g10_chain, loan_ends_with_the_release, 60)
 }
 
 /*
- * R waits for another semaphore, and gives up. H, which holds that, does not wait for a pass: it
- * may release, and return to its program, before there is one.
+ * R waits for another semaphore, and gives up. R itself ends the loan of H, which holds that: before
+ * the next pass, H may release, and return to its program.
  */
 TEST_F_TIMEOUT(g10_chain, loan_ends_when_the_link_gives_up, 60)
 {
 	struct task *h, *r, *w;
 
+	/* so the next pass does not come too soon */
+	ASSERT_TRUE(set_param("lend_period_us", "100000"));
 	h = sleeping_owner(self->next, LOCK_TEST_READ);
 	ASSERT_NE(NULL, h);
 	r = reader_that_waits(self->fd, self->next, LOCK_TEST_WRITE);
 	ASSERT_NE(NULL, r);
 	w = writer(self->fd, 30);
 	ASSERT_REACHED(has_fifo(h, 30));
-	/* a pass each 100 ms, without a look */
-	ASSERT_TRUE(set_param("lend_period_us", "60000000"));
+	/* the watcher has set that, and sleeps */
+	sleep_ms(10);
 	EXPECT_EQ(-SIGKILL, kill_task(r));
 	EXPECT_TRUE(has_own(h));
 	go(self->next, 0);

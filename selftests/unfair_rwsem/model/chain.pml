@@ -99,7 +99,7 @@ proctype waiter()
 
 /* --- the watcher --------------------------------------------------------- */
 
-/* lease_lowered(), for one lent task */
+/* the end of a lease in lease_lowered(), for one lent task */
 inline end_lease(l)
 {
 	if
