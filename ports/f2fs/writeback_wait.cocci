@@ -6,9 +6,9 @@
 // before. Meanwhile the checkpoint may end and the next one begin, so that it sleeps again. In
 // traces on 7.3, a task of nice -10 so waited for 5 to 12 ms at a time, while checkpoints of 1 ms
 // ran one after the other. With this patch it is woken when the lock is free, and lends to the task
-// that it waits for. A real-time task, also by a loan, sleeps for a jiffy besides: it passes a waiting
-// writer when it waits, but not when it only tries. Without a sleep it would keep a CPU until the
-// writer has the lock, and the writer might need that CPU.
+// that it waits for. A real-time task, also by a loan, passes a waiting writer when it waits, but not
+// when it only tries. While a writer waits, it sleeps for a jiffy: it would keep a CPU until the writer
+// has the lock, and a holder of the lock might need that CPU.
 //
 // No folio is locked here. Other locks of this task cannot make it wait for ever: a writer of
 // cp_rwsem that needs one of them would make the loop endless, too. The error is only returned where
@@ -32,9 +32,13 @@ symbol lc;
 +
 +f2fs_lock_op(sbi, &lc);
 +f2fs_unlock_op(sbi, &lc);
-+/* it may have passed a waiting writer, and would fail to acquire the lock again */
-+if (rt_task(current))
-+	f2fs_schedule_timeout(1);
++/* a real-time task may have passed a waiting writer: would its next attempt fail, too? */
++if (current->prio < MAX_RT_PRIO) {
++	if (f2fs_trylock_op(sbi, &lc))
++		f2fs_unlock_op(sbi, &lc);
++	else
++		f2fs_schedule_timeout(1);
++}
  goto retry_write;
 	...>
  }
@@ -47,9 +51,13 @@ symbol lc;
 -f2fs_io_schedule_timeout(DEFAULT_IO_TIMEOUT);
 +f2fs_lock_op(sbi);
 +f2fs_unlock_op(sbi);
-+/* it may have passed a waiting writer, and would fail to acquire the lock again */
-+if (rt_task(current))
-+	f2fs_io_schedule_timeout(1);
++/* a real-time task may have passed a waiting writer: would its next attempt fail, too? */
++if (current->prio < MAX_RT_PRIO) {
++	if (f2fs_trylock_op(sbi))
++		f2fs_unlock_op(sbi);
++	else
++		f2fs_io_schedule_timeout(1);
++}
  goto retry_write;
 	...>
  }
