@@ -795,8 +795,8 @@ TEST_F_TIMEOUT(g10_chain, loan_ends_with_the_release, 60)
 }
 
 /*
- * R waits for another semaphore, and gives up. R itself ends the loan of H, which holds that: before
- * the next pass, H may release, and return to its program.
+ * R waits for another semaphore, and gives up. R itself ends the loan of H, which holds that: H may
+ * release before the next pass, and return to its program.
  */
 TEST_F_TIMEOUT(g10_chain, loan_ends_when_the_link_gives_up, 60)
 {
