@@ -10,7 +10,8 @@
 #                   of a nice 0 task, and, on the PREEMPT_RT kernels, which have it, timerlat
 #
 #   ICOUNT=1        QEMU counts instructions, 1 ns each, on one CPU: nothing on the host adds to
-#                   a latency, but a second takes a minute
+#                   a latency, but a second takes a minute. The guest's clock goes on while it
+#                   waits for its disk: on a busy host a run takes minutes of it, and may time out
 #
 # The table has the medians of all rounds, and the worst round. QEMU without KVM and User-Mode Linux
 # add the jitter of the host: there, compare the drivers only.
