@@ -951,7 +951,7 @@ bool lend_adjust(struct unfair_rwsem *sem, struct lend_level level, unsigned int
 		before = level_of_loan(loan);
 		/* only a look raises a loan; waiters and sections are lent their own level */
 		set_level(loan, LOAN_HOLDER, lower_level(loan->level[LOAN_HOLDER], level));
-		/* a lease ends by itself, but nobody lends it, and its task may release @sem first */
+		/* a lease would end by itself, but maybe after its task has released @sem */
 		if (!sem->watched)
 			set_level(loan, LOAN_CHAIN, LEND_NOTHING);
 		if (same_level(level_of_loan(loan), before))
