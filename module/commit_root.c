@@ -1010,8 +1010,10 @@ int __commit_root_set_init(struct commit_root_set *set, const char *name,
 	set->counts = alloc_percpu(struct commit_root_counts);
 	if (!set->counts)
 		return -ENOMEM;
-	/* ordered: one release at a time. Reclaim may depend on it. */
-	/* 23 characters, as many as 6.1 keeps */
+	/*
+	 * Ordered: one release at a time. Reclaim may depend on it. The name has 23 characters at
+	 * most, as many as 6.1 keeps.
+	 */
 	set->wq = alloc_ordered_workqueue("fscommit_%.14s", WQ_MEM_RECLAIM, name);
 	if (!set->wq) {
 		free_percpu(set->counts);

@@ -782,8 +782,8 @@ void lend_to_expediter(struct unfair_rwsem *sem, struct task_struct *task,
  * @work: for the caller to apply
  *
  * The loan ends LEASE_PASSES passes of the watcher after the last call, or when no task waits for
- * @sem or expedites it any more. A call for a task on a CPU
- * only renews its loan, if it has one: otherwise a task that uses its loan would lose it.
+ * @sem or expedites it any more. A call for a task on a CPU only renews its loan, if it has one:
+ * otherwise a task that uses its loan would lose it.
  *
  * Context: under wait_lock of @sem.
  */
