@@ -120,7 +120,9 @@ void lend_watch_move(struct watch *from, struct watch *to)
 	to->backoff = from->backoff;
 	to->pass = from->pass;
 	to->trace_due = from->trace_due;
-	list_replace(&from->entry, &to->entry);
+	/* has_work() reads the list without the lock; list_replace() has plain stores */
+	list_add(&to->entry, &from->entry);
+	list_del(&from->entry);
 	if (l->looking_at == from)
 		l->looking_at = NULL;
 	from->sem = NULL;
