@@ -396,7 +396,11 @@ static void work(void)
 	fflush(stdout);
 	snprintf(path, sizeof(path), "%s/fsx%d", opt.dir, task);
 	unlink(path);
-	_exit(done < 100);
+	if (done >= 100)
+		_exit(0);
+	printf("# task %d: fewer than 100 operations in %.0f s\n", task, opt.duration);
+	fflush(stdout);
+	_exit(1);
 }
 
 int main(int argc, char **argv)
