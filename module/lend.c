@@ -390,6 +390,14 @@ static int inherited_prio(struct task_struct *task)
 	return prio;
 }
 
+/* The values of a lent task without its loans. */
+static struct sched_values own_values(const struct lent_task *t)
+{
+	lockdep_assert_held(&lend_lock);
+	/* in apply(), which may change both: from before or after that */
+	return t->busy ? data_race(t->prio.own) : lent_priority_own(t->task, &t->prio);
+}
+
 /**
  * lend_own_level() - the level that a task lends, without its own loans
  * @sem: the semaphore
@@ -412,10 +420,9 @@ struct lend_level lend_own_level(const struct unfair_rwsem *sem, struct task_str
 		return lend_level_of(sem, task);
 	raw_spin_lock_irqsave(&lend_lock, irqflags);
 	t = find_lent_task(task);
-	/* also before its first loan was applied; a task in apply() may change both meanwhile */
+	/* also before its first loan was applied; a task in apply() may set it now */
 	if (t && !data_race(t->prio.unmanaged)) {
-		/* from before or after a renice */
-		v = data_race(t->prio.own);
+		v = own_values(t);
 		lent = true;
 	}
 	raw_spin_unlock_irqrestore(&lend_lock, irqflags);
@@ -488,8 +495,7 @@ int lend_prio(void)
 	t = find_lent_task(current);
 	/* a task in apply() may set it now */
 	if (t && !data_race(t->prio.unmanaged) && lends_to_itself_only(t)) {
-		/* from before or after a renice */
-		own = data_race(t->prio.own);
+		own = own_values(t);
 		if (!is_rt_policy(own.policy))
 			prio = NICE_TO_PRIO(own.nice);
 	}
