@@ -390,14 +390,6 @@ static int inherited_prio(struct task_struct *task)
 	return prio;
 }
 
-/* The values of a lent task without its loans. */
-static struct sched_values own_values(const struct lent_task *t)
-{
-	lockdep_assert_held(&lend_lock);
-	/* in apply(), which may change both: from before or after that */
-	return t->busy ? data_race(t->prio.own) : lent_priority_own(t->task, &t->prio);
-}
-
 /**
  * lend_own_level() - the level that a task lends, without its own loans
  * @sem: the semaphore
@@ -420,9 +412,10 @@ struct lend_level lend_own_level(const struct unfair_rwsem *sem, struct task_str
 		return lend_level_of(sem, task);
 	raw_spin_lock_irqsave(&lend_lock, irqflags);
 	t = find_lent_task(task);
-	/* also before its first loan was applied; a task in apply() may set it now */
+	/* also before its first loan was applied; a task in apply() may change both meanwhile */
 	if (t && !data_race(t->prio.unmanaged)) {
-		v = own_values(t);
+		/* from before or after a renice */
+		v = data_race(t->prio.own);
 		lent = true;
 	}
 	raw_spin_unlock_irqrestore(&lend_lock, irqflags);
@@ -495,7 +488,8 @@ int lend_prio(void)
 	t = find_lent_task(current);
 	/* a task in apply() may set it now */
 	if (t && !data_race(t->prio.unmanaged) && lends_to_itself_only(t)) {
-		own = own_values(t);
+		/* from before or after a renice */
+		own = data_race(t->prio.own);
 		if (!is_rt_policy(own.policy))
 			prio = NICE_TO_PRIO(own.nice);
 	}

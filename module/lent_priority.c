@@ -250,45 +250,6 @@ static bool policy_may_stay(struct task_struct *task, const struct lent_priority
 	return has_cap_sys_nice(task);
 }
 
-/* The nice value that a lent task of values @v will have without its loans. */
-static int nice_without_loans(struct task_struct *task, const struct lent_priority *p,
-			      const struct sched_values *v)
-{
-	if (v->nice != p->lent.nice && nice_may_stay(task, p, v))
-		return v->nice;
-	return p->own.nice;
-}
-
-/* Has another task set a policy that will stay? */
-static bool policy_stays(struct task_struct *task, const struct lent_priority *p,
-			 const struct sched_values *v)
-{
-	return !has_lent_policy(p, v) && policy_may_stay(task, p, v);
-}
-
-/**
- * lent_priority_own() - the values that a task would have without its loans
- * @task: the task
- * @p: its lent priority; not unmanaged, and no task is in lent_priority_set() for it
- *
- * A change by another task counts at once, although lent_priority_set() has not seen it yet.
- *
- * Context: any.
- * Return: the values.
- */
-struct sched_values lent_priority_own(struct task_struct *task, const struct lent_priority *p)
-{
-	struct sched_values v = lent_priority_values(task), own = p->own;
-
-	if (!lends(p->now))
-		return v;
-	own.nice = nice_without_loans(task, p, &v);
-	if (!policy_stays(task, p, &v))
-		return own;
-	v.nice = own.nice;
-	return v;
-}
-
 /*
  * Another task has changed @task to @v: restore the values that it did not change. renice does
  * not change the lent policy and flag, chrt does not change the lent nice value.
@@ -298,8 +259,9 @@ static int restore_unchanged(struct task_struct *task, const struct lent_priorit
 {
 	struct sched_values own = p->own;
 
-	own.nice = nice_without_loans(task, p, v);
-	if (!policy_stays(task, p, v))
+	if (v->nice != p->lent.nice && nice_may_stay(task, p, v))
+		own.nice = v->nice;
+	if (has_lent_policy(p, v) || !policy_may_stay(task, p, v))
 		return change_values(task, v, &own);
 	if (v->nice != own.nice)
 		set_user_nice(task, own.nice);
@@ -341,9 +303,9 @@ int lent_priority_set(struct task_struct *task, struct lent_priority *p, struct 
 		p->unmanaged = true;
 		count_event(NULL, EV_OVERRIDDEN);
 		return 0;
-	} else {
+	} else if (was.nice != p->lent.nice && nice_may_stay(task, p, &was)) {
 		/* reniced while it has SCHED_FIFO: takes effect when that ends */
-		p->own.nice = nice_without_loans(task, p, &was);
+		p->own.nice = was.nice;
 	}
 	if (!is_rt_policy(was.policy))
 		p->own.timer_slack = was.timer_slack;

@@ -33,7 +33,6 @@ struct sched_values lent_priority_values(struct task_struct *task);
 int lent_priority_set_values(struct task_struct *task, const struct sched_values *v);
 struct lend_level lent_priority_level(const struct unfair_rwsem *sem,
 				      const struct sched_values *v);
-struct sched_values lent_priority_own(struct task_struct *task, const struct lent_priority *p);
 int lent_priority_set(struct task_struct *task, struct lent_priority *p,
 		      struct lend_level level);
 
