@@ -41,6 +41,7 @@ static char *model, *buffer;
 static int fd, direct_fd, task, last;
 static off_t size;
 static unsigned long done;
+static bool flushes_late;
 
 enum op {
 	WRITE, READ, MAP_WRITE, MAP_READ, DIRECT_WRITE, DIRECT_READ, TRUNCATE, ALLOCATE, PUNCH,
@@ -217,6 +218,34 @@ static void copy_range(int op, off_t at, off_t len)
 	grow(to + n);
 }
 
+/*
+ * User-Mode Linux does not flush the TLB of a task that runs on another CPU. Until the task enters
+ * the kernel, it reads and writes pages that have been reclaimed, and what it writes to a page that
+ * has been written back does not make that page dirty (7.3, arch/um/kernel/tlb.c).
+ */
+static bool is_user_mode_linux(void)
+{
+	FILE *f = fopen("/proc/cpuinfo", "r");
+	char line[256];
+	bool is = false;
+
+	while (f && !is && fgets(line, sizeof(line), f))
+		is = strstr(line, "User Mode Linux");
+	if (f)
+		fclose(f);
+	return is;
+}
+
+/* @p is locked in memory. Enters the kernel, and so gets a fault for each page that is clean. */
+static void make_dirty(volatile char *p, off_t len)
+{
+	off_t i;
+
+	sched_yield();
+	for (i = 0; i < len; i += PAGE)
+		p[i] = p[i];
+}
+
 static void map_range(int op, off_t at, off_t len)
 {
 	off_t page = at & ~(off_t)(PAGE - 1);
@@ -229,9 +258,13 @@ static void map_range(int op, off_t at, off_t len)
 	p = mmap(NULL, at - page + len, PROT_READ | PROT_WRITE, MAP_SHARED, fd, page);
 	if (p == MAP_FAILED)
 		failed("mmap");
+	if (flushes_late && mlock(p, at - page + len))
+		failed("mlock");
 	if (op == MAP_WRITE) {
 		new_bytes(len);
 		memcpy(p + (at - page), buffer, len);
+		if (flushes_late)
+			make_dirty(p, at - page + len);
 		memcpy(model + at, buffer, len);
 		if (!random_below(4) && msync(p, at - page + len, MS_SYNC))
 			failed("msync");
@@ -427,6 +460,7 @@ int main(int argc, char **argv)
 			break;
 		default: return 1;
 		}
+	flushes_late = is_user_mode_linux();
 	if (!opt.dir)
 		fatal("usage: --dir=DIR [--duration=TIME] [--tasks=NUM] [--seed=NUM]");
 	for (task = 0; task < opt.tasks; task++)
