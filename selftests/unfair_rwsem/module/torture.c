@@ -770,20 +770,23 @@ static void shuffle(struct rnd_state *state)
 
 static unsigned long print_class(bool write)
 {
-	struct torturer sum = { }, *t;
 	unsigned long most = 0, least = ULONG_MAX;
+	struct torturer sum = { };
+	unsigned int i;
 
-	for (t = torturers; t < torturers + nr_torturers; t++) {
-		unsigned long taken = write ? t->written : t->taken - t->written;
+	for (i = 0; i < nr_torturers; i++) {
+		/* its task goes on counting */
+		struct torturer t = data_race(torturers[i]);
+		unsigned long taken = write ? t.written : t.taken - t.written;
 
-		if (!mixed.value && t->write != write)
+		if (!mixed.value && t.write != write)
 			continue;
 		sum.taken += taken;
-		sum.downgraded += t->downgraded;
-		sum.eintr += t->eintr;
-		sum.etime += t->etime;
-		sum.eagain += t->eagain;
-		sum.max_wait_ns = max(sum.max_wait_ns, t->max_wait_ns);
+		sum.downgraded += t.downgraded;
+		sum.eintr += t.eintr;
+		sum.etime += t.etime;
+		sum.eagain += t.eagain;
+		sum.max_wait_ns = max(sum.max_wait_ns, t.max_wait_ns);
 		most = max(most, taken);
 		least = min(least, taken);
 	}
