@@ -5,12 +5,11 @@
  *
  * A link through a mutex, or a rw_semaphore held for writing, is found in what the kernel records
  * of a blocked task: task->blocker for both (CONFIG_DETECT_HUNG_TASK_BLOCKER), task->blocked_on
- * for mutexes only. Nothing calls us when such a lock is released. So the loan of a link is a
- * lease: it ends with the first pass of the watcher in which no look finds the link, or when nobody
- * waits for the semaphore or expedites it any more.
+ * for mutexes only. Nothing calls us when such a lock is released. So the loan of a link ends as a
+ * lease, when no look finds the link any more.
  *
- * A link through another unfair_rwsem is found in a table of sleeping waiters. The level is noted
- * for that lock, as another lease. The looks at that lock lend it to the lock's holders.
+ * A link through another unfair_rwsem needs nothing here: its waiter lends what it has been lent,
+ * see lend_level(). A link through an rt_mutex, as all locks of PREEMPT_RT are, is the kernel's.
  *
  * The recorded lock is valid only while the task is blocked on it. A task in a sleeping state that
  * is off its run queue leaves that state only in try_to_wake_up(), under its pi_lock. So it stays
@@ -18,13 +17,11 @@
  * has left it. The owner in the lock owned it at that moment, so RCU keeps its task_struct valid
  * afterwards.
  *
- * PREEMPT_RT needs no links through its mutexes: they are rt_mutexes, which pass on the priority
- * of a lent task themselves. A task blocked in proxy execution stays on its run queue. There is no
- * link: the scheduler runs the owner in its place, if that can run.
+ * A task blocked in proxy execution stays on its run queue. There is no link: the scheduler runs
+ * the owner in its place, if that can run.
  *
  * The transitive rule is that of priority inheritance (Sha, Rajkumar and Lehoczky, 1990).
  */
-#include <linux/hash.h>
 #include <linux/module.h>
 #include <linux/sched.h>
 
@@ -33,9 +30,6 @@
 #include "stats.h"
 #include "trace.h"
 #include "watcher.h"
-
-/* A look walks the list of a sleeping holder under wait_lock. */
-#define SLEEPER_BITS	10
 
 static struct fscommit_param lend_links = { CHAIN_MAX_LINKS, 0, CHAIN_MAX_LINKS };
 module_param_cb(lend_links, &fscommit_param_ops, &lend_links, 0644);
@@ -57,68 +51,6 @@ static const struct kernel_param_ops kinds_ops = { .set = kinds_set, .get = kind
 module_param_cb(lend_links_kinds, &kinds_ops, NULL, 0444);
 MODULE_PARM_DESC(lend_links_kinds,
 		 "The kinds of locks whose owner this kernel shows, so that a loan passes through them");
-
-/* --- waiters of other unfair_rwsems -------------------------------------- */
-
-static struct sleepers {
-	raw_spinlock_t		lock;
-	struct hlist_head	head;
-} sleepers[1 << SLEEPER_BITS];
-
-static struct sleepers *sleepers_of(const struct task_struct *task)
-{
-	return &sleepers[hash_ptr(task, SLEEPER_BITS)];
-}
-
-/**
- * chain_add_sleeper() - record which lock a task waits for
- * @s: its entry, with @s->task and @s->sem set
- *
- * Context: under wait_lock of @s->sem.
- */
-void chain_add_sleeper(struct sleeper *s)
-{
-	struct sleepers *l = sleepers_of(s->task);
-
-	raw_spin_lock(&l->lock);
-	hlist_add_head(&s->node, &l->head);
-	raw_spin_unlock(&l->lock);
-}
-
-void chain_remove_sleeper(struct sleeper *s)
-{
-	struct sleepers *l = sleepers_of(s->task);
-
-	raw_spin_lock(&l->lock);
-	hlist_del(&s->node);
-	raw_spin_unlock(&l->lock);
-}
-
-/*
- * If @task sleeps in the queue of an unfair_rwsem, notes @level for that. The semaphore cannot be
- * freed meanwhile: the entry is removed under this lock before the task goes on.
- */
-static bool pass_to_semaphore(struct task_struct *task, struct lend_level level)
-{
-	struct sleepers *l = sleepers_of(task);
-	struct sleeper *s;
-	bool found = false;
-
-	if (hlist_empty(&l->head))
-		return false;
-	raw_spin_lock(&l->lock);
-	hlist_for_each_entry(s, &l->head, node) {
-		if (s->task != task)
-			continue;
-		found = true;
-		lend_note_chain(s->sem, level);
-		break;
-	}
-	raw_spin_unlock(&l->lock);
-	return found;
-}
-
-/* --- locks of the kernel ------------------------------------------------- */
 
 /* Under pi_lock of @task, which therefore stays blocked. */
 static bool is_blocked(struct task_struct *task)
@@ -160,17 +92,6 @@ struct task_struct *chain_owner(struct task_struct *task)
 	return owner;
 }
 
-static void trace_link(const struct unfair_rwsem *sem, struct task_struct *task,
-		       struct task_struct *owner)
-{
-	struct lend_level lent;
-
-	if (!trace_unfair_chain_enabled())
-		return;
-	lent = lend_level_now(owner);
-	trace_unfair_chain(sem, task, owner, unfair_report_state_of(owner), &lent);
-}
-
 /**
  * chain_lend() - lend to the tasks that a sleeping holder waits for
  * @sem: the semaphore whose waiters lend
@@ -184,43 +105,26 @@ static void trace_link(const struct unfair_rwsem *sem, struct task_struct *task,
  * followed once.
  *
  * Context: under wait_lock of @sem.
- * Return: true if there is a chain: look again in the next pass.
  */
-bool chain_lend(struct unfair_rwsem *sem, struct task_struct *task, struct lend_level level,
-		struct look *look, struct lend_work *work)
+void chain_lend(struct unfair_rwsem *sem, struct task_struct *task, u8 level, struct look *look,
+		struct lend_work *work)
 {
 	unsigned int links = READ_ONCE(lend_links.value), i;
-	bool passed = false;
 
 	rcu_read_lock();
 	for (i = 0; i < links && work->nr < LEND_WORK_MAX && !task_is_running(task); i++) {
 		struct task_struct *owner = chain_owner(task);
 
-		if (!owner) {
-			passed = pass_to_semaphore(task, level);
+		if (!owner || (!i && owner == look->last_owner))
 			break;
-		}
-		if (!i && owner == look->last_owner) {
-			passed = true;
-			break;
-		}
 		look->links++;
 		if (!i)
 			look->last_owner = owner;
-		trace_link(sem, task, owner);
+		if (trace_unfair_chain_enabled())
+			trace_unfair_chain(sem, task, owner, unfair_report_state_of(owner),
+					   lend_level_now(owner));
 		lend_to_link(sem, owner, level, work);
 		task = owner;
 	}
 	rcu_read_unlock();
-	return passed || i;
-}
-
-void __init chain_init(void)
-{
-	unsigned int i;
-
-	for (i = 0; i < ARRAY_SIZE(sleepers); i++) {
-		raw_spin_lock_init(&sleepers[i].lock);
-		INIT_HLIST_HEAD(&sleepers[i].head);
-	}
 }

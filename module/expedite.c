@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Expedited sections: a committer lends to the readers of a lock although it waits for something
- * else. There is one section for each pair of task and semaphore. The name follows
- * rcu_expedite_gp().
+ * else. The caller provides the storage. The name follows rcu_expedite_gp().
  *
  * Most sections are short and need no loan. So a section begins in a list of new sections and does
  * not touch the semaphore. A timer wakes the watcher if a section is older than a period, and its
@@ -10,15 +9,11 @@
  * watcher looks at them. Active sections are in one tree, sorted by semaphore, then by level: the
  * sections of a semaphore are neighbours, the highest one first.
  */
-#include <linux/hash.h>
 #include <linux/hrtimer.h>
 #include <linux/list.h>
 #include <linux/module.h>
-#include <linux/percpu.h>
 #include <linux/pid.h>
 #include <linux/rbtree.h>
-#include <linux/sched/task.h>
-#include <linux/slab.h>
 
 #include "chain.h"
 #include "internal.h"
@@ -27,8 +22,6 @@
 #include "visible_readers.h"
 #include "watcher.h"
 
-/* A section's begin and end walk a list of these with interrupts off. */
-#define TASK_BITS	10
 /* Sections that expedite_look() or due_in() visits in one call. */
 #define EXPEDITE_CHUNK	32
 /* Pause of the timer after such a call, in ns, for other interrupts. */
@@ -43,21 +36,6 @@
  */
 #define SLACK_PERIODS	4
 
-struct section {
-	struct hlist_node	hash;		/* by task */
-	struct list_head	entry;		/* in new_sections, or empty */
-	struct unfair_rwsem	*sem;
-	struct task_struct	*task;
-	struct lend_level	level;
-	bool			real_time;	/* by its own priority */
-	u64			since;		/* its begin, or the watcher's last visit */
-	unsigned int		nested;
-	bool			put_off;	/* once, because its task was not blocked */
-	/* of an active section */
-	struct rb_node		node;		/* empty: not active */
-	struct watch		watch;
-};
-
 /* Protects all variables below; nests within any wait_lock. */
 static DEFINE_RAW_SPINLOCK(expedite_lock);
 /* By since. */
@@ -66,56 +44,31 @@ static struct hrtimer section_timer;
 /* False: there are no new sections, and the timer is not queued. */
 static bool section_timer_armed;
 static struct rb_root active_sections;
-static struct hlist_head sections_of_task[1 << TASK_BITS];
-/* Sections without effect, as their allocation failed. */
-static unsigned int without_memory;
 /* A section that is no longer new and not yet active. */
-static struct section *activating;
-/* A section whose task has exited; the watcher will end it. */
-static struct section *orphan;
-/* For the next section on a CPU: to allocate it would cost almost as much as all the rest. */
-static DEFINE_PER_CPU(struct section *, spare_section);
+static struct unfair_section *activating;
 
-#define to_section(n)	rb_entry_safe(n, struct section, node)
-
-static struct hlist_head *task_bucket(const struct task_struct *task)
-{
-	return &sections_of_task[hash_ptr(task, TASK_BITS)];
-}
-
-static struct section *find_section(const struct unfair_rwsem *sem)
-{
-	struct section *s;
-
-	lockdep_assert_held(&expedite_lock);
-	hlist_for_each_entry(s, task_bucket(current), hash)
-		if (s->task == current && s->sem == sem)
-			return s;
-	return NULL;
-}
+#define to_section(n)	rb_entry_safe(n, struct unfair_section, node)
 
 static bool section_before(struct rb_node *na, const struct rb_node *nb)
 {
-	const struct section *a = to_section(na), *b = to_section((struct rb_node *)nb);
+	const struct unfair_section *a = to_section(na), *b = to_section((struct rb_node *)nb);
 
 	if (a->sem != b->sem)
 		return a->sem < b->sem;
-	if (a->level.rt != b->level.rt)
-		return a->level.rt > b->level.rt;
-	if (a->level.nice != b->level.nice)
-		return a->level.nice < b->level.nice;
+	if (a->level != b->level)
+		return a->level > b->level;
 	return a->since < b->since;
 }
 
 /* The active section of @sem with the highest level. */
-static struct section *first_section(const struct unfair_rwsem *sem)
+static struct unfair_section *first_section(const struct unfair_rwsem *sem)
 {
 	struct rb_node *n = active_sections.rb_node;
-	struct section *first = NULL;
+	struct unfair_section *first = NULL;
 
 	lockdep_assert_held(&expedite_lock);
 	while (n) {
-		struct section *s = to_section(n);
+		struct unfair_section *s = to_section(n);
 
 		if (s->sem == sem)
 			first = s;
@@ -124,26 +77,26 @@ static struct section *first_section(const struct unfair_rwsem *sem)
 	return first;
 }
 
-/* The highest level of the active sections of @sem, or LEND_NOTHING. Called under wait_lock. */
-struct lend_level expedite_level(const struct unfair_rwsem *sem)
+/* The highest level of the active sections of @sem; 0: nothing. Called under wait_lock. */
+u8 expedite_level(const struct unfair_rwsem *sem)
 {
-	struct lend_level level = LEND_NOTHING;
-	struct section *s;
+	struct unfair_section *s;
+	u8 level = 0;
 
 	if (!sem->expedited)
 		return level;
 	raw_spin_lock(&expedite_lock);
 	s = first_section(sem);
 	if (s)
-		level = lend_limit(sem, s->level);
+		level = s->level;
 	raw_spin_unlock(&expedite_lock);
 	return level;
 }
 
 /* The watch of an active section of @sem, or NULL. Called under wait_lock, so it is not freed. */
-struct watch *expedite_watch(const struct unfair_rwsem *sem)
+struct unfair_watch *expedite_watch(const struct unfair_rwsem *sem)
 {
-	struct section *s;
+	struct unfair_section *s;
 
 	raw_spin_lock(&expedite_lock);
 	s = first_section(sem);
@@ -164,25 +117,23 @@ struct watch *expedite_watch(const struct unfair_rwsem *sem)
  */
 bool expedite_look(struct unfair_rwsem *sem, struct look *look, struct lend_work *work)
 {
-	struct section *s, *next;
+	struct unfair_section *s, *next;
 	u64 now = ktime_get_ns();
 	unsigned int i;
 
 	raw_spin_lock(&expedite_lock);
 	s = first_section(sem);
 	look->group = s ? compat_task_group(s->task) : NULL;
+	look->static_prio = MAX_PRIO;
 	for (i = 0; i < EXPEDITE_CHUNK && work->nr < LEND_WORK_MAX; i++) {
 		if (!s || s->sem != sem || look->links >= STEP_LINKS)
 			break;
 		next = to_section(rb_next(&s->node));
-		if (s->task->exit_state)
-			orphan = s;
 		if (s->real_time || compat_task_group(s->task) != look->group)
 			look->group = NULL;
+		look->static_prio = min(look->static_prio, READ_ONCE(s->task->static_prio));
 		if (s->since != now) {
-			struct lend_level level = lend_limit(sem, s->level);
-
-			lend_to_expediter(sem, s->task, level, look, work);
+			lend_to_expediter(sem, s->task, s->level, look, work);
 			/* behind its equals: the next look begins with others */
 			rb_erase(&s->node, &active_sections);
 			s->since = now;
@@ -198,11 +149,11 @@ bool expedite_look(struct unfair_rwsem *sem, struct look *look, struct lend_work
  * A task that is not blocked waits for no reader, unless it loops. While it is preempted, tasks
  * with a loan may be what keeps it off its CPU.
  */
-static bool must_put_off(const struct section *s)
+static bool must_put_off(const struct unfair_section *s)
 {
 	if (s->put_off || !task_is_running(s->task))
 		return false;
-	return compat_on_cpu(s->task) || !lend_has_fifo();
+	return compat_on_cpu(s->task) || !lend_to_others();
 }
 
 /*
@@ -215,7 +166,8 @@ static u64 due_in(u64 now)
 
 	lockdep_assert_held(&expedite_lock);
 	for (i = 0; i < EXPEDITE_CHUNK; i++) {
-		struct section *s = list_first_entry_or_null(&new_sections, struct section, entry);
+		struct unfair_section *s = list_first_entry_or_null(&new_sections,
+							  struct unfair_section, entry);
 		u64 due;
 
 		if (!s)
@@ -268,18 +220,18 @@ static enum hrtimer_restart section_timeout(struct hrtimer *timer)
  * Makes the first section active that is due. While @activating is set, the section does not
  * end, so @sem is not freed. Returns the semaphore, with wait_lock held; NULL if there is none.
  */
-static struct unfair_rwsem *activate_next(u64 now, struct section **next, unsigned long *irqflags)
+static struct unfair_rwsem *activate_next(u64 now, struct unfair_section **next, unsigned long *irqflags)
 	__fsc_unchecked
 {
 	struct unfair_rwsem *sem;
-	struct section *s;
+	struct unfair_section *s;
 
 	raw_spin_lock_irqsave(&expedite_lock, *irqflags);
 	if (due_in(now)) {
 		raw_spin_unlock_irqrestore(&expedite_lock, *irqflags);
 		return NULL;
 	}
-	s = list_first_entry(&new_sections, struct section, entry);
+	s = list_first_entry(&new_sections, struct unfair_section, entry);
 	list_del_init(&s->entry);
 	activating = s;
 	raw_spin_unlock(&expedite_lock);
@@ -300,16 +252,15 @@ static struct unfair_rwsem *activate_next(u64 now, struct section **next, unsign
  * itself.
  *
  * Context: the watcher, without locks.
- * Return: true if there was one: the watcher must look at its semaphore.
  */
-bool expedite_activate(void)
+void expedite_activate(void)
 	__fsc_unchecked
 {
 	u64 now = ktime_get_ns();
+	struct unfair_section *s;
 	struct unfair_rwsem *sem;
 	unsigned long irqflags;
 	unsigned int nr = 0;
-	struct section *s;
 
 	while (nr < ACTIVATE_MAX && (sem = activate_next(now, &s, &irqflags))) {
 		nr++;
@@ -320,20 +271,21 @@ bool expedite_activate(void)
 		 */
 		lend_announce(sem);
 		visible_readers_revoke_bias(sem);
-		if (!sem->watched)
+		if (!sem->watch)
 			lend_watch_start(sem, &s->watch);
+		/* the caller is the watcher */
+		lend_watch_now(sem, &(struct wakes){ });
 		count_event(sem, EV_ACTIVATED);
 		raw_spin_unlock_irqrestore(&sem->wait_lock, irqflags);
 		lend_watcher_pause();
 	}
-	return nr;
 }
 
 /*
- * Removes a section from the hash and the new ones. Called and returns under expedite_lock, which
- * it may drop. Returns whether the section is active.
+ * Removes a section from the new ones. Called and returns under expedite_lock, which it may drop.
+ * Returns whether the section is active.
  */
-static bool remove_section(struct section *s, unsigned long *irqflags)
+static bool remove_section(struct unfair_section *s, unsigned long *irqflags)
 	__fsc_must_hold(&expedite_lock)
 {
 	/* the watcher has interrupts off, and waits for wait_lock only */
@@ -342,174 +294,99 @@ static bool remove_section(struct section *s, unsigned long *irqflags)
 		cpu_relax();
 		raw_spin_lock_irqsave(&expedite_lock, *irqflags);
 	}
-	hlist_del(&s->hash);
 	list_del(&s->entry);
 	return !RB_EMPTY_NODE(&s->node);
 }
 
-/* Ends the loan of the section's task and the loans to readers. */
-static void deactivate_section(struct section *s)
+/* Ends the loan of the section's task. The loans to readers end as leases. */
+static void deactivate_section(struct unfair_section *s)
 {
 	struct unfair_rwsem *sem = s->sem;
-	struct lend_work work = { };
+	struct wakes wakes = { };
 	unsigned long irqflags;
+	struct donor *loan;
 
 	raw_spin_lock_irqsave(&sem->wait_lock, irqflags);
 	raw_spin_lock(&expedite_lock);
 	rb_erase(&s->node, &active_sections);
 	sem->expedited = !!first_section(sem);
 	raw_spin_unlock(&expedite_lock);
-	sem->leaving++;
-	lend_end(sem, s->task, LOAN_SECTION, &work);
+	loan = lend_end_section(sem);
 	if (s->watch.sem)
 		__unfair_rwsem_hand_over_watch(sem, &s->watch);
-	raw_spin_unlock_irqrestore(&sem->wait_lock, irqflags);
-	lend_apply(&work);
-	__unfair_rwsem_lenders_changed(sem);
-}
-
-static void free_section(struct section *s)
-{
-	put_task_struct(s->task);
-	if (this_cpu_cmpxchg(spare_section, NULL, s))
-		kfree(s);
-}
-
-/* Ends a section whose task has exited. Called by the watcher. */
-void expedite_end_orphan(void)
-{
-	unsigned long irqflags;
-	struct section *s;
-
-	raw_spin_lock_irqsave(&expedite_lock, irqflags);
-	s = orphan;
-	orphan = NULL;
-	if (s)
-		remove_section(s, &irqflags);
-	raw_spin_unlock_irqrestore(&expedite_lock, irqflags);
-	if (!s)
-		return;
-	pr_warn("fscommit: %s[%d] exits within an expedited section\n", s->task->comm,
-		task_pid_nr(s->task));
-	deactivate_section(s);
-	free_section(s);
-}
-
-static struct section *new_section(struct unfair_rwsem *sem)
-{
-	struct section *s = this_cpu_xchg(spare_section, NULL);
-
-	/* a commit must not wait in reclaim for what it can do without */
-	if (!s)
-		s = kmalloc(sizeof(*s), GFP_NOWAIT | __GFP_NOWARN);
-	if (!s)
-		return NULL;
-	*s = (struct section){ };
-	s->sem = sem;
-	s->task = get_task_struct(current);
-	s->nested = 1;
-	INIT_LIST_HEAD(&s->entry);
-	RB_CLEAR_NODE(&s->node);
-	return s;
-}
-
-/* Begins a section of the caller, under expedite_lock. */
-static void begin_section(struct section *s)
-{
-	hlist_add_head(&s->hash, task_bucket(current));
-	count_event(s->sem, EV_EXPEDITED);
-	/*
-	 * Without the caller's own loans, which may end earlier. With interrupts off, it is not
-	 * preempted, so it gets no loan between the check for one and the read, unless it has a
-	 * lease, or its virtual CPU stops.
-	 */
-	s->level = lend_own_level(s->sem, current);
-	s->real_time = READ_ONCE(current->prio) < MAX_RT_PRIO && !lend_level_now(current).rt;
-	if (!lends(s->level))
-		return;
-	s->since = ktime_get_ns();
-	list_add_tail(&s->entry, &new_sections);
-	if (!section_timer_armed) {
-		section_timer_armed = true;
-		start_section_timer(lend_period_ns());
-	}
+	__unfair_rwsem_unlock_and_wake(sem, irqflags, &wakes);
+	lend_unlock(loan);
 }
 
 /**
  * unfair_rwsem_expedite() - lend to the readers of a semaphore without waiting for it
  * @sem: the semaphore; the caller does not hold it, or holds it for reading
+ * @section: storage for the section, until unfair_rwsem_unexpedite() has returned
  *
  * For a commit that may wait for a folio or a mutex that a reader of @sem owns. The section takes
  * effect one to six times lend_period_us later. If the caller is not blocked when it is first due,
  * it takes effect up to twelve times lend_period_us after it began; either is later if the watcher
  * is busy. From then on until unfair_rwsem_unexpedite(), each task that holds @sem for reading and
- * is not on a CPU is lent the caller's priority, again each time it is preempted. Not a reader of
+ * is not on a CPU is lent the caller's level, again each time it is preempted. Not a reader of
  * the caller's cgroup with the same or a better nice value, unless the caller is a real-time task:
- * it competes for the CPU as the caller does. If a task has a loan of SCHED_FIFO, the caller is
- * lent its own level, too, so that it can run beside that. A section that ends earlier lends
- * nothing. Sections nest, and any number of tasks may expedite the same semaphore.
+ * it competes for the CPU as the caller does. While any task is lent to, the caller is lent its own
+ * level, too, so that it can run beside that. A section that ends earlier lends nothing. Sections
+ * nest, and any number of tasks may expedite the same semaphore.
  *
- * Without effect if lending is off, or if the allocation of a small object fails.
- *
- * Context: process context; may sleep.
+ * Context: process context; may sleep. The same task must end the section, before it exits.
  */
-void unfair_rwsem_expedite(struct unfair_rwsem *sem)
+void unfair_rwsem_expedite(struct unfair_rwsem *sem, struct unfair_section *section)
 {
-	struct section *s, *outer;
 	unsigned long irqflags;
 
 	might_sleep();
-	/* for nothing if this nests, which is rare */
-	s = new_section(sem);
+	*section = (struct unfair_section) {
+		.sem = sem,
+		.task = current,
+		.level = lend_own_level(current),
+		.real_time = READ_ONCE(current->normal_prio) < MAX_RT_PRIO,
+		.since = ktime_get_ns(),
+	};
+	INIT_LIST_HEAD(&section->entry);
+	RB_CLEAR_NODE(&section->node);
+	count_event(sem, EV_EXPEDITED);
+	if (!section->level)
+		return;
 	raw_spin_lock_irqsave(&expedite_lock, irqflags);
-	outer = find_section(sem);
-	if (outer)
-		outer->nested++;
-	else if (s)
-		begin_section(s);
-	else
-		without_memory++;
+	list_add_tail(&section->entry, &new_sections);
+	if (!section_timer_armed) {
+		section_timer_armed = true;
+		start_section_timer(lend_period_ns());
+	}
 	raw_spin_unlock_irqrestore(&expedite_lock, irqflags);
-	if (outer && s)
-		free_section(s);
-	if (!outer && !s)
-		pr_warn_once("fscommit: no memory for an expedited section: it has no effect\n");
 }
 EXPORT_SYMBOL_FSCOMMIT(unfair_rwsem_expedite);
 
 /**
  * unfair_rwsem_unexpedite() - end an expedited section
- * @sem: the semaphore; may be freed when this returns
+ * @section: of unfair_rwsem_expedite(), by the same task; its semaphore may be freed when this
+ *	returns
  *
- * Ends the loans that exist for this section only. A call without unfair_rwsem_expedite() before
- * it warns once and does nothing. There is no warning while a section without memory is open.
+ * A call for a section that has not begun, and is all zero, or that has ended already, warns once
+ * and does nothing.
  *
  * Context: process context; may sleep.
  */
-void unfair_rwsem_unexpedite(struct unfair_rwsem *sem)
+void unfair_rwsem_unexpedite(struct unfair_section *section)
 {
-	bool wrong = false, ends = false, active = false;
 	unsigned long irqflags;
-	struct section *s;
+	bool active;
 
 	might_sleep();
+	if (WARN_ONCE(!section->sem, "fscommit: %s() by %s[%d] of a section that has not begun\n",
+		      __func__, current->comm, task_pid_nr(current)))
+		return;
 	raw_spin_lock_irqsave(&expedite_lock, irqflags);
-	s = find_section(sem);
-	if (s)
-		ends = !--s->nested;
-	else if (without_memory)
-		without_memory--;
-	else
-		wrong = true;
-	if (ends)
-		active = remove_section(s, &irqflags);
+	active = remove_section(section, &irqflags);
 	raw_spin_unlock_irqrestore(&expedite_lock, irqflags);
 	if (active)
-		deactivate_section(s);
-	if (ends)
-		free_section(s);
-	WARN_ONCE(wrong, "fscommit: %s() by %s[%d], which has not expedited it\n", __func__,
-		  current->comm, task_pid_nr(current));
+		deactivate_section(section);
+	section->sem = NULL;
 }
 EXPORT_SYMBOL_FSCOMMIT(unfair_rwsem_unexpedite);
 
@@ -522,9 +399,5 @@ void expedite_init(void)
 /* No section is open. */
 void expedite_exit(void)
 {
-	int cpu;
-
 	hrtimer_cancel(&section_timer);
-	for_each_possible_cpu(cpu)
-		kfree(per_cpu(spare_section, cpu));
 }

@@ -17,7 +17,7 @@
  *	READ_ONCE(window_us.value)
  */
 struct fscommit_param {
-	unsigned int value, min, max;
+	int	value, min, max;
 };
 
 extern const struct kernel_param_ops fscommit_param_ops;
@@ -31,7 +31,6 @@ int rcu_reuse_setup(struct dentry *debugfs);
 void rcu_reuse_teardown(void);
 void share_gate_setup(struct dentry *debugfs);
 void cow_diff_setup(struct dentry *debugfs);
-void unfair_report_setup(struct dentry *debugfs);
 void unfair_report_teardown(void);
 void unfair_stats_setup(struct dentry *debugfs);
 void unfair_stats_teardown(void);

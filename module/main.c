@@ -15,14 +15,14 @@
 static int param_set(const char *val, const struct kernel_param *kp)
 {
 	struct fscommit_param *p = kp->arg;
-	unsigned int v;
+	int v;
 
-	if (kstrtouint(val, 0, &v) || v < p->min || v > p->max) {
+	if (kstrtoint(val, 0, &v) || v < p->min || v > p->max) {
 		/* built in, a parameter is named "fscommit.NAME" */
 		const char *dot = strrchr(kp->name, '.');
 
 		/* print one line, whatever the text is: echo appends \n */
-		pr_err("fscommit: %s=%.*s: must be a number from %u to %u\n",
+		pr_err("fscommit: %s=%.*s: must be a number from %d to %d\n",
 		       dot ? dot + 1 : kp->name,
 		       (int)min(strcspn(val, "\n"), (size_t)64), val, p->min, p->max);
 		return -EINVAL;
@@ -35,7 +35,7 @@ static int param_get(char *buffer, const struct kernel_param *kp)
 {
 	const struct fscommit_param *p = kp->arg;
 
-	return sysfs_emit(buffer, "%u\n", READ_ONCE(p->value));
+	return sysfs_emit(buffer, "%d\n", READ_ONCE(p->value));
 }
 
 const struct kernel_param_ops fscommit_param_ops = {
@@ -65,7 +65,6 @@ static int __init fscommit_init(void)
 	share_gate_setup(debugfs_dir);
 	cow_diff_setup(debugfs_dir);
 	unfair_stats_setup(debugfs_dir);
-	unfair_report_setup(debugfs_dir);
 	return 0;
 }
 

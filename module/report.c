@@ -243,7 +243,7 @@ static void trace_holder(struct unfair_hold *hold, struct task_struct *holder)
 {
 	hold->holder = holder;
 	hold->state = holder ? unfair_report_state_of(holder) : '-';
-	hold->lent = holder ? lend_level_now(holder) : LEND_NOTHING;
+	hold->lent = holder ? lend_level_now(holder) : 0;
 	trace_unfair_holder(hold);
 }
 
@@ -288,84 +288,6 @@ void unfair_report_wait(const struct unfair_rwsem *sem, bool write, u64 waited_n
 	trace_unfair_wait_end(sem, write, waited_ns, ret);
 }
 
-/* --- debugfs ------------------------------------------------------------- */
-
-static bool add_waiter(struct task_struct *task, bool write, u64 since, void *arg)
-{
-	struct lock_tasks *l = arg;
-
-	return add_task(l, (struct lock_task) {
-		.sem = l->sem, .task = task, .write = write, .waits = true, .since = since,
-		.class = l->sem->class });
-}
-
-/*
- * Acquires wait_lock three times for each lock: for two steps of holders, then for the waiters. So
- * interrupts are off for a bounded number of tasks.
- */
-static void add_all(struct lock_tasks *l)
-	__fsc_unchecked
-{
-	unsigned int list, n, step;
-	struct unfair_rwsem *sem;
-	unsigned long irqflags;
-
-	for (list = 0; list < WATCH_LISTS; list++) {
-		for (n = 0; n < MAX_LOCKS && l->nr < l->max; n++) {
-			for (step = 0; step < 3; step++) {
-				sem = lend_watch_nth(list, n, &irqflags);
-				if (IS_ERR_OR_NULL(sem))
-					break;
-				l->sem = sem;
-				if (step < 2)
-					add_holders(l, sem, step);
-				else
-					l->truncated |= !__unfair_rwsem_sleepers(sem, MAX_WAITERS,
-										 add_waiter, l);
-				raw_spin_unlock_irqrestore(&sem->wait_lock, irqflags);
-			}
-			if (!sem)
-				break;
-			l->truncated |= IS_ERR(sem);
-		}
-		l->truncated |= n == MAX_LOCKS;
-	}
-}
-
-static int locks_show(struct seq_file *m, void *unused)
-{
-	struct lock_tasks l = { .max = MAX_LINES };
-	const struct lock_task *t;
-	char cgroup[64];
-	u64 now, waited;
-
-	l.entry = kcalloc(l.max, sizeof(*l.entry), GFP_KERNEL);
-	if (!l.entry)
-		return -ENOMEM;
-	add_all(&l);
-	seq_puts(m, "lock class what mode pid comm state policy nice waited_us cgroup\n");
-	for (t = l.entry; t < l.entry + l.nr; t++) {
-		now = ktime_get_ns();
-		waited = t->since && t->since < now ? now - t->since : 0;
-		cgroup_of(t->task, cgroup, sizeof(cgroup));
-		seq_printf(m, "%p %s %s %s %d %s %c %s %d %llu %s\n", t->sem,
-			   unfair_stats_class_name(t->class), t->waits ? "waits" : "holds",
-			   t->write ? "write" : "read", task_pid_nr(t->task),
-			   t->task->comm, unfair_report_state_of(t->task), policy_name(t->task),
-			   task_nice(t->task), div_u64(waited, NSEC_PER_USEC), cgroup);
-	}
-	if (l.truncated || l.nr == l.max)
-		seq_puts(m, "...\n");
-	put_tasks(&l);
-	kfree(l.entry);
-	return 0;
-}
-DEFINE_SHOW_ATTRIBUTE(locks);
-
-void __init unfair_report_setup(struct dentry *dir)
-{
-	debugfs_create_file("locks", 0400, dir, NULL, &locks_fops);
-}
 
 /* After the watcher has ended, so there are no new reports. */
 void unfair_report_teardown(void)

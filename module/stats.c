@@ -37,9 +37,10 @@ static const char *const stat_names[NR_LOCK_EVENTS] = {
 	[EV_LOAN] = "loans",
 	[EV_LOAN_ENDED] = "loans_ended",
 	[EV_CHAIN] = "chain_loans",
-	[EV_FIFO_ENDED] = "fifo_ended",
-	[EV_OVERRIDDEN] = "overridden",
-	[EV_LEND_FAILED] = "lend_failed",
+	[EV_BUDGET_SPENT] = "budget_spent",
+	[EV_NO_CPU] = "no_cpu",
+	[EV_NO_DONOR] = "no_donor",
+	[EV_LATE] = "late",
 	[EV_EXPEDITED] = "expedited",
 	[EV_ACTIVATED] = "activated",
 };

@@ -21,9 +21,10 @@ enum lock_event {
 	EV_LOAN,		/* loans */
 	EV_LOAN_ENDED,
 	EV_CHAIN,		/* loans to tasks that a holder is blocked on */
-	EV_FIFO_ENDED,		/* times that lent SCHED_FIFO used up its budget */
-	EV_OVERRIDDEN,		/* lent priorities that another task has changed */
-	EV_LEND_FAILED,		/* no free entry for a loan, or a priority that was not set */
+	EV_BUDGET_SPENT,	/* loans that were suspended because a bucket was full */
+	EV_NO_CPU,		/* loans that were suspended because they brought no CPU */
+	EV_NO_DONOR,		/* loans not made for want of a donor */
+	EV_LATE,		/* loans whose task ran when the donor looked again */
 	EV_EXPEDITED,		/* expedited sections */
 	EV_ACTIVATED,		/* expedited sections that took effect */
 	NR_LOCK_EVENTS,

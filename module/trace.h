@@ -11,47 +11,16 @@
 #include <linux/string.h>
 #include <linux/tracepoint.h>
 
-struct lend_level;
 struct unfair_hold;
 struct unfair_rwsem;
 
-/* The scheduling parameters that a lent task has from now on. */
-DECLARE_EVENT_CLASS(unfair_priority,
-	TP_PROTO(struct task_struct *task, int policy, int rt, int nice),
-	TP_ARGS(task, policy, rt, nice),
-	TP_STRUCT__entry(
-		__array(char, comm, TASK_COMM_LEN)
-		__field(pid_t, pid)
-		__field(int, policy)
-		__field(int, rt)
-		__field(int, nice)
-	),
-	TP_fast_assign(
-		memcpy(__entry->comm, task->comm, TASK_COMM_LEN);
-		__entry->pid = task->pid;
-		__entry->policy = policy;
-		__entry->rt = rt;
-		__entry->nice = nice;
-	),
-	TP_printk("comm=%s pid=%d policy=%d rt_priority=%d nice=%d", __entry->comm,
-		  __entry->pid, __entry->policy, __entry->rt, __entry->nice)
-);
-
-DEFINE_EVENT(unfair_priority, unfair_lend,
-	TP_PROTO(struct task_struct *task, int policy, int rt, int nice),
-	TP_ARGS(task, policy, rt, nice));
-
-DEFINE_EVENT(unfair_priority, unfair_lend_end,
-	TP_PROTO(struct task_struct *task, int policy, int rt, int nice),
-	TP_ARGS(task, policy, rt, nice));
-
 /*
  * @task, which the waiters of @lock lend to, is blocked on a lock that @owner owns. @state: of the
- * owner, as in unfair_blocker. @lent: what the owner has been lent; nice 20 for nothing.
+ * owner, as in unfair_blocker. @lent: the real-time priority that it has been lent, or 0.
  */
 TRACE_EVENT(unfair_chain,
 	TP_PROTO(const void *lock, struct task_struct *task, struct task_struct *owner, char state,
-		 const struct lend_level *lent),
+		 unsigned int lent),
 	TP_ARGS(lock, task, owner, state, lent),
 	TP_STRUCT__entry(
 		__field(const void *, lock)
@@ -60,8 +29,7 @@ TRACE_EVENT(unfair_chain,
 		__array(char, owner, TASK_COMM_LEN)
 		__field(pid_t, owner_pid)
 		__field(char, state)
-		__field(int, lent_rt)
-		__field(int, lent_nice)
+		__field(unsigned int, lent)
 	),
 	TP_fast_assign(
 		__entry->lock = lock;
@@ -70,12 +38,11 @@ TRACE_EVENT(unfair_chain,
 		memcpy(__entry->owner, owner->comm, TASK_COMM_LEN);
 		__entry->owner_pid = owner->pid;
 		__entry->state = state;
-		__entry->lent_rt = lent->rt;
-		__entry->lent_nice = lent->nice;
+		__entry->lent = lent;
 	),
-	TP_printk("lock=%p comm=%s pid=%d owner=%s owner_pid=%d state=%c lent_rt=%d lent_nice=%d",
+	TP_printk("lock=%p comm=%s pid=%d owner=%s owner_pid=%d state=%c lent=%u",
 		  __entry->lock, __entry->comm, __entry->pid, __entry->owner, __entry->owner_pid,
-		  __entry->state, __entry->lent_rt, __entry->lent_nice)
+		  __entry->state, __entry->lent)
 );
 
 /* A task that holds @lock when a writer has waited longer than blocker_ms. */
@@ -123,8 +90,7 @@ TRACE_EVENT(unfair_holder,
 		__field(pid_t, pid)
 		__field(bool, write)
 		__field(char, state)
-		__field(int, lent_rt)
-		__field(int, lent_nice)
+		__field(unsigned int, lent)
 		__array(char, class, UNFAIR_CLASS_NAME)
 	),
 	TP_fast_assign(
@@ -137,16 +103,15 @@ TRACE_EVENT(unfair_holder,
 		__entry->pid = hold->holder ? hold->holder->pid : 0;
 		__entry->write = hold->write;
 		__entry->state = hold->state;
-		__entry->lent_rt = hold->lent.rt;
-		__entry->lent_nice = hold->lent.nice;
+		__entry->lent = hold->lent;
 		strscpy(__entry->class, unfair_stats_class_name(hold->sem->class),
 			UNFAIR_CLASS_NAME);
 	),
-	TP_printk("lock=%p waiter=%s waiter_pid=%d wants=%s waited_ns=%llu holder=%s pid=%d mode=%s state=%c lent_rt=%d lent_nice=%d class=%s",
+	TP_printk("lock=%p waiter=%s waiter_pid=%d wants=%s waited_ns=%llu holder=%s pid=%d mode=%s state=%c lent=%u class=%s",
 		  __entry->lock, __entry->waiter, __entry->waiter_pid,
 		  __entry->wants_write ? "write" : "read", __entry->waited_ns, __entry->comm,
 		  __entry->pid, __entry->write ? "write" : "read", __entry->state,
-		  __entry->lent_rt, __entry->lent_nice, __entry->class)
+		  __entry->lent, __entry->class)
 );
 
 /* The current task has waited for @lock, and has acquired it if @ret is 0. */

@@ -71,8 +71,6 @@
 #define READER	UNFAIR_RWSEM_READER
 #define FLAGS	UNFAIR_RWSEM_FLAGS
 
-/* UNFAIR_RWSEM_BOUND_DEFAULT as stored in the 24 bits of reader_bound. */
-#define BOUND_DEFAULT	(UNFAIR_RWSEM_BOUND_DEFAULT & 0xffffff)
 /* Woken writers that have not run: how many of them one release skips. */
 #define MAX_ABSENT	8
 /* Times in a row that writers of the same or a higher priority may pass the first writer. */
@@ -83,10 +81,10 @@
 #define MAX_ATTEMPTS	8
 /* cpu_relax() calls between two reads of the word: polling slows down the CPUs that write it. */
 #define POLL_PAUSE	16
-/* How long to spin until a lent task runs, in nanoseconds. */
-#define LENT_SPIN_NS	200000
 /* How long to spin while the holders are not visible, in nanoseconds. */
 #define UNSEEN_SPIN_NS	20000
+/* Waiters of each queue whose level a look compares. */
+#define LOOK_WAITERS	64
 /* waiter.prio, highest first: 0 deadline, 1-100 real-time, 101-140 nice, 141 SCHED_IDLE. */
 #define PRIO_FAIR	(MAX_RT_PRIO + 1)
 #define PRIO_IDLE	(MAX_PRIO + 1)
@@ -94,11 +92,9 @@
 struct waiter {
 	struct task_struct	*task;
 	struct rb_node		node;		/* in sem->writers or sem->readers */
-	struct watch		watch;		/* in a list of the watcher: one per lock */
-	struct sleeper		sleeper;	/* while asleep */
+	struct unfair_watch	watch;		/* in the watcher's list: one per lock */
 	u64			since;		/* start of the wait, ns */
 	u64			woken_at;	/* start of its grace time, ns; 0: it has run */
-	u64			spin_until;	/* ns; a lent task should run before */
 	unsigned long		deadline;	/* jiffies, if timed */
 	unsigned int		state;		/* task state to sleep in */
 	u64			order;		/* among writers of the same priority */
@@ -109,9 +105,6 @@ struct waiter {
 	bool			queued;
 	bool			asleep;
 	bool			timed;
-	bool			lent;		/* may have a loan, from itself or from readers */
-	bool			has_looked, has_lent;	/* to itself; since it last slept */
-	bool			reported;	/* the watcher has reported its blockers */
 };
 
 static struct fscommit_param reader_bound_us = { 10000, 0, UNFAIR_RWSEM_BOUND_MAX_US };
@@ -216,32 +209,15 @@ static void sync_flags(struct unfair_rwsem *sem)
 }
 
 /* @from loses its waiter or section: moves the watch to another one. Under wait_lock. */
-void __unfair_rwsem_hand_over_watch(struct unfair_rwsem *sem, struct watch *from)
+void __unfair_rwsem_hand_over_watch(struct unfair_rwsem *sem, struct unfair_watch *from)
 {
 	struct waiter *w = first_writer(sem) ?: first_reader(sem);
-	struct watch *to = w ? &w->watch : sem->expedited ? expedite_watch(sem) : NULL;
+	struct unfair_watch *to = w ? &w->watch : sem->expedited ? expedite_watch(sem) : NULL;
 
 	if (to)
 		lend_watch_move(from, to);
 	else
 		lend_watch_stop(from);
-}
-
-/*
- * Called when a reader queues. Fair readers queue by age, so the first one may not have the
- * highest level: keep the highest level queued since the queue was last empty. Real-time
- * readers are first in the queue, where highest_level() finds them.
- */
-static void note_reader_level(struct unfair_rwsem *sem)
-{
-	struct lend_level others = { sem->reader_rt, sem->reader_nice };
-	struct lend_level level = lend_own_level(sem, current);
-
-	level.rt = min_t(u8, level.rt, 1);
-	if (!RB_EMPTY_ROOT(&sem->readers))
-		level = higher_level(level, others);
-	sem->reader_rt = level.rt;
-	sem->reader_nice = level.nice;
 }
 
 static void queue(struct unfair_rwsem *sem, struct waiter *w)
@@ -253,7 +229,6 @@ static void queue(struct unfair_rwsem *sem, struct waiter *w)
 		w->order = w->since;
 		rb_add_cached(&w->node, &sem->writers, writer_before);
 	} else {
-		note_reader_level(sem);
 		rb_add(&w->node, &sem->readers, reader_before);
 	}
 	sync_flags(sem);
@@ -335,7 +310,7 @@ static u64 bound_of(struct unfair_rwsem *sem)
 {
 	u32 bound = sem->reader_bound;
 
-	if (bound == BOUND_DEFAULT)
+	if (bound == UNFAIR_RWSEM_BOUND_DEFAULT)
 		bound = READ_ONCE(reader_bound_us.value);
 	return (u64)bound * NSEC_PER_USEC;
 }
@@ -533,7 +508,7 @@ static bool try_write(struct unfair_rwsem *sem, struct waiter *w, u64 now, u64 *
 		return false;
 
 	/* with LENT, the release ends the writer's own loan */
-	new = (long)current | WRITER | (word & (RWAIT | LENT)) | (w->lent ? LENT : 0);
+	new = (long)current | WRITER | (word & (RWAIT | LENT)) | (lend_has_loan(sem) ? LENT : 0);
 	if (passes || (w->queued && rb_next(&w->node)))
 		new |= WWAIT;
 	/* fails only if another task acquired the lock by a fast path */
@@ -574,37 +549,20 @@ static void leave_write(struct unfair_rwsem *sem, struct waiter *w, struct wakes
 
 /* --- looking at the holders ---------------------------------------------- */
 
-/* The highest level of the readers in the queue. */
-static struct lend_level readers_level(struct unfair_rwsem *sem)
+/* The highest level of the first waiters in each queue, and of the expedited sections. */
+static u8 highest_level(struct unfair_rwsem *sem)
 {
-	struct lend_level queued = { sem->reader_rt, sem->reader_nice };
-	struct waiter *w = first_reader(sem);
+	struct rb_node *queues[] = { rb_first_cached(&sem->writers), rb_first(&sem->readers) };
+	u8 level = expedite_level(sem);
+	unsigned int q, i;
 
-	queued = lend_limit(sem, queued);	/* the mode may have changed */
-	return w ? higher_level(queued, lend_own_level(sem, w->task)) : LEND_NOTHING;
-}
+	for (q = 0; q < ARRAY_SIZE(queues); q++) {
+		struct rb_node *n = queues[q];
 
-/* The highest level of all waiters and expedited sections. */
-static struct lend_level highest_level(struct unfair_rwsem *sem)
-{
-	struct lend_level level = expedite_level(sem);
-	struct waiter *w = first_writer(sem);
-
-	/* without loans, which may end earlier: see lend_chain_level() */
-	if (w)
-		level = higher_level(level, lend_own_level(sem, w->task));
-	return higher_level(level, readers_level(sem));
-}
-
-/* The lock is free: lends to the first writer, which was woken and has no CPU, for the readers. */
-static void look_at_absent_writer(struct unfair_rwsem *sem, struct lend_level chain,
-				  struct lend_work *work)
-{
-	struct waiter *w = first_writer(sem);
-
-	if (w && !w->asleep && first_reader(sem) && !compat_on_cpu(w->task))
-		w->lent |= lend_to_waiter(sem, w->task, higher_level(readers_level(sem), chain),
-					  work);
+		for (i = 0; n && i < LOOK_WAITERS; n = rb_next(n), i++)
+			level = max(level, lend_level(sem, to_waiter(n)->task));
+	}
+	return level;
 }
 
 /**
@@ -613,35 +571,38 @@ static void look_at_absent_writer(struct unfair_rwsem *sem, struct lend_level ch
  * @look: all zero at first
  * @work: loans for the caller to apply
  *
- * While writers are queued, only readers of a window and real-time readers acquire the lock.
- * So a look ends as soon as it has seen as many readers as the word counts.
+ * And to the first writer, so that it runs as soon as it is woken. While writers are queued, only
+ * readers of a window and real-time readers acquire the lock. So a look ends as soon as it has seen
+ * as many readers as the word counts.
  *
  * Context: under wait_lock.
  * Return: true if another step follows: drop wait_lock, apply @work, and call it again.
  */
 static bool look_at_holders(struct unfair_rwsem *sem, struct look *look, struct lend_work *work)
 {
-	struct lend_levels levels = { highest_level(sem), lend_chain_level(sem) };
+	struct waiter *w = first_writer(sem);
 	long word = atomic_long_read(&sem->word);
 
-	if (!(lends(levels.own) || lends(levels.chain)))
-		return false;
-	if (!is_held(word)) {
-		look_at_absent_writer(sem, levels.chain, work);
-		return false;
+	if (!look->started) {
+		look->started = true;
+		look->level = lend_is_on(sem) ? highest_level(sem) : 0;
+		if (look->level && w)
+			lend_to_writer(sem, w->task, look->level, work);
 	}
+	if (!look->level || !is_held(word))
+		return false;
 	if (word & WRITER) {
 		/* a section alone does not lend to a writer */
-		if (first_writer(sem) || first_reader(sem))
-			lend_to_owner(sem, owner_of(word), levels, look, work);
+		if (w || first_reader(sem))
+			lend_to_owner(sem, owner_of(word), look, work);
 		return false;
 	}
 	/* queued readers do not wait for readers, but for a writer between them */
-	if (is_biased(word) || !(first_writer(sem) || sem->expedited))
+	if (is_biased(word) || !(w || sem->expedited))
 		return false;
-	look->group = first_writer(sem) ? NULL : look->group;
+	look->group = w ? NULL : look->group;
 	lend_announce(sem);
-	if (!lend_to_readers(sem, levels, look, work))
+	if (!lend_to_readers(sem, look, work))
 		return true;
 	return look->seen < counted_readers(word) && ++look->step < VISIBLE_READERS_STEPS;
 }
@@ -660,11 +621,9 @@ bool __unfair_rwsem_watch(struct unfair_rwsem *sem, struct look *look, struct le
 			  struct wakes *wakes)
 {
 	struct waiter *w = first_writer(sem);
-	u64 now = ktime_get_ns(), after;
+	u64 now = ktime_get_ns();
 	long word;
 
-	/* readers may acquire an expedited lock at any time */
-	look->active |= sem->expedited;
 	if (sem->expedited && !look->sections_seen) {
 		look->sections_seen = true;
 		if (expedite_look(sem, look, work))
@@ -674,114 +633,14 @@ bool __unfair_rwsem_watch(struct unfair_rwsem *sem, struct look *look, struct le
 	word = atomic_long_read(&sem->word);
 	if (!is_held(word) && !is_window_open(sem) && (w || first_reader(sem))) {
 		/* wake as a release does: the tasks woken then may have no CPU */
-		look->active = true;
 		choose_next(sem, wakes);
 		sync_flags(sem);
 	} else if (!w && !(word & WRITER) && first_reader(sem)) {
 		/* the woken readers should wake these, but may have no CPU */
-		look->active = true;
 		wake_readers(sem, wakes, max_wakes(), now);
 		sync_flags(sem);
 	}
-	after = is_held(word) ? unfair_report_after_ns() : 0;
-	if (after && w && !w->reported && !look->reported && now - w->since > after) {
-		w->reported = unfair_report_blockers(sem, w->task, now - w->since);
-		look->reported = true;
-		return true;
-	}
 	return look_at_holders(sem, look, work);
-}
-
-/*
- * Returns whether @w must look before it sleeps: the first waiter of each queue, which may
- * lend more than the others, and a waiter that finds the lock unwatched and starts a watch.
- */
-static bool must_look(struct unfair_rwsem *sem, struct waiter *w)
-{
-	bool starts = !sem->watched;
-
-	if (starts)
-		lend_watch_start(sem, &w->watch);
-	return starts || w == first_writer(sem) || w == first_reader(sem);
-}
-
-/* So that a writer runs as soon as it is woken. */
-static void lend_to_itself(struct unfair_rwsem *sem, struct waiter *w, struct lend_work *work)
-{
-	bool lent = lend_to_waiter(sem, current, LEND_NOTHING, work);
-
-	/* what readers lent it for the last wakeup */
-	if (w->lent && !lent)
-		lend_end(sem, current, LOAN_WAITER, work);
-	w->lent = lent;
-	w->has_lent = true;
-}
-
-/*
- * Before it sleeps, a waiter lends to the holders, and a writer to itself: first to itself if it
- * may lose its CPU meanwhile. Returns true if it has dropped wait_lock: try again.
- */
-static bool prepare_to_sleep(struct unfair_rwsem *sem, struct waiter *w, struct wakes *wakes,
-			     unsigned long *irqflags)
-	__fsc_must_hold(&sem->wait_lock)
-{
-	struct lend_work own = { }, work = { };
-	bool looks = must_look(sem, w) && !w->has_looked, dropped = false, more;
-	struct look look = { };
-
-	w->has_looked |= looks;
-	do {
-		more = looks && look_at_holders(sem, &look, &work);
-		/* not if it can spin: holders on other CPUs have got loans */
-		if (w->write && !w->has_lent && (!work.soon || work.here || need_resched()))
-			lend_to_itself(sem, w, &own);
-		if (!more && !work.nr && !own.nr)
-			break;
-		preempt_disable();
-		__unfair_rwsem_unlock_and_wake(sem, *irqflags, wakes);
-		lend_apply(&own);
-		preempt_enable();
-		lend_apply(&work);
-		if (work.soon)
-			w->spin_until = ktime_get_ns() + LENT_SPIN_NS;
-		raw_spin_lock_irqsave(&sem->wait_lock, *irqflags);
-		dropped = true;
-	} while (more);
-	return dropped;
-}
-
-/**
- * __unfair_rwsem_lenders_changed() - lower the loans after a lender has stopped waiting
- * @sem: the semaphore; the caller has incremented @sem->leaving
- *
- * LENT stays set until the last such lender is done, while tasks wait, whose level may change, and
- * while a writer, which may have a loan of its own, holds the lock: a holder must end its loan.
- *
- * Context: process context.
- */
-void __unfair_rwsem_lenders_changed(struct unfair_rwsem *sem)
-{
-	struct lend_level level, last = LEND_NOTHING;
-	struct lend_work work = { };
-	unsigned long irqflags;
-	unsigned int from = 0;
-	bool more;
-
-	do {
-		raw_spin_lock_irqsave(&sem->wait_lock, irqflags);
-		level = highest_level(sem);
-		/* start over: compare all loans with one level */
-		if (!same_level(level, last))
-			from = 0;
-		last = level;
-		/* once more if there is work: LENT makes a holder that releases end its loan */
-		more = lend_adjust(sem, level, &from, &work) || work.nr;
-		if (!more && !--sem->leaving && !first_writer(sem) && !first_reader(sem) &&
-		    !sem->expedited && !(atomic_long_read(&sem->word) & WRITER))
-			atomic_long_andnot(LENT, &sem->word);
-		raw_spin_unlock_irqrestore(&sem->wait_lock, irqflags);
-		lend_apply(&work);
-	} while (more);
 }
 
 /*
@@ -880,9 +739,8 @@ static enum holders_state holders_state(struct unfair_rwsem *sem, long word, boo
 
 /*
  * A queued waiter spins while the owning writer runs. The first writer also spins while all
- * readers that hold the lock run, and for LENT_SPIN_NS after it lent to a holder that should run
- * soon. Other writers do not spin, and readers only while no writer is queued: they cannot
- * win. Returns true if the waiter should retry, false if it should sleep.
+ * readers that hold the lock run. Other writers do not spin, and readers only while no writer is
+ * queued: they cannot win. Returns true if the waiter should retry, false if it should sleep.
  *
  * Context: preemption disabled, for need_resched() and as in spin_unqueued().
  */
@@ -905,7 +763,7 @@ static bool spin(struct unfair_rwsem *sem, struct waiter *w)
 		if (w->write ? READ_ONCE(sem->writers.rb_leftmost) != &w->node : word & WWAIT)
 			break;
 		state = holders_state(sem, word, w->write);
-		if (state == HOLDERS_OFF_CPU && ktime_get_ns() >= w->spin_until)
+		if (state == HOLDERS_OFF_CPU)
 			break;
 		if (state != HOLDERS_UNSEEN)
 			unseen_until = 0;
@@ -921,6 +779,24 @@ static bool spin(struct unfair_rwsem *sem, struct waiter *w)
 
 /* --- the slow path ------------------------------------------------------- */
 
+/*
+ * Before it sleeps, a waiter makes sure that the watcher looks at the lock: in the next pass, or at
+ * once if it is the first one of a queue, and a writer, which must be lent to, or behind a holder
+ * without a CPU.
+ */
+static void watch_asleep(struct unfair_rwsem *sem, struct waiter *w, struct wakes *wakes)
+{
+	long word = atomic_long_read(&sem->word);
+
+	if (!sem->watch)
+		lend_watch_start(sem, &w->watch);
+	if (w != first_writer(sem) && w != first_reader(sem))
+		return;
+	if (lend_is_on(sem) && lend_level(sem, current) &&
+	    (w->write || (is_held(word) && holders_state(sem, word, true) == HOLDERS_OFF_CPU)))
+		lend_watch_now(sem, wakes);
+}
+
 /* Sleeps until woken, or for @timeout_ns if that is not 0. Drops wait_lock meanwhile. */
 static void wait_asleep(struct unfair_rwsem *sem, struct waiter *w, struct wakes *wakes,
 			unsigned long *irqflags, u64 timeout_ns)
@@ -930,8 +806,8 @@ static void wait_asleep(struct unfair_rwsem *sem, struct waiter *w, struct wakes
 
 	if (w->timed)
 		left = time_before(now, w->deadline) ? w->deadline - now : 0;
+	watch_asleep(sem, w, wakes);
 	w->asleep = true;
-	chain_add_sleeper(&w->sleeper);
 	count_event(sem, EV_SLEPT);
 	set_current_state(w->state);
 	__unfair_rwsem_unlock_and_wake(sem, *irqflags, wakes);
@@ -945,10 +821,7 @@ static void wait_asleep(struct unfair_rwsem *sem, struct waiter *w, struct wakes
 	}
 	__set_current_state(TASK_RUNNING);
 	raw_spin_lock_irqsave(&sem->wait_lock, *irqflags);
-	chain_remove_sleeper(&w->sleeper);
 	w->asleep = false;
-	w->has_looked = false;
-	w->has_lent = false;
 }
 
 /*
@@ -958,11 +831,11 @@ static void wait_asleep(struct unfair_rwsem *sem, struct waiter *w, struct wakes
  */
 static int wait_for_lock(struct unfair_rwsem *sem, struct waiter *w)
 {
-	struct lend_work work = { };
+	struct donor *loan = NULL;
 	struct wakes wakes = { };
 	unsigned long irqflags;
-	bool may_spin = true, has_queued = false, stops_lending;
 	u64 now, timeout_ns = 0;
+	bool may_spin = true;
 	int ret = 0;
 
 	raw_spin_lock_irqsave(&sem->wait_lock, irqflags);
@@ -977,7 +850,6 @@ static int wait_for_lock(struct unfair_rwsem *sem, struct waiter *w)
 		if (!w->queued) {
 			/* retry: from now on, no release misses this waiter */
 			queue(sem, w);
-			has_queued = true;
 			continue;
 		}
 		if (may_spin && !timeout_ns) {
@@ -988,27 +860,18 @@ static int wait_for_lock(struct unfair_rwsem *sem, struct waiter *w)
 			preempt_enable();
 			continue;
 		}
-		/* with a loan of its own, a writer does not spin: that would spend the budget */
-		if (prepare_to_sleep(sem, w, &wakes, &irqflags)) {
-			may_spin = !w->lent;
-			continue;
-		}
 		wait_asleep(sem, w, &wakes, &irqflags, timeout_ns);
-		may_spin = !w->lent;
+		/* with a loan of its own, a writer does not spin: that would spend the budget */
+		may_spin = !lend_has_loan(sem);
 	}
-	if (ret && w->write)
+	if (ret && w->write) {
 		leave_write(sem, w, &wakes, now);
-	else if (ret)
+		loan = lend_end(sem);
+	} else if (ret) {
 		leave_read(sem, w);
-	/* on 32 bits, a slot may name a reader of another lock: end loans made by mistake */
-	stops_lending = has_queued && (ret || (w->write && BITS_PER_LONG == 32));
-	sem->leaving += stops_lending;
-	if (ret && w->lent)
-		lend_end(sem, current, LOAN_WAITER, &work);
+	}
 	__unfair_rwsem_unlock_and_wake(sem, irqflags, &wakes);
-	lend_apply(&work);
-	if (stops_lending)
-		__unfair_rwsem_lenders_changed(sem);
+	lend_unlock(loan);
 	return ret;
 }
 
@@ -1026,7 +889,6 @@ int __unfair_down_slow(struct unfair_rwsem *sem, bool write, unsigned int state,
 {
 	struct waiter w = {
 		.task = current,
-		.sleeper = { .task = current, .sem = sem },
 		.since = ktime_get_ns(),
 		.prio = current_prio(),
 		.state = state,
@@ -1090,14 +952,14 @@ static void warn_not_read_held(long word)
 /* Releases the lock while a task waits or has lent. Enables preemption. */
 static void up_read_locked(struct unfair_rwsem *sem)
 {
-	struct lend_work work = { };
+	struct donor *loan = NULL;
 	struct wakes wakes = { };
 	unsigned long irqflags;
 	long word;
 
 	raw_spin_lock_irqsave(&sem->wait_lock, irqflags);
 	if (atomic_long_read(&sem->word) & LENT)
-		lend_end(sem, current, LOAN_HOLDER, &work);
+		loan = lend_end(sem);
 	/* F: pairs with the acquire of the next holder */
 	word = atomic_long_sub_return_release(READER, &sem->word);
 	if (!is_held(word)) {
@@ -1107,10 +969,13 @@ static void up_read_locked(struct unfair_rwsem *sem)
 		if (!sem->expedited)
 			atomic_long_andnot(LENT, &sem->word);
 		sync_flags(sem);
+	} else if (!sem->watch && !lend_any()) {
+		/* nobody waits, and no reader has a loan: they may release by the fast path */
+		atomic_long_andnot(LENT, &sem->word);
 	}
 	__unfair_rwsem_unlock_and_wake(sem, irqflags, &wakes);
 	preempt_enable();
-	lend_apply(&work);
+	lend_unlock(loan);
 }
 
 /**
@@ -1142,7 +1007,7 @@ EXPORT_SYMBOL_FSCOMMIT(__unfair_up_read_counted);
 /* Releases write ownership: sets the word to @instead, 0 or READER, with the flags. */
 static void release_write(struct unfair_rwsem *sem, long instead, const char *caller)
 {
-	struct lend_work work = { };
+	struct donor *loan = NULL;
 	struct wakes wakes = { };
 	unsigned long irqflags;
 	long word;
@@ -1158,7 +1023,7 @@ static void release_write(struct unfair_rwsem *sem, long instead, const char *ca
 	if (word & (WWAIT | RWAIT))
 		compat_trace_contended_release(sem);
 	if (word & LENT)
-		lend_end(sem, current, LOAN_HOLDER, &work);
+		loan = lend_end(sem);
 	if (instead)
 		visible_readers_publish(sem);
 	sem->window_used = 0;
@@ -1170,7 +1035,7 @@ static void release_write(struct unfair_rwsem *sem, long instead, const char *ca
 	/* G: pairs with the acquire of the next holder; no other task writes the word now */
 	atomic_long_set_release(&sem->word, instead);
 	__unfair_rwsem_unlock_and_wake(sem, irqflags, &wakes);
-	lend_apply(&work);
+	lend_unlock(loan);
 }
 
 /**
@@ -1233,23 +1098,20 @@ void __unfair_rwsem_init(struct unfair_rwsem *sem, const char *name, struct lock
 #endif
 	/* field by field: faster than memset() */
 	atomic_long_set(&sem->word, 0);
-	sem->region = visible_readers_region(sem);
+	sem->region = hash_ptr(sem, ilog2(UNFAIR_REGIONS));
 	raw_spin_lock_init(&sem->wait_lock);
 	sem->steals = 0;
 	sem->window_due = 0;
 	sem->window_used = 0;
 	sem->expedited = 0;
-	sem->watched = 0;
+	sem->watch = NULL;
 	sem->window_seq = 0;
 	sem->writers = RB_ROOT_CACHED;
 	sem->readers = RB_ROOT;
 	sem->window_end = 0;
-	sem->reader_bound = BOUND_DEFAULT;
-	sem->lend = UNFAIR_LEND_DEFAULT;
+	sem->reader_bound = UNFAIR_RWSEM_BOUND_DEFAULT;
+	sem->lend_off = 0;
 	sem->bias_wait = UNFAIR_RWSEM_BIAS_FIRST;
-	sem->reader_rt = 0;
-	sem->reader_nice = 0;
-	sem->leaving = 0;
 }
 EXPORT_SYMBOL_FSCOMMIT(__unfair_rwsem_init);
 

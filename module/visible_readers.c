@@ -70,12 +70,6 @@ struct biased_slot {
 
 static struct biased_slot biased_slots[BIASED_REGIONS][UNFAIR_REGION_SLOTS];
 
-static __always_inline unsigned int region_of(const struct unfair_rwsem *sem)
-{
-	/* unsigned: a shift, where a signed difference would be divided */
-	return (unsigned long)(sem->region - unfair_reader_slots) / UNFAIR_REGION_SLOTS;
-}
-
 /* --- counted readers ----------------------------------------------------- */
 
 /* The line number @probe that @pid tries; line 0 is in the lock's own region. */
@@ -130,7 +124,7 @@ void visible_readers_publish(struct unfair_rwsem *sem)
 static __always_inline struct biased_slot *biased_slot(const struct unfair_rwsem *sem,
 						       unsigned int i)
 {
-	return &biased_slots[region_of(sem) % BIASED_REGIONS][i % UNFAIR_REGION_SLOTS];
+	return &biased_slots[sem->region % BIASED_REGIONS][i % UNFAIR_REGION_SLOTS];
 }
 
 static __always_inline unsigned long biased_value(const struct unfair_rwsem *sem)
@@ -359,7 +353,7 @@ void visible_readers_revoke_bias(struct unfair_rwsem *sem)
 /* The pid in slot @i of the region of @step if it is a reader of @sem, else 0. */
 static pid_t counted_pid(const struct unfair_rwsem *sem, unsigned int step, unsigned int i)
 {
-	unsigned int region = (region_of(sem) + step) % UNFAIR_REGIONS;
+	unsigned int region = (sem->region + step) % UNFAIR_REGIONS;
 	unsigned long v = READ_ONCE(unfair_reader_slots[region * UNFAIR_REGION_SLOTS + i]);
 	pid_t pid = __unfair_reader_pid(sem, v);
 

@@ -33,12 +33,6 @@ struct task_struct *visible_readers_at(const struct unfair_rwsem *sem, unsigned 
 	for ((i) = 0; (i) < UNFAIR_REGION_SLOTS; (i)++)			\
 		if (((task) = visible_readers_at(sem, step, i)))
 
-/* The region of a new lock. */
-static inline unsigned long *visible_readers_region(const struct unfair_rwsem *sem)
-{
-	return unfair_reader_slots + hash_ptr(sem, ilog2(UNFAIR_REGIONS)) * UNFAIR_REGION_SLOTS;
-}
-
 static __always_inline bool is_biased(long word)
 {
 	return word & UNFAIR_RWSEM_BIAS && !(word & UNFAIR_RWSEM_WRITER);

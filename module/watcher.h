@@ -8,22 +8,8 @@
 
 #include "lend.h"
 
-#define WATCH_LISTS	16U
 /* Maximum interval between two runs of a timer: a change of lend_period_us takes effect by then. */
 #define MAX_INTERVAL	(100ULL * NSEC_PER_MSEC)
-
-/*
- * The entry of a lock in the watcher's lists; a lock has at most one. It is embedded in a waiter
- * or in an expedited section. It is added, moved and removed under the wait_lock of the lock.
- */
-struct watch {
-	struct list_head	entry;
-	struct unfair_rwsem	*sem;		/* NULL: not in a list */
-	u64			looked;		/* time of the last look, in ns; 0: look now */
-	u8			backoff;	/* periods until the next look */
-	u8			pass;		/* the last pass that visited this entry */
-	u64			trace_due;	/* earliest time of the next unfair_holder, in ns */
-};
 
 /* What the trace event unfair_holder shows: a waiter of a lock, and a holder. */
 struct unfair_hold {
@@ -32,7 +18,7 @@ struct unfair_hold {
 	bool				wants_write, write;
 	char				state;			/* of the holder */
 	u64				waited_ns;
-	struct lend_level		lent;			/* to the holder */
+	u8				lent;			/* to the holder */
 };
 
 /* Tasks to wake after wait_lock is dropped; at most one for each CPU. */
@@ -40,20 +26,18 @@ struct unfair_hold {
 
 struct wakes {
 	unsigned int		nr;
-	struct task_struct	*task[MAX_WAKES + 1];
+	struct task_struct	*task[MAX_WAKES + 2];	/* a writer and the watcher, too */
 };
 
-void lend_watch_start(struct unfair_rwsem *sem, struct watch *watch);
-void lend_watch_stop(struct watch *watch);
-void lend_watch_move(struct watch *from, struct watch *to);
-struct unfair_rwsem *lend_watch_nth(unsigned int list, unsigned int n, unsigned long *irqflags);
+void lend_watch_start(struct unfair_rwsem *sem, struct unfair_watch *watch);
+void lend_watch_stop(struct unfair_watch *watch);
+void lend_watch_move(struct unfair_watch *from, struct unfair_watch *to);
+void lend_watch_now(struct unfair_rwsem *sem, struct wakes *wakes);
 
 void __unfair_rwsem_unlock_and_wake(struct unfair_rwsem *sem, unsigned long irqflags,
 				    struct wakes *wakes)
 	__fsc_releases(&sem->wait_lock);
-void lend_watcher_start_timer(void);
 void lend_watcher_activate(void);
-void lend_watcher_account(void);
 void lend_watcher_pause(void);
 int lend_watcher_init(void);
 void lend_watcher_exit(void);
@@ -61,20 +45,18 @@ void lend_watcher_exit(void);
 /* In unfair_rwsem.c, which has the queues. */
 bool __unfair_rwsem_watch(struct unfair_rwsem *sem, struct look *look, struct lend_work *work,
 			  struct wakes *wakes);
-void __unfair_rwsem_hand_over_watch(struct unfair_rwsem *sem, struct watch *from);
-void __unfair_rwsem_lenders_changed(struct unfair_rwsem *sem);
+void __unfair_rwsem_hand_over_watch(struct unfair_rwsem *sem, struct unfair_watch *from);
 bool __unfair_rwsem_sleepers(struct unfair_rwsem *sem, unsigned int max,
 			     bool (*fn)(struct task_struct *task, bool write, u64 since, void *arg),
 			     void *arg);
 
 /* In expedite.c. The caller holds the wait_lock of @sem. */
-struct lend_level expedite_level(const struct unfair_rwsem *sem);
-struct watch *expedite_watch(const struct unfair_rwsem *sem);
+u8 expedite_level(const struct unfair_rwsem *sem);
+struct unfair_watch *expedite_watch(const struct unfair_rwsem *sem);
 bool expedite_look(struct unfair_rwsem *sem, struct look *look, struct lend_work *work);
 
 /* In expedite.c. The caller holds no lock. */
-bool expedite_activate(void);
-void expedite_end_orphan(void);
+void expedite_activate(void);
 void expedite_init(void);
 void expedite_exit(void);
 

@@ -13,11 +13,11 @@ lending_tests='visible_readers g5_lent_priority g9_expedite g10_chain g11_prompt
 suites='commit_root share_gate cow_diff rcu_reuse'
 
 # Keep the watcher from looking at locks, because a look would repair a lost wakeup.
-QUIET='lend_period_us=60000000 lend=1 blocker_ms=0'
+QUIET='lend_period_us=60000000 lend=0'
 
 # Plan line that restores the default lending
 LEND_ON='test lend_on 60 cd /sys/module/fscommit/parameters &&'
-LEND_ON+=' echo 3 >lend && echo 1000 >lend_period_us'
+LEND_ON+=' echo 1 >lend && echo 0 >lend_nice && echo 1000 >lend_period_us'
 
 # plan_program FOLDER SECONDS PROGRAM [ARG...]: print a plan for one program of that folder
 plan_program()

@@ -624,7 +624,7 @@ TEST_F_TIMEOUT(g11_prompt_writer, woken_writer_does_not_wait_for_busy_tasks, 60)
 		for (i = 0; i < WAITS; i++) {
 			set_param("lend", "1");
 			ASSERT_EQ(0, wait_beside_busy_tasks(self->fd, &off));
-			set_param("lend", "3");
+			set_param("lend", "1");
 			ASSERT_EQ(0, wait_beside_busy_tasks(self->fd, &on));
 		}
 		TH_LOG("until the writer had the lock: %.1f ms without lending, %.1f ms with; until its release: %.1f and %.1f ms more",

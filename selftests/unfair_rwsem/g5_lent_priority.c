@@ -88,7 +88,7 @@ TEST_F_TIMEOUT(g5_lent_priority, off_means_off, 60)
 	set_lend(self->fd, LEND_DEFAULT);
 	ASSERT_TRUE(set_param("lend", "1"));
 	EXPECT_EQ(ETIME, preempted_holder(self->fd, LOCK_TEST_READ, rr5, rt60_writer));
-	ASSERT_TRUE(set_param("lend", "3"));
+	ASSERT_TRUE(set_param("lend", "1"));
 }
 
 /* No loan exceeds the lender's own priority, even if that is too low to preempt the hog. */
@@ -576,7 +576,7 @@ static int absent_first_waiter(int fd, struct job first_job, struct job second_j
 	}
 	go(fd, 0);
 	began = seconds();
-	set_param("lend", "3");
+	set_param("lend", "1");
 	/* less than the time after which the fair server runs the first waiter, since 6.8 */
 	if (!ret && !seen_within(0.4, loan_is_seen(fd, reader->pid, rt, &lent)))
 		ret = -__LINE__;

@@ -14,6 +14,7 @@
 #include <linux/jiffies.h>
 #include <linux/jump_label.h>
 #include <linux/limits.h>
+#include <linux/list.h>
 #include <linux/lockdep.h>
 #include <linux/preempt.h>
 #include <linux/rbtree.h>
@@ -43,8 +44,7 @@
  *		write_checkpoint();
  *
  * A waiting writer sees which tasks hold the lock for reading. It spins while they all run,
- * and lends to those that do not, until they release the lock: SCHED_FIFO within a budget, else its
- * nice value.
+ * and those that do not are lent the priority of a real-time task, until they release the lock.
  *
  * Who may call what:
  *
@@ -102,20 +102,6 @@
 #define UNFAIR_RWSEM_BOUND_MAX_US	10000000U
 #define UNFAIR_RWSEM_BOUND_DEFAULT	(~0U)
 
-/**
- * enum unfair_rwsem_lend - what a waiter lends to a holder that is off its CPU
- * @UNFAIR_LEND_DEFAULT: set by the module parameter lend
- * @UNFAIR_LEND_OFF: nothing
- * @UNFAIR_LEND_NICE: its own nice value, and SCHED_NORMAL to a SCHED_IDLE task
- * @UNFAIR_LEND_FULL: SCHED_FIFO within a budget, beyond it as UNFAIR_LEND_NICE
- */
-enum unfair_rwsem_lend {
-	UNFAIR_LEND_DEFAULT,
-	UNFAIR_LEND_OFF,
-	UNFAIR_LEND_NICE,
-	UNFAIR_LEND_FULL,
-};
-
 /*
  * The table of counted readers. A slot is one word: 0, or the identity of a reader. The hash of
  * a lock's address selects its first region, the hash of a pid the line in a region. See
@@ -125,7 +111,6 @@ enum unfair_rwsem_lend {
 #define UNFAIR_REGION_LINES	8U
 #define UNFAIR_REGION_SLOTS	(UNFAIR_REGION_LINES * UNFAIR_LINE_SLOTS)
 #define UNFAIR_REGIONS		128U
-#define __UNFAIR_REGION(n)	((n) * 37U % UNFAIR_REGIONS * UNFAIR_REGION_SLOTS)
 
 /* PID_MAX_LIMIT is 2^22 on 64 bits, 2^15 on 32 bits. */
 #define UNFAIR_PID_BITS		(BITS_PER_LONG == 64 ? 22 : 15)
@@ -144,24 +129,21 @@ fscommit_lock_struct(unfair_rwsem);
 struct unfair_rwsem {
 	/* private: */
 	atomic_long_t		word;
-	unsigned long		*region;	/* first region of unfair_reader_slots; constant */
-	raw_spinlock_t		wait_lock;	/* protects all fields below */
+	raw_spinlock_t		wait_lock;	/* protects all fields but word and region */
+	u8			region;		/* first one of unfair_reader_slots; constant */
+	u8			bias_wait;	/* overlaps left until BIAS; not protected */
+	u16			class;		/* in the statistics; constant */
 	u8			steals;		/* consecutive passes of the first writer */
 	u8			window_due:5;	/* readers that the open window waits for */
 	u8			window_used:1;	/* a window was opened since the last writer */
-	u8			expedited:1;	/* has an expedited section */
-	u8			watched:1;	/* in the watcher's list */
+	u8			expedited:1;	/* has an active section */
+	u8			lend_off:1;	/* waiters lend nothing */
 	u16			window_seq;	/* number of the last window */
 	struct rb_root_cached	writers;	/* by priority, then arrival */
 	struct rb_root		readers;	/* by real-time priority, then arrival */
+	struct unfair_watch	*watch;		/* NULL: not in the watcher's list */
 	u32			window_end;	/* in 1,024 ns, wraps */
-	u32			reader_bound:24; /* microseconds; 0: off, all ones: the default */
-	u32			lend:8;		/* enum unfair_rwsem_lend */
-	u16			class;		/* in the statistics; constant */
-	u8			bias_wait;	/* overlaps left until BIAS; not protected */
-	u8			reader_rt;	/* highest level of queued readers: rt, nice */
-	s8			reader_nice;
-	u16			leaving;	/* lenders that left; loans not yet lowered */
+	u32			reader_bound;	/* microseconds; 0: off, ~0: the default */
 #ifdef CONFIG_DEBUG_LOCK_ALLOC
 	struct lockdep_map	dep_map;
 #endif
@@ -179,12 +161,12 @@ struct unfair_rwsem {
 
 #define __UNFAIR_RWSEM_INITIALIZER(_name) {				\
 	.word = ATOMIC_LONG_INIT(0),					\
-	.region = unfair_reader_slots + __UNFAIR_REGION(__LINE__),	\
+	.region = __LINE__ * 37U % UNFAIR_REGIONS,			\
 	.wait_lock = __RAW_SPIN_LOCK_UNLOCKED((_name).wait_lock),	\
 	.writers = RB_ROOT_CACHED,					\
 	.readers = RB_ROOT,						\
 	.bias_wait = UNFAIR_RWSEM_BIAS_FIRST,				\
-	.reader_bound = UNFAIR_RWSEM_BOUND_DEFAULT & 0xffffff,		\
+	.reader_bound = UNFAIR_RWSEM_BOUND_DEFAULT,			\
 	__UNFAIR_RWSEM_DEP_MAP(_name)					\
 }
 
@@ -221,7 +203,7 @@ do {								\
 } while (0)
 
 int unfair_rwsem_set_reader_bound(struct unfair_rwsem *sem, unsigned int us);
-int unfair_rwsem_set_lend(struct unfair_rwsem *sem, enum unfair_rwsem_lend lend);
+void unfair_rwsem_set_lend(struct unfair_rwsem *sem, bool on);
 
 /* On while debugfs file fscommit/stats counts. */
 DECLARE_STATIC_KEY_FALSE(unfair_rwsem_stats);
@@ -257,7 +239,8 @@ void __unfair_up_write_slow(struct unfair_rwsem *sem);
 static __always_inline unsigned long *__unfair_slot(const struct unfair_rwsem *sem,
 						    unsigned int pid)
 {
-	return sem->region + pid * GOLDEN_RATIO_32 / (BIT_ULL(32) / UNFAIR_REGION_SLOTS);
+	return unfair_reader_slots + sem->region * UNFAIR_REGION_SLOTS +
+	       pid * GOLDEN_RATIO_32 / (BIT_ULL(32) / UNFAIR_REGION_SLOTS);
 }
 
 /*
@@ -617,8 +600,36 @@ void unfair_downgrade_write(struct unfair_rwsem *sem)
 	__fsc_releases(sem)
 	__fsc_acquires_shared(sem);
 
-void unfair_rwsem_expedite(struct unfair_rwsem *sem);
-void unfair_rwsem_unexpedite(struct unfair_rwsem *sem);
+/* The entry of a lock in the watcher's list; a lock has at most one. Private. */
+struct unfair_watch {
+	struct list_head	entry;
+	struct unfair_rwsem	*sem;		/* NULL: not in the list */
+	u64			trace_due;	/* earliest time of the next unfair_holder, in ns */
+	u8			pass;		/* the last pass that visited this entry */
+	bool			now;		/* look at it before others */
+};
+
+/**
+ * struct unfair_section - an expedited section
+ *
+ * All fields are private. The caller provides it, all zero, usually on its stack, and keeps it until
+ * unfair_rwsem_unexpedite() has returned.
+ */
+struct unfair_section {
+	/* private: */
+	struct unfair_rwsem	*sem;		/* NULL: not begun */
+	struct task_struct	*task;
+	struct list_head	entry;		/* in the list of new sections, or empty */
+	struct rb_node		node;		/* of an active section, or empty */
+	struct unfair_watch	watch;
+	u64			since;		/* its begin, or the watcher's last visit */
+	u8			level;		/* real-time priority that it lends; 0: nothing */
+	bool			real_time;
+	bool			put_off;	/* once, because its task was not blocked */
+};
+
+void unfair_rwsem_expedite(struct unfair_rwsem *sem, struct unfair_section *section);
+void unfair_rwsem_unexpedite(struct unfair_section *section);
 
 /**
  * unfair_rwsem_is_locked() - is it held?
@@ -731,8 +742,15 @@ DEFINE_LOCK_GUARD_1(unfair_rwsem_read, struct unfair_rwsem,
 		    unfair_down_read(_T->lock), unfair_up_read(_T->lock))
 DEFINE_LOCK_GUARD_1(unfair_rwsem_write, struct unfair_rwsem,
 		    unfair_down_write(_T->lock), unfair_up_write(_T->lock))
-DEFINE_LOCK_GUARD_1(unfair_rwsem_expedite, struct unfair_rwsem,
-		    unfair_rwsem_expedite(_T->lock), unfair_rwsem_unexpedite(_T->lock))
+
+/*
+ * guard(unfair_rwsem_expedite)(&sem): the section is in the caller's block. The function that this
+ * macro hides would return a copy, and the section is in a list.
+ */
+DEFINE_GUARD(unfair_rwsem_expedite, struct unfair_section *,
+	     unfair_rwsem_expedite(_T->sem, _T), unfair_rwsem_unexpedite(_T))
+#define class_unfair_rwsem_expedite_constructor(_sem)				\
+	class_unfair_rwsem_expedite_constructor(&(struct unfair_section){ .sem = (_sem) })
 
 #if defined(DEFINE_LOCK_GUARD_1_COND_4)		/* since 6.17: with ACQUIRE_ERR() */
 # define __UNFAIR_GUARD_COND(_name, _ext, _lock, _cond)			\

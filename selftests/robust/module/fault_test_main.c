@@ -96,32 +96,12 @@ static int use_queue(void)
 	return ret;
 }
 
-/* Without memory a section has no effect, but can be nested and ended. */
-static int use_section(void)
-{
-	static DEFINE_UNFAIR_RWSEM(sem);
-	static DEFINE_UNFAIR_RWSEM(other);
-
-	/* takes the memory of an earlier section */
-	unfair_rwsem_expedite(&other);
-	unfair_rwsem_expedite(&sem);
-	unfair_rwsem_expedite(&sem);
-	unfair_down_read(&sem);
-	unfair_up_read(&sem);
-	unfair_rwsem_unexpedite(&sem);
-	unfair_rwsem_unexpedite(&sem);
-	unfair_rwsem_unexpedite(&other);
-	return 0;
-}
-
 static int run(const char *name, const struct kernel_param *kp)
 {
 	if (sysfs_streq(name, "roots"))
 		return use_roots();
 	if (sysfs_streq(name, "queue"))
 		return use_queue();
-	if (sysfs_streq(name, "section"))
-		return use_section();
 	return -EINVAL;
 }
 

@@ -150,7 +150,11 @@ static u64 time_pairs(struct scale *s, bool write)
 
 static u64 time_sections(struct scale *s)
 {
-	return TIME_PAIRS(unfair_rwsem_expedite, unfair_rwsem_unexpedite, &s->lock.unfair);
+#define BEGIN_SECTION(sem)	unfair_rwsem_expedite(sem, &section)
+#define END_SECTION(sem)	unfair_rwsem_unexpedite(&section)
+	struct unfair_section section;
+
+	return TIME_PAIRS(BEGIN_SECTION, END_SECTION, &s->lock.unfair);
 }
 
 static u64 time_unlock(struct scale *s)

@@ -265,17 +265,18 @@ static int do_lock_in_section(struct lock_test_file *f, struct lock_test_op *op,
 			      struct unfair_rwsem *expedited)
 {
 	const struct lock_test_op until_go = { .hold = LOCK_TEST_UNTIL_GO };
+	struct unfair_section inner;
 	int ret;
 
 	if (op->flags & LOCK_TEST_OUTER_NESTED) {
-		unfair_rwsem_expedite(expedited);
-		unfair_rwsem_unexpedite(expedited);
+		unfair_rwsem_expedite(expedited, &inner);
+		unfair_rwsem_unexpedite(&inner);
 	}
 	if (op->flags & LOCK_TEST_INNER_SECTION)
-		unfair_rwsem_expedite(expedited);
+		unfair_rwsem_expedite(expedited, &inner);
 	ret = do_lock(f, op);
 	if (op->flags & LOCK_TEST_INNER_SECTION)
-		unfair_rwsem_unexpedite(expedited);
+		unfair_rwsem_unexpedite(&inner);
 	if (!ret && op->flags & LOCK_TEST_STAY)
 		hold(f, &until_go, op->id + 2);
 	return ret;
@@ -553,8 +554,10 @@ static int set_option(struct lock_test_file *f, unsigned int cmd, u32 v)
 	}
 	if (f->type != LOCK_TEST_UNFAIR)
 		return -EOPNOTSUPP;
-	return cmd == LOCK_TEST_SET_BOUND ? unfair_rwsem_set_reader_bound(&f->lock.unfair, v) :
-					    unfair_rwsem_set_lend(&f->lock.unfair, v);
+	if (cmd == LOCK_TEST_SET_BOUND)
+		return unfair_rwsem_set_reader_bound(&f->lock.unfair, v);
+	unfair_rwsem_set_lend(&f->lock.unfair, v);
+	return 0;
 }
 
 static long lock_test_ioctl(struct file *file, unsigned int cmd, unsigned long arg)

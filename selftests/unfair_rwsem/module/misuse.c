@@ -292,34 +292,12 @@ static void bad_bound(void)
 
 static void unexpedite_unheld(void)
 {
-	unfair_rwsem_unexpedite(&a);
+	struct unfair_section ended;
+
+	unfair_rwsem_expedite(&a, &ended);
+	unfair_rwsem_unexpedite(&ended);
+	unfair_rwsem_unexpedite(&ended);
 	MUST(is_usable(&a));
-}
-
-static int expedite_and_exit(void *begun)
-{
-	unfair_rwsem_expedite(&a);
-	complete(begun);
-	return 0;
-}
-
-static void exit_expedited(void)
-{
-	DECLARE_COMPLETION_ONSTACK(begun);
-	struct task_struct *task;
-	unsigned int i;
-
-	task = kthread_create(expedite_and_exit, &begun, "expedite_exit");
-	if (IS_ERR(task))
-		return;
-	get_task_struct(task);
-	wake_up_process(task);
-	wait_for_completion(&begun);
-	/* the watcher ends the section and logs it, without a warning; our reference is the last */
-	for (i = 0; i < 10000 && refcount_read(&task->usage) > 1; i++)
-		msleep(1);
-	MUST(refcount_read(&task->usage) == 1);
-	put_task_struct(task);
 }
 
 static void assert_unheld(void)
@@ -356,7 +334,7 @@ static const struct {
 	M(fair_then_unfair), M(unfair_then_fair), M(up_read_unheld), M(up_read_of_write),
 	M(up_write_unheld), M(downgrade_unheld), M(up_read_of_another), M(up_write_of_another),
 	M(downgrade_of_another), M(negative_timeout), M(bad_bound), M(unexpedite_unheld),
-	M(exit_expedited), M(assert_unheld), M(injected_warn), M(leak), M(leak_reference),
+	M(assert_unheld), M(injected_warn), M(leak), M(leak_reference),
 };
 
 int lock_test_misuse(const char *name)

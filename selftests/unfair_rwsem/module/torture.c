@@ -433,9 +433,10 @@ static void check_expedited(void)
 static void one_expedited_round(struct torturer *t)
 {
 	unsigned int i, depth = 1 + rnd(&t->rnd, EXPEDITE_DEPTH);
+	struct unfair_section sections[EXPEDITE_DEPTH];
 
 	for (i = 0; i < depth; i++)
-		unfair_rwsem_expedite(&lock.unfair);
+		unfair_rwsem_expedite(&lock.unfair, &sections[i]);
 	/* a section becomes active after a lend period */
 	if (!rnd(&t->rnd, 4))
 		usleep_range(100, 1000);
@@ -443,7 +444,7 @@ static void one_expedited_round(struct torturer *t)
 	one_round(t);
 	check_expedited();
 	while (depth--)
-		unfair_rwsem_unexpedite(&lock.unfair);
+		unfair_rwsem_unexpedite(&sections[depth]);
 }
 
 static void pause(struct torturer *t)
