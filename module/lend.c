@@ -167,6 +167,8 @@ static unsigned int nr_donors, nr_busy, min_idle;
 static unsigned int nr_lent;
 /* Passes of the watcher. */
 static unsigned int pass;
+/* CPU time in ns that loans have used, with that of their donors. */
+static u64 lent_ns;
 /* The times in ns at which the buckets of cgroups and of CPUs will be empty. */
 static u64 group_budget[1 << GROUP_BITS];
 static DEFINE_PER_CPU(u64, cpu_budget);
@@ -306,12 +308,12 @@ u8 lend_level(const struct unfair_rwsem *sem, struct task_struct *task)
  * Context: any.
  * Return: the priority as in task->prio, without such a loan.
  */
-u8 lend_prio(void)
+int lend_prio(void)
 {
 	int prio = own_prio(current);
 	u8 lent = lent_to(current, NULL, false);
 
-	return clamp(lent ? min(prio, MAX_RT_PRIO - 1 - lent) : prio, 0, MAX_PRIO - 1);
+	return lent ? min(prio, MAX_RT_PRIO - 1 - lent) : prio;
 }
 
 /* Read without wait_lock. */
@@ -427,6 +429,7 @@ static void charge(struct donor *d, u64 now)
 	if (on_cpu && d->was_on_cpu && d->switches == switches_of(d->task))
 		used = max(used, d->charged + (now - d->charged_at));
 	if (used > d->charged && must_charge(d)) {
+		lent_ns += used - d->charged;
 		group = budget_of_group(d->task);
 		charge_bucket(per_cpu_ptr(&cpu_budget, task_cpu(d->task)), now, used - d->charged,
 			      &lend_cpu_us);
@@ -601,8 +604,10 @@ static bool needs_donors(void)
 	return nr < max && (nr < MIN_DONORS || nr - READ_ONCE(nr_busy) < SPARE_DONORS);
 }
 
-/* Only this work and the one below create and reap donors, and both are of one workqueue item each. */
+/* Protects what creates and reaps donors. */
 static DEFINE_MUTEX(pool_mutex);
+/* CPU time in ns of donors that were reaped. */
+static u64 reaped_ns;
 
 static void create_donors(struct work_struct *work)
 {
@@ -651,6 +656,7 @@ static void reap_donors(struct work_struct *work)
 	raw_spin_unlock_irq(&lend_lock);
 	for (; unused && nr > MIN_DONORS && (d = retire_donor()); unused--, nr--) {
 		kthread_stop(d->thread);
+		reaped_ns += cpu_time(d->thread);
 		put_task_struct(d->thread);
 	}
 	if (nr > MIN_DONORS)
@@ -958,8 +964,6 @@ void lend_apply(struct lend_work *work)
 		lend_watcher_pause();
 	}
 	work->nr = 0;
-	if (needs_donors())
-		schedule_work(&create_work);
 }
 
 static void cancel(struct donor *d)
@@ -1034,9 +1038,38 @@ static bool end_lease(struct donor *d, u64 now)
 void lend_end_pass(void)
 {
 	visit_donors(end_lease);
+	if (needs_donors())
+		schedule_work(&create_work);
 	raw_spin_lock_irq(&lend_lock);
 	pass++;
 	raw_spin_unlock_irq(&lend_lock);
+}
+
+/* CPU time in ns that tasks have used while lent to, with that of their donors. Any context. */
+u64 lend_used_ns(void)
+{
+	unsigned long irqflags;
+	u64 ns;
+
+	raw_spin_lock_irqsave(&lend_lock, irqflags);
+	ns = lent_ns;
+	raw_spin_unlock_irqrestore(&lend_lock, irqflags);
+	return ns;
+}
+
+/* CPU time of all donors in ns. Context: process context. */
+u64 lend_donors_ns(void)
+{
+	struct donor *d;
+	u64 ns;
+
+	mutex_lock(&pool_mutex);
+	ns = reaped_ns;
+	for (d = donors; d < donors + MAX_DONORS; d++)
+		if (READ_ONCE(d->state) != DONOR_NONE)
+			ns += cpu_time(d->thread);
+	mutex_unlock(&pool_mutex);
+	return ns;
 }
 
 /* --- setup --------------------------------------------------------------- */

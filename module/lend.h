@@ -44,7 +44,7 @@ struct look {
 u8 lend_own_level(struct task_struct *task);
 u8 lend_level(const struct unfair_rwsem *sem, struct task_struct *task);
 u8 lend_level_now(const struct task_struct *task);
-u8 lend_prio(void);
+int lend_prio(void);
 bool lend_is_on(const struct unfair_rwsem *sem);
 bool lend_to_others(void);
 bool lend_any(void);
@@ -74,6 +74,8 @@ void lend_apply(struct lend_work *work);
 void lend_account(void);
 void lend_end_pass(void);
 u64 lend_period_ns(void);
+u64 lend_used_ns(void);
+u64 lend_donors_ns(void);
 int lend_init(void);
 void lend_exit(void);
 

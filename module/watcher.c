@@ -349,6 +349,12 @@ static int watch(void *unused)
 	return 0;
 }
 
+/* CPU time of the watcher in ns. Context: any. */
+u64 lend_watcher_ns(void)
+{
+	return READ_ONCE(watcher->se.sum_exec_runtime);
+}
+
 int __init lend_watcher_init(void)
 {
 	/* above all lent priorities: the watcher must be able to end a loan */

@@ -39,6 +39,7 @@ void __unfair_rwsem_unlock_and_wake(struct unfair_rwsem *sem, unsigned long irqf
 	__fsc_releases(&sem->wait_lock);
 void lend_watcher_activate(void);
 void lend_watcher_pause(void);
+u64 lend_watcher_ns(void);
 int lend_watcher_init(void);
 void lend_watcher_exit(void);
 
