@@ -565,15 +565,41 @@ static u8 highest_level(struct unfair_rwsem *sem)
 	return level;
 }
 
+/*
+ * Returns true if another step follows. While writers are queued, only readers of a window and
+ * real-time readers acquire the lock. So it ends as soon as it has seen as many readers as the word
+ * counts.
+ */
+static bool lend_to_holders(struct unfair_rwsem *sem, struct look *look, struct lend_work *work)
+{
+	long word = atomic_long_read(&sem->word);
+
+	if (!is_held(word))
+		return false;
+	if (word & WRITER) {
+		/* a section alone does not lend to a writer */
+		if (first_writer(sem) || first_reader(sem))
+			lend_to_owner(sem, owner_of(word), look, work);
+		return false;
+	}
+	/* queued readers do not wait for readers, but for a writer between them */
+	if (is_biased(word) || !(first_writer(sem) || sem->expedited))
+		return false;
+	look->group = first_writer(sem) ? NULL : look->group;
+	lend_announce(sem);
+	if (!lend_to_readers(sem, look, work))
+		return true;
+	return look->seen < counted_readers(word) && ++look->step < VISIBLE_READERS_STEPS;
+}
+
 /**
  * look_at_holders() - lend to holders that are off their CPU, in steps
  * @sem: the semaphore
  * @look: all zero at first
  * @work: loans for the caller to apply
  *
- * And to the first writer, so that it runs as soon as it is woken. While writers are queued, only
- * readers of a window and real-time readers acquire the lock. So a look ends as soon as it has seen
- * as many readers as the word counts.
+ * And to the first writer, so that it runs as soon as it is woken: last, as its donor need not run
+ * before those of the holders.
  *
  * Context: under wait_lock.
  * Return: true if another step follows: drop wait_lock, apply @work, and call it again.
@@ -581,30 +607,18 @@ static u8 highest_level(struct unfair_rwsem *sem)
 static bool look_at_holders(struct unfair_rwsem *sem, struct look *look, struct lend_work *work)
 {
 	struct waiter *w = first_writer(sem);
-	long word = atomic_long_read(&sem->word);
 
 	if (!look->started) {
 		look->started = true;
 		look->level = lend_is_on(sem) ? highest_level(sem) : 0;
-		if (look->level && w)
-			lend_to_writer(sem, w->task, look->level, work);
 	}
-	if (!look->level || !is_held(word))
+	if (!look->level)
 		return false;
-	if (word & WRITER) {
-		/* a section alone does not lend to a writer */
-		if (w || first_reader(sem))
-			lend_to_owner(sem, owner_of(word), look, work);
-		return false;
-	}
-	/* queued readers do not wait for readers, but for a writer between them */
-	if (is_biased(word) || !(w || sem->expedited))
-		return false;
-	look->group = w ? NULL : look->group;
-	lend_announce(sem);
-	if (!lend_to_readers(sem, look, work))
+	if (lend_to_holders(sem, look, work))
 		return true;
-	return look->seen < counted_readers(word) && ++look->step < VISIBLE_READERS_STEPS;
+	if (w && work->nr < LEND_WORK_MAX)
+		lend_to_writer(sem, w->task, look->level, work);
+	return false;
 }
 
 /**
