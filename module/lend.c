@@ -24,8 +24,8 @@
  * Each loan is a lease. It ends at the release, or at the second pass of the watcher in which no
  * look renewed it: a waiter that gives up does nothing. The watcher then takes the loan out of the
  * hash (CANCELLED) and sends the donor a signal. Only the task that takes a loan out of the hash
- * ends it, so an unlock and a cancellation exclude each other. The loan of a writer to itself lasts
- * until the writer releases the lock or stops waiting.
+ * ends it, so an unlock and a cancellation exclude each other. A writer that was lent to while it
+ * waited keeps its loan until it releases the lock, whoever still waits.
  *
  * Only the watcher makes, changes and cancels loans, so no two tasks do so at once.
  *
@@ -138,10 +138,11 @@ struct donor {
 	struct hlist_node	hash;		/* of loans that are OUT, by @task */
 	struct task_struct	*task;		/* referenced until the donor is idle */
 	const struct unfair_rwsem *sem;		/* only compared: may have been freed */
-	enum loan_kind		kind;
 	u8			level;
 	u8			noted;		/* the highest level noted in the pass below */
 	unsigned int		pass;		/* that renewed the lease */
+	bool			kept;		/* until the release: no lease */
+	bool			section;	/* of a committer */
 	bool			suspended;
 	bool			was_on_cpu;	/* at the last charge */
 	unsigned long		switches;	/* context switches before the last charge */
@@ -259,8 +260,11 @@ u8 lend_own_level(struct task_struct *task)
 	       PRIO_TO_NICE(READ_ONCE(task->static_prio)) <= READ_ONCE(lend_nice.value);
 }
 
-/* What a task has been lent, but not for @skip. @own: with the loans of writers to themselves. */
-static u8 lent_to(const struct task_struct *task, const struct unfair_rwsem *skip, bool own)
+/*
+ * What a task has been lent, but not for @skip. Of a writer's loan that it has kept, only what is
+ * more than @kept.
+ */
+static u8 lent_to(const struct task_struct *task, const struct unfair_rwsem *skip, u8 kept)
 {
 	unsigned long irqflags;
 	struct donor *d;
@@ -270,7 +274,7 @@ static u8 lent_to(const struct task_struct *task, const struct unfair_rwsem *ski
 		return 0;
 	raw_spin_lock_irqsave(&lend_lock, irqflags);
 	hlist_for_each_entry(d, lent_bucket(task), hash)
-		if (d->task == task && d->sem != skip && (own || d->kind != LOAN_WRITER))
+		if (d->task == task && d->sem != skip && !(d->kept && d->level <= kept))
 			level = max(level, d->level);
 	raw_spin_unlock_irqrestore(&lend_lock, irqflags);
 	return level;
@@ -279,7 +283,7 @@ static u8 lent_to(const struct task_struct *task, const struct unfair_rwsem *ski
 /* What a task has been lent; 0: nothing. Context: any. */
 u8 lend_level_now(const struct task_struct *task)
 {
-	return lent_to(task, NULL, true);
+	return lent_to(task, NULL, 0);
 }
 
 /**
@@ -296,14 +300,14 @@ u8 lend_level_now(const struct task_struct *task)
  */
 u8 lend_level(const struct unfair_rwsem *sem, struct task_struct *task)
 {
-	return max(lend_own_level(task), lent_to(task, sem, true));
+	return max(lend_own_level(task), lent_to(task, sem, 0));
 }
 
 /**
  * lend_prio() - the priority with which the caller queues
  *
- * A writer that has slept for a lock has a loan of its own until it releases that lock. It must not
- * pass the waiters of other locks because of that.
+ * A writer that has slept for a lock keeps its loan until it releases that lock. It must not pass
+ * the waiters of other locks because of that, unless it was lent more than it lends itself.
  *
  * Context: any.
  * Return: the priority as in task->prio, without such a loan.
@@ -311,7 +315,7 @@ u8 lend_level(const struct unfair_rwsem *sem, struct task_struct *task)
 int lend_prio(void)
 {
 	int prio = own_prio(current);
-	u8 lent = lent_to(current, NULL, false);
+	u8 lent = lent_to(current, NULL, lend_own_level(current));
 
 	return lent ? min(prio, MAX_RT_PRIO - 1 - lent) : prio;
 }
@@ -485,7 +489,7 @@ static void set_state(struct donor *d, enum donor_state state)
 	lockdep_assert_held(&lend_lock);
 	if (d->state == DONOR_OUT) {
 		hlist_del_init(&d->hash);
-		if (d->kind != LOAN_SECTION)
+		if (!d->section)
 			WRITE_ONCE(nr_lent, nr_lent - 1);
 	}
 	WRITE_ONCE(d->state, state);
@@ -684,8 +688,7 @@ static bool would_help(struct task_struct *task, u8 level)
  * Half of the donors are reserved for runnable tasks: a sleeping task cannot use a CPU yet, and the
  * watcher will look at it again.
  */
-static struct donor *new_loan(const struct unfair_rwsem *sem, struct task_struct *task,
-			      enum loan_kind kind)
+static struct donor *new_loan(const struct unfair_rwsem *sem, struct task_struct *task)
 {
 	unsigned int max = READ_ONCE(lend_donors.value);
 	u64 now = ktime_get_ns();
@@ -701,8 +704,9 @@ static struct donor *new_loan(const struct unfair_rwsem *sem, struct task_struct
 	}
 	d->task = get_task_struct(task);
 	d->sem = sem;
-	d->kind = kind;
 	d->level = 0;
+	d->kept = false;
+	d->section = true;
 	d->suspended = false;
 	d->ran_at = now;
 	d->resume_at = 0;
@@ -712,30 +716,32 @@ static struct donor *new_loan(const struct unfair_rwsem *sem, struct task_struct
 	d->lock.rtmutex.owner = task;
 	hlist_add_head(&d->hash, lent_bucket(task));
 	WRITE_ONCE(d->state, DONOR_OUT);
-	if (kind != LOAN_SECTION)
-		WRITE_ONCE(nr_lent, nr_lent + 1);
-	count_event(sem, kind == LOAN_CHAIN ? EV_CHAIN : EV_LOAN);
+	count_event(sem, EV_LOAN);
 	return d;
 }
 
-/* Lends to a task that is off its CPU. For a task that runs, renews its loan, if it has one. */
-static void note_loan(struct unfair_rwsem *sem, struct task_struct *task, u8 level,
-		      enum loan_kind kind, struct lend_work *work)
+/*
+ * Lends to a task that is off its CPU. For a task that runs, renews its loan, if it has one.
+ * @section: to a committer, for its expedited section only. Returns whether the loan is new.
+ */
+static bool note_loan(struct unfair_rwsem *sem, struct task_struct *task, u8 level, bool section,
+		      struct lend_work *work)
 	__fsc_unchecked
 {
 	struct donor *d;
+	bool is_new;
 
 	lockdep_assert_held(&sem->wait_lock);
 	raw_spin_lock(&lend_lock);
 	d = find_loan(task, sem);
+	is_new = !d;
 	if (!d && is_off_cpu(task) && would_help(task, level))
-		d = new_loan(sem, task, kind);
+		d = new_loan(sem, task);
 	if (d) {
-		/* a writer's loan to itself stays one; a section's becomes any other */
-		if (d->kind == LOAN_SECTION && kind != LOAN_SECTION)
+		if (d->section && !section) {
+			d->section = false;
 			WRITE_ONCE(nr_lent, nr_lent + 1);
-		if (d->kind == LOAN_SECTION || kind == LOAN_WRITER)
-			d->kind = kind;
+		}
 		/* lowered at the end of the pass: the next look may lend more */
 		d->noted = d->pass == pass && d->level ? max(d->noted, level) : level;
 		d->pass = pass;
@@ -745,20 +751,26 @@ static void note_loan(struct unfair_rwsem *sem, struct task_struct *task, u8 lev
 		}
 	}
 	raw_spin_unlock(&lend_lock);
+	return d && is_new;
 }
 
-/* Has the caller a loan for @sem, whose wait_lock it holds? */
-bool lend_has_loan(const struct unfair_rwsem *sem)
+/*
+ * Has the caller, which acquires @sem for writing, a loan for it? It keeps that until it releases
+ * @sem. Called under wait_lock.
+ */
+bool lend_keep(const struct unfair_rwsem *sem)
 {
-	bool found;
+	struct donor *d;
 
 	/* loans for @sem are made under this wait_lock: an empty list has none */
 	if (hlist_empty(lent_bucket(current)))
 		return false;
 	raw_spin_lock(&lend_lock);
-	found = find_loan(current, sem);
+	d = find_loan(current, sem);
+	if (d)
+		d->kept = true;
 	raw_spin_unlock(&lend_lock);
-	return found;
+	return d;
 }
 
 /**
@@ -789,7 +801,7 @@ struct donor *lend_end_section(const struct unfair_rwsem *sem)
 
 	raw_spin_lock(&lend_lock);
 	d = find_loan(current, sem);
-	if (d && d->kind == LOAN_SECTION)
+	if (d && d->section && !d->kept)
 		set_state(d, DONOR_UNLOCKED);
 	else
 		d = NULL;
@@ -833,7 +845,7 @@ static void lend_to_holder(struct unfair_rwsem *sem, struct task_struct *task, s
 			   struct lend_work *work)
 {
 	if (!is_equal(task, look))
-		note_loan(sem, task, look->level, LOAN_HOLDER, work);
+		note_loan(sem, task, look->level, false, work);
 	chain_lend(sem, task, look->level, look, work);
 }
 
@@ -890,7 +902,7 @@ void lend_to_writer(struct unfair_rwsem *sem, struct task_struct *task, u8 level
 		    struct lend_work *work)
 {
 	if (!compat_on_cpu(task))
-		note_loan(sem, task, level, LOAN_WRITER, work);
+		note_loan(sem, task, level, false, work);
 }
 
 /*
@@ -903,7 +915,7 @@ void lend_to_expediter(struct unfair_rwsem *sem, struct task_struct *task, u8 le
 	if (!level || compat_on_cpu(task))
 		return;
 	if (lend_to_others())
-		note_loan(sem, task, level, LOAN_SECTION, work);
+		note_loan(sem, task, level, true, work);
 	chain_lend(sem, task, level, look, work);
 }
 
@@ -911,7 +923,8 @@ void lend_to_expediter(struct unfair_rwsem *sem, struct task_struct *task, u8 le
 void lend_to_link(struct unfair_rwsem *sem, struct task_struct *task, u8 level,
 		  struct lend_work *work)
 {
-	note_loan(sem, task, level, LOAN_CHAIN, work);
+	if (note_loan(sem, task, level, false, work))
+		count_event(sem, EV_CHAIN);
 }
 
 /* --- the watcher --------------------------------------------------------- */
@@ -1025,7 +1038,7 @@ static bool end_lease(struct donor *d, u64 now)
 
 	if (d->state != DONOR_OUT)
 		return false;
-	if (d->kind != LOAN_WRITER && pass - d->pass >= LEASE_PASSES) {
+	if (!d->kept && pass - d->pass >= LEASE_PASSES) {
 		cancel(d);
 		return true;
 	}

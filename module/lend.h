@@ -8,14 +8,6 @@
 /* Below the watcher, which has MAX_RT_PRIO - 1: it must be able to end a loan. */
 #define MAX_LENT_RT	(MAX_RT_PRIO - 2)
 
-/* What a task is lent to for. */
-enum loan_kind {
-	LOAN_HOLDER,		/* it holds the lock that others wait for */
-	LOAN_CHAIN,		/* it blocks a task that is lent to */
-	LOAN_SECTION,		/* it expedites the lock */
-	LOAN_WRITER,		/* it waits to write, then holds the lock: no lease */
-};
-
 #define LEND_WORK_MAX	16
 
 struct donor;
@@ -50,7 +42,7 @@ bool lend_to_others(void);
 bool lend_any(void);
 
 /* The caller holds the wait_lock of @sem. */
-bool lend_has_loan(const struct unfair_rwsem *sem);
+bool lend_keep(const struct unfair_rwsem *sem);
 struct donor *lend_end(const struct unfair_rwsem *sem);
 struct donor *lend_end_section(const struct unfair_rwsem *sem);
 

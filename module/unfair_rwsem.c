@@ -508,7 +508,7 @@ static bool try_write(struct unfair_rwsem *sem, struct waiter *w, u64 now, u64 *
 		return false;
 
 	/* with LENT, the release ends the writer's own loan */
-	new = (long)current | WRITER | (word & (RWAIT | LENT)) | (lend_has_loan(sem) ? LENT : 0);
+	new = (long)current | WRITER | (word & (RWAIT | LENT)) | (lend_keep(sem) ? LENT : 0);
 	if (passes || (w->queued && rb_next(&w->node)))
 		new |= WWAIT;
 	/* fails only if another task acquired the lock by a fast path */
@@ -876,7 +876,7 @@ static int wait_for_lock(struct unfair_rwsem *sem, struct waiter *w)
 		}
 		wait_asleep(sem, w, &wakes, &irqflags, timeout_ns);
 		/* with a loan of its own, a writer does not spin: that would spend the budget */
-		may_spin = !lend_has_loan(sem);
+		may_spin = !lend_level_now(current);
 	}
 	if (ret && w->write) {
 		leave_write(sem, w, &wakes, now);
