@@ -47,13 +47,6 @@
 # define compat_task_group(task)	((void)(task), (const void *)&init_task)
 #endif
 
-/* 6.12: sched_setattr() also sets the task's slice; 0 is the default. */
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 12, 0)
-# define compat_custom_slice(task)	((task)->se.custom_slice ? (task)->se.slice : 0)
-#else
-# define compat_custom_slice(task)	0
-#endif
-
 /*
  * Not in 6.12, but in 7.3: when a sleeping task that is still queued for its lag changes its
  * scheduling class, psi forgets that the task waits for I/O. The wakeup then finds an inconsistent

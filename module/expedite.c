@@ -311,7 +311,7 @@ static void deactivate_section(struct unfair_section *s)
 	rb_erase(&s->node, &active_sections);
 	sem->expedited = !!first_section(sem);
 	raw_spin_unlock(&expedite_lock);
-	loan = lend_end_section(sem);
+	loan = lend_end(sem, true);
 	if (s->watch.sem)
 		__unfair_rwsem_hand_over_watch(sem, &s->watch);
 	__unfair_rwsem_unlock_and_wake(sem, irqflags, &wakes);

@@ -147,8 +147,9 @@ struct donor {
 	bool			was_on_cpu;	/* at the last charge */
 	unsigned long		switches;	/* context switches before the last charge */
 	u64			charged_at;	/* time of the last charge, in ns */
-	u64			from;		/* CPU time of task and donor at the start, in ns */
+	u64			from;		/* CPU time of the task at the start, in ns */
 	u64			charged;	/* CPU time charged since then, in ns */
+	u64			donor_charged;	/* CPU time of the donor up to which it is charged, ns */
 	u64			ran_at;		/* when it last ran or slept, ns */
 	u64			resume_at;	/* not before, ns */
 	/* of the watcher, without a lock */
@@ -201,13 +202,15 @@ static struct hlist_head *lent_bucket(const struct task_struct *task)
 	return &lent_hash[hash_ptr(task, LENT_HASH_BITS)];
 }
 
-static struct donor *find_loan(const struct task_struct *task, const struct unfair_rwsem *sem)
+/* @section: the loan that @task has as a committer, which expedites @sem. */
+static struct donor *find_loan(const struct task_struct *task, const struct unfair_rwsem *sem,
+			       bool section)
 {
 	struct donor *d;
 
 	lockdep_assert_held(&lend_lock);
 	hlist_for_each_entry(d, lent_bucket(task), hash)
-		if (d->task == task && d->sem == sem)
+		if (d->task == task && d->sem == sem && d->section == section)
 			return d;
 	return NULL;
 }
@@ -395,20 +398,16 @@ static unsigned long switches_of(const struct task_struct *task)
 	return data_race(task->nvcsw) + data_race(task->nivcsw);
 }
 
-static u64 time_of_both(const struct donor *d)
-{
-	return cpu_time(d->task) + cpu_time(d->thread);
-}
-
 static void start_charge(struct donor *d, u64 now)
 {
-	d->from = time_of_both(d);
+	d->from = cpu_time(d->task);
 	d->charged = 0;
+	d->donor_charged = cpu_time(d->thread);
 	d->charged_at = now;
 	d->was_on_cpu = false;
 }
 
-/* Of several loans of a task, one is charged. */
+/* Of several loans of a task, one is charged for the task's time. */
 static bool must_charge(const struct donor *d)
 {
 	const struct donor *other;
@@ -426,21 +425,22 @@ static bool must_charge(const struct donor *d)
  */
 static void charge(struct donor *d, u64 now)
 {
-	u64 used = time_of_both(d) - d->from, *group;
+	u64 used = cpu_time(d->task) - d->from, donor = cpu_time(d->thread), ns, *group;
 	bool on_cpu = compat_on_cpu(d->task);
 
 	lockdep_assert_held(&lend_lock);
 	if (on_cpu && d->was_on_cpu && d->switches == switches_of(d->task))
 		used = max(used, d->charged + (now - d->charged_at));
-	if (used > d->charged && must_charge(d)) {
-		lent_ns += used - d->charged;
-		group = budget_of_group(d->task);
-		charge_bucket(per_cpu_ptr(&cpu_budget, task_cpu(d->task)), now, used - d->charged,
-			      &lend_cpu_us);
-		if (group)
-			charge_bucket(group, now, used - d->charged, &lend_group_us);
-	}
+	ns = donor - d->donor_charged;
+	if (used > d->charged && must_charge(d))
+		ns += used - d->charged;
+	lent_ns += ns;
+	charge_bucket(per_cpu_ptr(&cpu_budget, task_cpu(d->task)), now, ns, &lend_cpu_us);
+	group = budget_of_group(d->task);
+	if (group)
+		charge_bucket(group, now, ns, &lend_group_us);
 	d->charged = max(used, d->charged);
+	d->donor_charged = donor;
 	d->charged_at = now;
 	d->was_on_cpu = on_cpu;
 	d->switches = switches_of(d->task);
@@ -455,7 +455,7 @@ static bool is_starved(struct donor *d, u64 now)
 	if (now < d->resume_at)
 		return true;
 	if (!task_is_running(d->task) || compat_on_cpu(d->task) ||
-	    d->switches != switches_of(d->task) || time_of_both(d) != d->from + d->charged)
+	    d->switches != switches_of(d->task))
 		d->ran_at = now;
 	if (now - d->ran_at <= STARVED)
 		return false;
@@ -688,7 +688,8 @@ static bool would_help(struct task_struct *task, u8 level)
  * Half of the donors are reserved for runnable tasks: a sleeping task cannot use a CPU yet, and the
  * watcher will look at it again.
  */
-static struct donor *new_loan(const struct unfair_rwsem *sem, struct task_struct *task)
+static struct donor *new_loan(const struct unfair_rwsem *sem, struct task_struct *task,
+			      bool section)
 {
 	unsigned int max = READ_ONCE(lend_donors.value);
 	u64 now = ktime_get_ns();
@@ -706,7 +707,7 @@ static struct donor *new_loan(const struct unfair_rwsem *sem, struct task_struct
 	d->sem = sem;
 	d->level = 0;
 	d->kept = false;
-	d->section = true;
+	d->section = section;
 	d->suspended = false;
 	d->ran_at = now;
 	d->resume_at = 0;
@@ -716,6 +717,8 @@ static struct donor *new_loan(const struct unfair_rwsem *sem, struct task_struct
 	d->lock.rtmutex.owner = task;
 	hlist_add_head(&d->hash, lent_bucket(task));
 	WRITE_ONCE(d->state, DONOR_OUT);
+	if (!section)
+		WRITE_ONCE(nr_lent, nr_lent + 1);
 	count_event(sem, EV_LOAN);
 	return d;
 }
@@ -733,15 +736,11 @@ static bool note_loan(struct unfair_rwsem *sem, struct task_struct *task, u8 lev
 
 	lockdep_assert_held(&sem->wait_lock);
 	raw_spin_lock(&lend_lock);
-	d = find_loan(task, sem);
+	d = find_loan(task, sem, section);
 	is_new = !d;
 	if (!d && is_off_cpu(task) && would_help(task, level))
-		d = new_loan(sem, task);
+		d = new_loan(sem, task, section);
 	if (d) {
-		if (d->section && !section) {
-			d->section = false;
-			WRITE_ONCE(nr_lent, nr_lent + 1);
-		}
 		/* lowered at the end of the pass: the next look may lend more */
 		d->noted = d->pass == pass && d->level ? max(d->noted, level) : level;
 		d->pass = pass;
@@ -762,11 +761,10 @@ bool lend_keep(const struct unfair_rwsem *sem)
 {
 	struct donor *d;
 
-	/* loans for @sem are made under this wait_lock: an empty list has none */
 	if (hlist_empty(lent_bucket(current)))
 		return false;
 	raw_spin_lock(&lend_lock);
-	d = find_loan(current, sem);
+	d = find_loan(current, sem, false);
 	if (d)
 		d->kept = true;
 	raw_spin_unlock(&lend_lock);
@@ -775,36 +773,23 @@ bool lend_keep(const struct unfair_rwsem *sem)
 
 /**
  * lend_end() - end the caller's loan for a semaphore
- * @sem: the semaphore, which the caller releases, or for which it stops waiting
+ * @sem: the semaphore
+ * @section: false: the caller releases @sem, or stops waiting for it; true: it ends its section
  *
  * Context: under wait_lock.
  * Return: a donor for lend_unlock() after the release; NULL if there is no loan.
  */
-struct donor *lend_end(const struct unfair_rwsem *sem)
+struct donor *lend_end(const struct unfair_rwsem *sem, bool section)
 {
 	struct donor *d;
 
+	/* loans for @sem are made under this wait_lock: an empty list has none */
 	if (hlist_empty(lent_bucket(current)))
 		return NULL;
 	raw_spin_lock(&lend_lock);
-	d = find_loan(current, sem);
+	d = find_loan(current, sem, section);
 	if (d)
 		set_state(d, DONOR_UNLOCKED);
-	raw_spin_unlock(&lend_lock);
-	return d;
-}
-
-/* As lend_end(), but only a loan that the caller got for its expedited section. */
-struct donor *lend_end_section(const struct unfair_rwsem *sem)
-{
-	struct donor *d;
-
-	raw_spin_lock(&lend_lock);
-	d = find_loan(current, sem);
-	if (d && d->section && !d->kept)
-		set_state(d, DONOR_UNLOCKED);
-	else
-		d = NULL;
 	raw_spin_unlock(&lend_lock);
 	return d;
 }

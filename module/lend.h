@@ -43,8 +43,7 @@ bool lend_any(void);
 
 /* The caller holds the wait_lock of @sem. */
 bool lend_keep(const struct unfair_rwsem *sem);
-struct donor *lend_end(const struct unfair_rwsem *sem);
-struct donor *lend_end_section(const struct unfair_rwsem *sem);
+struct donor *lend_end(const struct unfair_rwsem *sem, bool section);
 
 /* The caller holds no lock. */
 void lend_unlock(struct donor *d);

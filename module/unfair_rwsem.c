@@ -880,7 +880,7 @@ static int wait_for_lock(struct unfair_rwsem *sem, struct waiter *w)
 	}
 	if (ret && w->write) {
 		leave_write(sem, w, &wakes, now);
-		loan = lend_end(sem);
+		loan = lend_end(sem, false);
 	} else if (ret) {
 		leave_read(sem, w);
 	}
@@ -973,7 +973,7 @@ static void up_read_locked(struct unfair_rwsem *sem)
 
 	raw_spin_lock_irqsave(&sem->wait_lock, irqflags);
 	if (atomic_long_read(&sem->word) & LENT)
-		loan = lend_end(sem);
+		loan = lend_end(sem, false);
 	/* F: pairs with the acquire of the next holder */
 	word = atomic_long_sub_return_release(READER, &sem->word);
 	if (!is_held(word)) {
@@ -1037,7 +1037,7 @@ static void release_write(struct unfair_rwsem *sem, long instead, const char *ca
 	if (word & (WWAIT | RWAIT))
 		compat_trace_contended_release(sem);
 	if (word & LENT)
-		loan = lend_end(sem);
+		loan = lend_end(sem, false);
 	if (instead)
 		visible_readers_publish(sem);
 	sem->window_used = 0;
