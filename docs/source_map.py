@@ -18,7 +18,7 @@ DEFINITION = re.compile(r"^(?!static|#|EXPORT|MODULE|module_|DEFINE|struct|union
 COMMENT = re.compile(r"/\*.*?\*/", re.S)
 GROUPS = {
     "the lock": ["unfair_rwsem", "visible_readers", "stats"],
-    "lending": ["lend", "lent_priority", "watcher", "expedite", "report"],
+    "lending": ["lend", "chain", "watcher", "expedite"],
     "other parts": ["commit_root", "share_gate", "cow_diff", "rcu_reuse"],
 }
 

@@ -16,8 +16,8 @@ import sys
 PARAM = re.compile(r"^module_param(?:_cb)?\((\w+), .*, (0\d+)\);", re.M)
 DESC = r'MODULE_PARM_DESC\(%s,\s*((?:"[^"]*"\s*)+)\);'
 UNIT = re.compile(r"\b(microseconds|milliseconds)\b")
-# "0 (never) to 10", "1 (nothing), 2 (nice), 3 (full); default"
-RANGE = re.compile(r"(\d+)(?: \([^)]*\))? to (\d+)|(\d+) \([^)]*\), .*?(\d+) \([^)]*\); default")
+# "0 (never) to 10", "-20 to 19", "0 or 1"
+RANGE = re.compile(r"(?<!\w)(-?\d+)(?: \([^)]*\))? (?:to|or) (\d+)")
 DEFAULT = re.compile(r"default (\d+|off|on)")
 ROW = re.compile(r"^(\w+)  ")
 PAGE = "docs/parameters.rst"
@@ -36,7 +36,7 @@ def row_of(desc, mode):
         return unit, "Y or N", "N" if default[1] == "off" else "Y"
     if not numbers:
         return None
-    low, high = (int(n) for n in numbers.groups() if n)
+    low, high = (int(n) for n in numbers.groups())
     return unit, f"{low:,} - {high:,}", f"{int(default[1]):,}"
 
 
