@@ -51,7 +51,7 @@
  * Not in 6.12, but in 7.3: when a sleeping task that is still queued for its lag changes its
  * scheduling class, psi forgets that the task waits for I/O. The wakeup then finds an inconsistent
  * state. A task that runs, or is about to sleep, may be asleep when its class changes; a later
- * look changes it if the task needs that. We read the flags without the run queue's lock, so the
+ * look lends to it if it needs that. We read the flags without the run queue's lock, so the
  * result may be stale: then psi prints its warning, once.
  */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 13, 0) && defined(CONFIG_PSI)

@@ -33,9 +33,9 @@
  *	   priority may do so MAX_STEALS times in a row. Any writer may do so if the first
  *	   one was woken and has not run within its grace time.
  *	3) While no task is queued, a writer spins without queueing as long as the owner runs.
- *	4) In the queue, a waiter spins while the holders run, lends to them, and sleeps. Its
- *	   only timers are its timeout and the end of a window or of a grace time. The watcher
- *	   looks at the lock for all sleeping waiters.
+ *	4) In the queue, a waiter spins while the holders run, then sleeps. Its only timers are
+ *	   its timeout and the end of a window or of a grace time. The watcher looks at the
+ *	   lock for all sleeping waiters, and lends.
  *
  * Everything but the fast paths runs under wait_lock. A fast path succeeds only if there is
  * no task to wake. A writer releases by one compare and exchange while the word has no flag. A
@@ -622,7 +622,7 @@ static bool look_at_holders(struct unfair_rwsem *sem, struct look *look, struct 
 }
 
 /**
- * __unfair_rwsem_watch() - wake, report and lend for the waiters of a semaphore, in steps
+ * __unfair_rwsem_watch() - wake and lend for the waiters of a semaphore, in steps
  * @sem: the semaphore
  * @look: all zero at first
  * @work: loans for the caller to apply

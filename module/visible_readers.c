@@ -6,8 +6,8 @@
  * A reader holds a lock in one of two ways:
  *
  *  counted	The reader adds itself to the lock word, then stores its identity in a slot
- *		of the first table. Exclusion depends on the word only. The slots show a
- *		waiter which tasks to lend to. A reader without a slot is allowed: a waiter
+ *		of the first table. Exclusion depends on the word only. The slots show the
+ *		watcher which tasks to lend to. A reader without a slot is allowed: a task
  *		that sees fewer readers than the word counts knows that others exist.
  *  biased	The lock word has BIAS: no writer holds the lock or waits, and readers have
  *		overlapped. The reader claims a biased slot by one compare and exchange, then

@@ -600,8 +600,13 @@ void unfair_downgrade_write(struct unfair_rwsem *sem)
 	__fsc_releases(sem)
 	__fsc_acquires_shared(sem);
 
-/* The entry of a lock in the watcher's list; a lock has at most one. Private. */
+/**
+ * struct unfair_watch - the entry of a lock in the watcher's list; a lock has at most one
+ *
+ * All fields are private.
+ */
 struct unfair_watch {
+	/* private: */
 	struct list_head	entry;
 	struct unfair_rwsem	*sem;		/* NULL: not in the list */
 	u64			trace_due;	/* earliest time of the next unfair_holder, in ns */
