@@ -333,7 +333,7 @@ bool lend_is_on(const struct unfair_rwsem *sem)
 /**
  * unfair_rwsem_set_lend() - set whether waiters lend to holders that are off their CPU
  * @sem: the semaphore; may be in use
- * @on: false: they lend nothing. true, as after the initialisation: the module parameter lend decides
+ * @on: false: they lend nothing. true, as at first: the module parameter lend decides
  *
  * A loan that exists ends as if its waiters had given up.
  *
@@ -447,8 +447,8 @@ static void charge(struct donor *d, u64 now)
 }
 
 /*
- * A task that is runnable and gets no CPU waits behind tasks of a higher real-time priority. Without
- * the loan it may get the share of the CPU that the kernel keeps for fair tasks.
+ * A task that is runnable and gets no CPU waits behind tasks of a higher real-time priority.
+ * Without the loan it may get the share of the CPU that the kernel keeps for fair tasks.
  */
 static bool is_starved(struct donor *d, u64 now)
 {

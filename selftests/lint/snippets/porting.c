@@ -13,6 +13,11 @@ static void __used write_checkpoint(struct sb_info *sbi)
 //: 1
 }
 
+static void __used commit(struct sb_info *sbi)
+{
 //: 2
-//: 3 is not compiled: a semantic patch
-//: 4 is not compiled: a script for sed
+}
+
+//: 3
+//: 4 is not compiled: a semantic patch
+//: 5 is not compiled: a script for sed
