@@ -9,8 +9,9 @@
  *	   priority, then by age. All other readers queue behind them, by age.
  *	2) Under wait_lock, a waiter sets WWAIT or RWAIT, reads the word again, and sets its
  *	   task state. So it sees each earlier release, and each later release sees it.
- *	3) A release wakes the first writer. If that writer was woken before and has not run
- *	   within its grace time, it moves behind its equals, and the next writer is woken.
+ *	3) A release wakes the first writer. If that writer does not run within its grace time,
+ *	   it is late: the next release or look of the watcher moves it behind all writers that
+ *	   are not late, and wakes the next one. When it runs, it gets its place back.
  *	4) With no writer queued, a release wakes as many readers as CPUs are online, 16 at
  *	   most. Each of them wakes one more when it acquires the lock.
  *	5) A writer leaves the queue when it acquires the lock, a reader when it is woken. A
@@ -30,8 +31,8 @@
  *	   reader may pass the queued ones: in its window, or because it outranks them all.
  *	2) A writer acquires the lock if it is free, no window is open, and the writer is
  *	   first in the queue or may pass the first one. A writer of the same or a higher
- *	   priority may do so MAX_STEALS times in a row. Any writer may do so if the first
- *	   one was woken and has not run within its grace time.
+ *	   priority may do so MAX_STEALS times in a row, and any writer if the first one has
+ *	   not run within its grace time.
  *	3) While no task is queued, a writer spins without queueing as long as the owner runs.
  *	4) In the queue, a waiter spins while the holders run, then sleeps. Its only timers are
  *	   its timeout and the end of a window or of a grace time. The watcher looks at the
@@ -71,12 +72,8 @@
 #define READER	UNFAIR_RWSEM_READER
 #define FLAGS	UNFAIR_RWSEM_FLAGS
 
-/* Woken writers that have not run: how many of them one release skips. */
-#define MAX_ABSENT	8
 /* Times in a row that writers of the same or a higher priority may pass the first writer. */
 #define MAX_STEALS	250
-/* A writer's grace time doubles with each late wakeup, up to 2^6 windows. */
-#define MAX_LATE	6
 /* Attempts at a free lock after which a spinning writer queues. */
 #define MAX_ATTEMPTS	8
 /* cpu_relax() calls between two reads of the word: polling slows down the CPUs that write it. */
@@ -94,14 +91,13 @@ struct waiter {
 	struct rb_node		node;		/* in sem->writers or sem->readers */
 	struct unfair_watch	watch;		/* in the watcher's list: one per lock */
 	u64			since;		/* start of the wait, ns */
-	u64			woken_at;	/* start of its grace time, ns; 0: it has run */
+	u64			grace_end;	/* ns, after it was woken; 0: it has run */
 	unsigned long		deadline;	/* jiffies, if timed */
 	unsigned int		state;		/* task state to sleep in */
-	u64			order;		/* among writers of the same priority */
 	u16			window;		/* number of the reader's window; 0: none */
 	u8			prio;
-	u8			late_wakeups;	/* times that it ran after its grace time */
 	bool			write;
+	bool			late;		/* a writer that has not run in its grace time */
 	bool			queued;
 	bool			asleep;
 	bool			timed;
@@ -162,7 +158,9 @@ static bool writer_before(struct rb_node *na, const struct rb_node *nb)
 	const struct waiter *a = rb_entry(na, struct waiter, node);
 	const struct waiter *b = rb_entry(nb, struct waiter, node);
 
-	return a->prio != b->prio ? a->prio < b->prio : a->order < b->order;
+	if (a->late != b->late)
+		return b->late;
+	return a->prio != b->prio ? a->prio < b->prio : a->since < b->since;
 }
 
 static bool reader_before(struct rb_node *na, const struct rb_node *nb)
@@ -223,10 +221,9 @@ void __unfair_rwsem_hand_over_watch(struct unfair_rwsem *sem, struct unfair_watc
 static void queue(struct unfair_rwsem *sem, struct waiter *w)
 {
 	w->queued = true;
-	w->woken_at = 0;
+	w->grace_end = 0;
 	w->window = 0;
 	if (w->write) {
-		w->order = w->since;
 		rb_add_cached(&w->node, &sem->writers, writer_before);
 	} else {
 		rb_add(&w->node, &sem->readers, reader_before);
@@ -255,42 +252,40 @@ static unsigned int max_wakes(void)
 	return min_t(unsigned int, num_online_cpus(), MAX_WAKES);
 }
 
+/* Until then, other waiters wait for a writer that is woken now. */
+static u64 grace_end(u64 now)
+{
+	return now + (u64)READ_ONCE(window_us.value) * NSEC_PER_USEC;
+}
+
 static void wake_later(struct wakes *wakes, struct waiter *w, u64 now)
 {
-	w->woken_at = now;
+	w->grace_end = grace_end(now);
 	if (!w->asleep)
 		return;
 	w->asleep = false;
 	wakes->task[wakes->nr++] = w->task;
 }
 
-/* How long other waiters wait for a woken writer to run. */
-static u64 wake_grace_ns(const struct waiter *w)
+static void set_late(struct unfair_rwsem *sem, struct waiter *w, bool late)
 {
-	return (u64)READ_ONCE(window_us.value) * NSEC_PER_USEC << w->late_wakeups;
+	rb_erase_cached(&w->node, &sem->writers);
+	w->late = late;
+	rb_add_cached(&w->node, &sem->writers, writer_before);
 }
 
-/* Moves writers that have not run in their grace time behind their equals: see Queue, 3. */
+/* See Queue, 3. Late writers are awake. If the first one is late, all queued writers are. */
 static void wake_first_writer(struct unfair_rwsem *sem, struct wakes *wakes, u64 now)
 {
-	struct waiter *w = first_writer(sem), *next;
-	unsigned int i;
+	struct waiter *w = first_writer(sem);
 
-	for (i = 0; w && i < MAX_ABSENT; i++) {
-		if (w->asleep || !w->woken_at) {
-			/* if awake and on a CPU, it retries by itself */
-			if (w->asleep || !compat_on_cpu(w->task))
-				wake_later(wakes, w, now);
-			return;
-		}
-		if (now - w->woken_at <= wake_grace_ns(w))
-			return;
-		next = to_waiter(rb_next(&w->node));
-		rb_erase_cached(&w->node, &sem->writers);
-		w->order = now;
-		rb_add_cached(&w->node, &sem->writers, writer_before);
-		w = next;
+	if (w && w->grace_end && now >= w->grace_end && !w->asleep && !w->late) {
+		set_late(sem, w, true);
+		w = first_writer(sem);
 	}
+	/* if awake and on a CPU, it retries by itself */
+	if (w && (w->asleep || (!w->grace_end && !compat_on_cpu(w->task))))
+		wake_later(wakes, w, now);
 }
 
 static void wake_readers(struct unfair_rwsem *sem, struct wakes *wakes, unsigned int nr, u64 now)
@@ -470,33 +465,33 @@ static bool try_read(struct unfair_rwsem *sem, struct waiter *w, struct wakes *w
 static bool may_pass_first(struct unfair_rwsem *sem, struct waiter *first,
 			   const struct waiter *w, u64 now, u64 *timeout_ns)
 {
+	u64 end = first->grace_end ?: grace_end(now);
+
 	if (w->prio <= first->prio && sem->steals < MAX_STEALS) {
 		sem->steals++;
 		return true;
 	}
-	if (!first->woken_at) {
-		*timeout_ns = wake_grace_ns(first);
-		/* on a CPU, it retries by itself */
-		if (compat_on_cpu(first->task))
-			return false;
-		first->woken_at = now;
-	}
-	if (now - first->woken_at > wake_grace_ns(first))
+	if (now >= end)
 		return true;
-	*timeout_ns = first->woken_at + wake_grace_ns(first) - now;
+	/* if on a CPU, it retries by itself */
+	if (!compat_on_cpu(first->task))
+		first->grace_end = end;
+	*timeout_ns = end - now;
 	return false;
 }
 
 /* On failure, @timeout_ns is the time after which to retry; 0: when woken. */
 static bool try_write(struct unfair_rwsem *sem, struct waiter *w, u64 now, u64 *timeout_ns)
 {
-	struct waiter *first = first_writer(sem);
-	bool passes = first && first != w;
+	struct waiter *first;
 	long word, new;
+	bool passes;
 
-	if (w->woken_at && now - w->woken_at > wake_grace_ns(w) && w->late_wakeups < MAX_LATE)
-		w->late_wakeups++;
-	w->woken_at = 0;
+	w->grace_end = 0;
+	if (w->late)
+		set_late(sem, w, false);
+	first = first_writer(sem);
+	passes = first && first != w;
 	*timeout_ns = window_left(sem, now);
 	visible_readers_revoke_bias(sem);
 	word = atomic_long_read(&sem->word);

@@ -5,7 +5,9 @@
  * writers of lower priority.
  *
  * Seen failing: the mutants g3-reader-ignores-wwait, g3-fifo-only,
- * g3-absent-first-blocks, g3-next-writer-sleeps, g3-rt-reader-waits.
+ * g3-absent-first-blocks, g3-next-writer-sleeps, g3-rt-reader-waits, g3-never-late. The tests of
+ * several absent writers also on an earlier wake_first_writer(), which moved them behind their
+ * equals only.
  */
 #include "common.h"
 
@@ -150,6 +152,68 @@ TEST_F_TIMEOUT(g3_writer_first, absent_first_writer_does_not_keep_the_next_one_a
 {
 	SKIP_ON_ONE_CPU();
 	EXPECT_EQ(0, CONCLUSIVE(next_writer_sleeps(self->fd)));
+}
+
+/*
+ * The @nr first writers are woken on a CPU where they cannot run, and the last one, of lower
+ * priority, sleeps. It must acquire the lock while they are absent. They are SCHED_FIFO: the fair
+ * server does not run them. @step: by how much their priorities differ.
+ */
+static int low_writer_beside(int fd, int nr, int step, const char *lend)
+{
+	struct task *holder, *low, *w[9];
+	bool acquired, absent;
+	struct hog hog;
+	double start_s;
+	int i;
+
+	set_param("lend", lend);
+	holder = hold_until_go(fd, LOCK_TEST_WRITE, (struct job){ .cpu = 1 });
+	CHECK(holder);
+	for (i = 0; i < nr; i++) {
+		w[i] = start(fd, (struct job){ .mode = LOCK_TEST_WRITE, .cpu = 2,
+			.policy = SCHED_FIFO, .prio = 10 + i * step });
+		CHECK(reached(state(fd).queued_writers == (unsigned int)i + 1 && is_asleep(w[i])));
+	}
+	low = start(fd, (struct job){ .mode = LOCK_TEST_WRITE, .cpu = 1 });
+	CHECK(reached(state(fd).queued_writers == (unsigned int)nr + 1 && is_asleep(low)));
+	hog = hog_start(1);
+	start_s = seconds();
+	go(fd, 0);
+	acquired = reached(atomic_load(&low->done));
+	printf("# %d absent writers, step %d, lend=%s: %.1f ms\n", nr, step, lend,
+	       (seconds() - start_s) * 1e3);
+	absent = state(fd).acquiring_writers == (unsigned int)nr;
+	hog_stop(&hog);
+	CHECK(!finish(holder));
+	for (i = 0; i < nr; i++)
+		CHECK(!finish(w[i]));
+	CHECK(!finish(low));
+	CHECK(acquired);
+	CHECK(absent);
+	return 0;
+}
+
+TEST_F_TIMEOUT(g3_writer_first, equal_absent_writers_do_not_keep_a_lower_one_asleep, 60)
+{
+	int nr;
+
+	SKIP_ON_ONE_CPU();
+	watch_every("1000");
+	sleep_ms(100);		/* the longest interval of the watcher, which may be under way */
+	for (nr = 1; nr <= 3; nr++) {
+		ASSERT_EQ(0, low_writer_beside(self->fd, nr, 0, "1"));
+		ASSERT_EQ(0, low_writer_beside(self->fd, nr, 0, "3"));
+	}
+}
+
+TEST_F_TIMEOUT(g3_writer_first, nine_absent_writers_do_not_keep_a_lower_one_asleep, 60)
+{
+	SKIP_ON_ONE_CPU();
+	watch_every("1000");
+	sleep_ms(100);		/* the longest interval of the watcher, which may be under way */
+	ASSERT_EQ(0, low_writer_beside(self->fd, 9, 1, "1"));
+	ASSERT_EQ(0, low_writer_beside(self->fd, 9, 1, "3"));
 }
 
 /* A running first writer acquires the lock although other writers retry in a loop. */
