@@ -20,8 +20,9 @@
  *
  * Window:
  *	1) A release opens a window if a queued reader is overdue or outranks all writers.
- *	   There is one window for each write section, and one for each bound while no writer
- *	   acquires the lock. An overdue reader that finds the lock free opens one itself.
+ *	   There is one window for each write section, one for each bound while no writer
+ *	   acquires the lock, and any number while all queued writers are late. An overdue
+ *	   reader that finds the lock free opens one itself.
  *	2) The task that opens it takes such readers off the queue and wakes them.
  *	3) While it is open, no writer acquires the lock, and its readers pass queued writers.
  *	4) It closes when its last reader acquires the lock or stops waiting, or after window_us.
@@ -342,41 +343,46 @@ static u64 window_left(struct unfair_rwsem *sem, u64 now)
 	return 0;
 }
 
-/* One window for each write section, and one for each bound while no writer acquires the lock. */
 static bool may_open_window(struct unfair_rwsem *sem, u64 now)
 {
 	u32 past = (u32)(now >> 10) - sem->window_end;
 	/* window_end is still ahead: the last window closed early */
 	bool closed_early = -past <= window_us.max;
+	struct waiter *first = first_writer(sem);
 
 	return !RB_EMPTY_ROOT(&sem->readers) && !is_window_open(sem) &&
-	       (!sem->window_used || (!closed_early && past > bound_of(sem) >> 10));
+	       (!sem->window_used || (first && first->late) ||
+		(!closed_early && past > bound_of(sem) >> 10));
 }
 
 /* The next reader that may have a window; NULL if there is none. */
 static struct waiter *reader_for_window(struct unfair_rwsem *sem, u64 now)
 {
 	struct waiter *w = first_reader(sem);
+	unsigned int i;
 
-	if (!w || outranks_writers(sem, w) || is_overdue(sem, w, now))
-		return w;
+	/* real-time readers queue by priority: an overdue one may be behind one that is not */
+	for (i = 0; w && w->prio < PRIO_FAIR && i < MAX_WAKES; i++) {
+		if (outranks_writers(sem, w) || is_overdue(sem, w, now))
+			return w;
+		w = to_waiter(rb_next(&w->node));
+	}
 	w = oldest_fair_reader(sem);
 	return w && is_overdue(sem, w, now) ? w : NULL;
 }
 
 /*
- * Takes at most @max readers off the queue for a new window and returns their number. If that is
- * not 0, the caller must set WINDOW in the word.
+ * Takes at most @max readers off the queue for a new window, @w first if it is not NULL, and
+ * returns their number. If that is not 0, the caller must set WINDOW in the word.
  */
-static unsigned int open_window(struct unfair_rwsem *sem, struct wakes *wakes, unsigned int max,
-				u64 now)
+static unsigned int open_window(struct unfair_rwsem *sem, struct waiter *w, struct wakes *wakes,
+				unsigned int max, u64 now)
 {
 	unsigned int nr = 0;
-	struct waiter *w;
 
 	if (!may_open_window(sem, now))
 		return 0;
-	while (nr < max && wakes->nr < MAX_WAKES && (w = reader_for_window(sem, now))) {
+	while (nr < max && wakes->nr < MAX_WAKES && (w || (w = reader_for_window(sem, now)))) {
 		if (!nr++) {
 			sem->window_seq++;
 			sem->window_seq += !sem->window_seq;
@@ -386,6 +392,7 @@ static unsigned int open_window(struct unfair_rwsem *sem, struct wakes *wakes, u
 		unqueue(sem, w);
 		w->window = sem->window_seq;
 		wake_later(wakes, w, now);
+		w = NULL;
 	}
 	if (nr) {
 		sem->window_due = nr;
@@ -419,7 +426,7 @@ static void choose_next(struct unfair_rwsem *sem, struct wakes *wakes)
 	/* also if a window opens: the writer closes it on time */
 	wake_first_writer(sem, wakes, now);
 	if (!window_left(sem, now))
-		max -= open_window(sem, wakes, max, now);
+		max -= open_window(sem, NULL, wakes, max, now);
 	if (!first_writer(sem))
 		wake_readers(sem, wakes, max, now);
 }
@@ -440,11 +447,9 @@ static bool try_read(struct unfair_rwsem *sem, struct waiter *w, struct wakes *w
 	if (word & WWAIT && !(word & WRITER) && !may_pass_writers(sem, w)) {
 		/* a free lock whose first writer does not run: an overdue reader opens a window */
 		if (is_held(word) || !w->queued || !is_overdue(sem, w, now) ||
-		    !open_window(sem, wakes, max_wakes(), now))
+		    !open_window(sem, w, wakes, max_wakes(), now))
 			return false;
 		sync_flags(sem);
-		if (!may_pass_writers(sem, w))
-			return false;
 		word = atomic_long_read(&sem->word);
 	}
 	do {

@@ -5,7 +5,9 @@
  *
  * Seen failing: the mutants g4-no-window, g4-window-never-ends,
  * g4-window-for-everybody, g4-absent-writer-keeps-readers-out, g4-youngest-reader-first,
- * g4-real-time-readers-by-age.
+ * g4-real-time-readers-by-age, g4-absent-writer-has-its-bound, g4-overdue-reader-behind-fresh-one,
+ * g4-opens-window-for-others. The last three also on earlier versions of may_open_window(),
+ * reader_for_window() and try_read().
  */
 #include "common.h"
 #include "counters.h"
@@ -178,6 +180,147 @@ TEST_F_TIMEOUT(g4_bounded_bypass, absent_writer_does_not_keep_readers_out, 60)
 {
 	SKIP_ON_ONE_CPU();
 	EXPECT_EQ(0, CONCLUSIVE(absent_writer(self->fd)));
+}
+
+/*
+ * The writer is absent, and so are many overdue readers before one that has a CPU. That one must
+ * not wait for a bound for each few of them: the ten bounds would take longer than reached() waits.
+ */
+static int reader_behind_absent_readers(int fd)
+{
+	int i, nr = 12 * (cpus() < MAX_WAKES ? cpus() : MAX_WAKES);
+	struct task *holder, *w, *last, *r[12 * MAX_WAKES];
+	struct hog hog;
+	bool acquired;
+
+	set_bound(fd, 2000000);
+	watch_every("1000");
+	holder = hold_until_go(fd, LOCK_TEST_WRITE, (struct job){ .cpu = 1 });
+	CHECK(holder);
+	for (i = 0; i < nr; i++)
+		r[i] = start(fd, (struct job){ .mode = LOCK_TEST_READ, .cpu = 2,
+					       .policy = SCHED_FIFO, .prio = 10 });
+	CHECK(reached(state(fd).queued_readers == (unsigned int)nr));
+	last = start(fd, (struct job){ .mode = LOCK_TEST_READ, .cpu = 1 });
+	CHECK(reached(state(fd).queued_readers == (unsigned int)nr + 1 && is_asleep(last)));
+	w = start(fd, (struct job){ .mode = LOCK_TEST_WRITE, .cpu = 2, .policy = SCHED_FIFO,
+				    .prio = 40 });
+	CHECK(reached(state(fd).queued_writers == 1 && is_asleep(w)));
+	sleep_ms(2010);
+	hog = hog_start(1);
+	go(fd, 0);
+	acquired = reached(atomic_load(&last->done));
+	watch_as_before();
+	hog_stop(&hog);
+	CHECK(!finish(holder));
+	CHECK(!finish(w));
+	CHECK(!finish(last));
+	for (i = 0; i < nr; i++)
+		CHECK(!finish(r[i]));
+	CHECK(acquired);
+	return 0;
+}
+
+TEST_F_TIMEOUT(g4_bounded_bypass, absent_writer_gives_every_reader_its_window, 60)
+{
+	SKIP_ON_ONE_CPU();
+	EXPECT_EQ(0, reader_behind_absent_readers(self->fd));
+}
+
+/*
+ * The writer and the older overdue readers are absent. A signal wakes the youngest reader, which
+ * opens a window. It must acquire the lock itself.
+ */
+static int reader_opens_its_window(int fd)
+{
+	struct task *holder, *w, *last, *r[MAX_WAKES];
+	int i, nr = cpus() < MAX_WAKES ? cpus() : MAX_WAKES;
+	struct hog hog;
+
+	/* the release must not open a window, nor must the watcher */
+	set_bound(fd, 0);
+	watch_every("60000000");
+	holder = hold_until_go(fd, LOCK_TEST_WRITE, (struct job){ .cpu = 1 });
+	CHECK(holder);
+	w = start(fd, (struct job){ .mode = LOCK_TEST_WRITE, .cpu = 2, .policy = SCHED_FIFO,
+				    .prio = 40 });
+	CHECK(reached(state(fd).queued_writers == 1 && is_asleep(w)));
+	for (i = 0; i < nr; i++)
+		r[i] = start(fd, (struct job){ .mode = LOCK_TEST_READ, .cpu = 2,
+					       .policy = SCHED_FIFO, .prio = 10 });
+	CHECK(reached(state(fd).queued_readers == (unsigned int)nr));
+	last = start(fd, (struct job){ .mode = LOCK_TEST_READ, .cpu = 1,
+				       .how = LOCK_TEST_INTERRUPTIBLE });
+	CHECK(reached(state(fd).queued_readers == (unsigned int)nr + 1 && is_asleep(last)));
+	hog = hog_start(1);
+	go(fd, 0);
+	CHECK(!finish(holder));
+	set_bound(fd, 1000);
+	sleep_ms(2);
+	kill(last->pid, SIGUSR1);
+	finish(last);
+	watch_as_before();
+	hog_stop(&hog);
+	CHECK(!finish(w));
+	for (i = 0; i < nr; i++)
+		CHECK(!finish(r[i]));
+	CHECK(!last->error);
+	return 0;
+}
+
+TEST_F_TIMEOUT(g4_bounded_bypass, running_reader_opens_a_window_for_itself, 60)
+{
+	SKIP_ON_ONE_CPU();
+	EXPECT_EQ(0, reader_opens_its_window(self->fd));
+}
+
+/*
+ * An overdue real-time reader, one of higher priority that is not overdue, and an overdue fair
+ * reader. The release must open a window for the first and the last one.
+ */
+static int overdue_behind_fresh(int fd)
+{
+	struct job job = { .mode = LOCK_TEST_READ, .cpu = 2, .policy = SCHED_FIFO, .prio = 10 };
+	struct task *holder, *w, *r[3];
+	unsigned int queued, i;
+	struct hog hog;
+	double fresh;
+
+	set_bound(fd, 500000);
+	watch_every("60000000");
+	holder = hold_until_go(fd, LOCK_TEST_WRITE, (struct job){ .cpu = 1 });
+	CHECK(holder);
+	r[0] = start(fd, job);
+	r[1] = start(fd, (struct job){ .mode = LOCK_TEST_READ, .cpu = 2, .nice = 19 });
+	w = start(fd, (struct job){ .mode = LOCK_TEST_WRITE, .cpu = 2, .policy = SCHED_FIFO,
+				    .prio = 40 });
+	CHECK(reached(state(fd).queued_readers == 2 && state(fd).queued_writers == 1));
+	sleep_ms(510);
+	fresh = seconds();
+	job.prio = 20;
+	r[2] = start(fd, job);
+	CHECK(reached(state(fd).queued_readers == 3 && is_asleep(r[2]) && is_asleep(w)));
+	hog = hog_start(1);
+	go(fd, 0);
+	CHECK(!finish(holder));
+	fresh = seconds() - fresh;
+	/* the readers that it woke have left the queue */
+	queued = state(fd).queued_readers;
+	watch_as_before();
+	hog_stop(&hog);
+	CHECK(!finish(w));
+	for (i = 0; i < 3; i++)
+		CHECK(!finish(r[i]));
+	if (fresh > 0.5)
+		return AGAIN;
+	CHECK(queued == 1);
+	return 0;
+}
+
+TEST_F_TIMEOUT(g4_bounded_bypass, overdue_real_time_reader_behind_a_fresh_one, 60)
+{
+	SKIP_ON_ONE_CPU();
+	EXPECT_EQ(0, CONCLUSIVE(overdue_behind_fresh(self->fd)));
 }
 
 /* A running reader among back-to-back writers always acquires the lock. */
