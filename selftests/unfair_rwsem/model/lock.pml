@@ -22,7 +22,8 @@
  *	SIGNALS		maximum number of signals and timeouts that end a wait
  *	DOWNGRADE	writers may downgrade
  *	REAL_TIME	number of readers that outrank all writers
- *	ABSENT		the first writer may never run again after it was woken
+ *	ABSENT		number of writers that may never run again after they were woken
+ *	ONE_WINDOW	the bound does not pass again after a window
  *	BOUNDED, LIVE	see below
  *
  * Checked: the assertions (see check() and acquired_write()), and that no run ends with a
@@ -79,7 +80,8 @@ byte readers;			/* the queue, as a set */
 byte invited;			/* a set: readers that may use the last window */
 byte due;			/* window_due */
 bool window_used;
-byte woken_at;			/* a set: writers whose woken_at is set */
+byte grace_end;			/* a set: writers whose grace_end is set */
+byte late;			/* a set: queued writers with w->late */
 byte asleep;			/* a set: waiters with w->asleep */
 byte watch = NO_TASK;		/* the waiter that owns the watch; the lock is watched */
 
@@ -93,7 +95,7 @@ byte waiting;			/* a set: readers in the slow path */
 byte started;			/* number of readers that have begun */
 byte spinning;			/* a set: spinning waiters, with preemption disabled */
 byte queued_writers;		/* a set */
-bool woke_none;			/* the watcher found no task to wake, and nothing changed */
+bool woke_none;			/* the watcher changed nothing, nor did any task since */
 
 #define is_window_open()	((word & WINDOW) != 0)
 
@@ -113,6 +115,7 @@ byte reader_bypasses;		/* reads past waiting writers since a writer released */
 
 #define MORE_WINDOWS		false
 #define TIME_IS_OPEN		false
+#define grace_may_pass		false
 /* writers within the bound, plus the write section in which it passes */
 #define reader_is_bounded	(passed[i] <= BOUND)
 /* one window per write section */
@@ -160,13 +163,19 @@ inline count_bypass_by_writer()
 }
 #else
 #define overdue			255
-/* any number of windows; with LIVE one per write section, as the bound limits their rate */
-#ifdef LIVE
+/*
+ * Any number of windows; with LIVE one per write section, as the bound and the looks limit their
+ * rate; with ONE_WINDOW also one at each look while all writers are late.
+ */
+#if defined(LIVE)
 #define MORE_WINDOWS		false
+#elif defined(ONE_WINDOW)
+#define MORE_WINDOWS		all_are_late
 #else
 #define MORE_WINDOWS		true
 #endif
 #define TIME_IS_OPEN		true
+#define grace_may_pass		true
 #define forget(id)		skip
 #define count_release()		skip
 #define count_bypass_by_reader()	skip
@@ -192,9 +201,9 @@ inline count_bypass_by_writer()
 
 /* With LIVE or ABSENT the watcher looks after all grace times have passed. */
 #if ABSENT || defined(LIVE)
-#define LATE		true
+#define GRACE_IS_OVER	true
 #else
-#define LATE		false
+#define GRACE_IS_OVER	false
 #endif
 
 /* Use all of these within atomic. */
@@ -214,6 +223,9 @@ inline count_bypass_by_writer()
 
 #define queued_waiters		(readers | queued_writers)
 #define spins_or_is_watched	(watch != NO_TASK || !(queued_waiters & ~spinning))
+#define all_are_late		(nr_writers && late & BIT(writers[0]))
+#define late_are_awake		(!(late & asleep) && !(late & ~queued_writers))
+#define late_are_last		(!all_are_late || late == queued_writers)
 #define watch_is_queued		(watch == NO_TASK || queued_waiters & BIT(watch))
 #define flags_are_right		(!(word & WWAIT) == !nr_writers && !(word & RWAIT) == !readers)
 #define no_window_with_writer	(!(word & WRITER) || !(word & WINDOW))
@@ -236,10 +248,13 @@ inline unlock_and_wake()
 	assert(no_window_with_writer);
 	assert(spins_or_is_watched);
 	assert(watch_is_queued);
+	assert(late_are_awake);
+	assert(late_are_last);
 	wait_lock = 0;
-	woke_none = (late && !wakes);
+	woke_none = (looking && !wakes && !marked);
 	woken = woken | wakes;
 	wakes = 0;
+	marked = false;
 	check()
 }
 
@@ -259,18 +274,19 @@ inline sync_flags(win)
 /* --- the queues ---------------------------------------------------------- */
 
 #define queued		(queued_writers & BIT(me))
+#define rank(id)	(prio[id] + (late & BIT(id) -> 8 : 0))
 
 /* Waiter @id leaves: if it owns the watch, another waiter gets it. */
 #define hand_over_watch(id)					\
 	watch = (watch != (id) -> watch : (nr_writers -> writers[0] :	\
 		(readers -> (readers & 1 -> 0 : (readers & 2 -> 1 : 2)) : NO_TASK)))
 
-/* By priority, then by arrival. */
+/* Late writers behind the others, both by priority, then by arrival. */
 inline queue_writer()
 {
 	x = nr_writers;
 	do
-	:: x > 0 && prio[writers[x - 1]] > prio[me] -> writers[x] = writers[x - 1]; x--
+	:: x > 0 && rank(writers[x - 1]) > rank(me) -> writers[x] = writers[x - 1]; x--
 	:: else -> break
 	od;
 	writers[x] = me;
@@ -301,6 +317,29 @@ inline unqueue_writer()
 	fi
 }
 
+/*
+ * Writer @id has become late, or is not late any more. The model does not know its age, so it moves
+ * to any place among its equals.
+ */
+inline move_writer(id)
+{
+	x = 0;
+	do
+	:: writers[x] != id -> x++
+	:: else -> break
+	od;
+	do
+	:: x + 1 < nr_writers -> writers[x] = writers[x + 1]; x++
+	:: else -> break
+	od;
+	do
+	:: x > 0 && rank(writers[x - 1]) >= rank(id) -> writers[x] = writers[x - 1]; x--
+	:: x == 0 || rank(writers[x - 1]) <= rank(id) -> break
+	od;
+	writers[x] = id;
+	x = 0
+}
+
 #define queue_reader()		readers = readers | BIT(me); invited = invited & ~BIT(me)
 #define unqueue_reader(id)	readers = readers & ~BIT(id); hand_over_watch(id)
 
@@ -308,7 +347,7 @@ inline unqueue_writer()
 
 inline wake_later(id)
 {
-	woken_at = (id >= NR -> woken_at | BIT(id) : woken_at);
+	grace_end = (id >= NR -> grace_end | BIT(id) : grace_end);
 	if
 	:: asleep & BIT(id) ->
 		asleep = asleep & ~BIT(id);
@@ -317,22 +356,32 @@ inline wake_later(id)
 	fi
 }
 
-/* Choices: whether a waiter that is awake is on a CPU, and how long ago it was woken. */
+#define has_its_grace(id)	(grace_end & ~asleep & ~late & BIT(id))
+
+/* Choices: whether the grace time has passed, and whether a writer that is awake is on a CPU. */
 inline wake_first_writer()
 {
-	x = 0;
-	do
-	:: x >= nr_writers -> break
-	:: x < nr_writers && (asleep & BIT(writers[x]) || !(woken_at & BIT(writers[x]))) ->
+	if
+	:: grace_may_pass && nr_writers && has_its_grace(writers[0]) ->
 		if
-		:: true -> wake_later(writers[x])
-		:: !(asleep & BIT(writers[x])) -> skip
-		fi;
-		break
-	:: x < nr_writers && woken_at & ~asleep & BIT(writers[x]) && !late -> break
-	:: x < nr_writers && woken_at & ~asleep & BIT(writers[x]) -> x++
-	od;
-	x = 0
+		:: true ->
+			n = writers[0];
+			late = late | BIT(n);
+			move_writer(n);
+			n = 0;
+			marked = true
+		:: !looking
+		fi
+	:: else
+	fi;
+	if
+	:: nr_writers && (asleep & BIT(writers[0]) || !(grace_end & BIT(writers[0]))) ->
+		if
+		:: true -> wake_later(writers[0])
+		:: !(asleep & BIT(writers[0]))
+		fi
+	:: else
+	fi
 }
 
 /* Sets @x to the first member of @set. */
@@ -369,7 +418,7 @@ inline wake_readers(nr)
 proctype clock()
 {
 	byte f, wakes;
-	bool late;
+	bool looking, marked;
 
 end:	do
 	:: atomic { wait_lock == 0 && is_window_open() && (TIME_IS_OPEN || !due) ->
@@ -380,10 +429,10 @@ end:	do
 }
 
 /*
- * Choices: which readers are overdue, which of them run, and whether the bound has passed since
- * the last window.
+ * For reader @first, unless it is NO_TASK, and for others. Choices: which readers are overdue, which
+ * of them run, and whether the bound has passed since the last window.
  */
-inline open_window()
+inline open_window(first)
 {
 	win = false;
 	if
@@ -397,7 +446,10 @@ inline open_window()
 				:: !n -> invited = 0; due = 0
 				:: else
 				fi;
-				choose(readers & overdue);
+				if
+				:: !n && first != NO_TASK -> x = first
+				:: else -> choose(readers & overdue)
+				fi;
 				unqueue_reader(x);
 				invited = invited | BIT(x);
 				wake_later(x);
@@ -409,7 +461,7 @@ inline open_window()
 			win = true;
 			n = 0;
 			x = 0
-		:: TIME_IS_OPEN && !late
+		:: TIME_IS_OPEN && !looking
 		fi
 	:: else
 	fi
@@ -434,7 +486,7 @@ inline choose_next()
 	if
 	:: left -> win = true; m = MAX_WAKES
 	:: else ->
-		open_window();
+		open_window(NO_TASK);
 		m = (win -> MAX_WAKES - due : MAX_WAKES)
 	fi;
 	if
@@ -525,7 +577,7 @@ look:
 			:: !(word & WRITER) && word & WWAIT && !may_pass_writers() ->
 				if
 				:: is_held(word) || !(readers & overdue & BIT(me)) -> goto not_yet
-				:: else -> open_window();
+				:: else -> open_window(me);
 					if
 					:: !win -> goto not_yet
 					:: else
@@ -535,14 +587,7 @@ look:
 				goto acquire
 			fi
 		}
-		atomic {
-			sync_flags(true);
-			win = false;
-			if
-			:: !may_pass_writers() -> goto not_yet
-			:: else
-			fi
-		}
+		atomic { sync_flags(true); win = false }
 acquire:
 		atomic {
 			if
@@ -625,7 +670,7 @@ done_up:	skip
 proctype reader(byte me)
 {
 	byte i, x, n, m, f, wakes, pass;
-	bool over, got, left, win, late;
+	bool over, got, left, win, looking, marked;
 
 	do
 	:: pass < PASSES ->
@@ -665,10 +710,10 @@ inline may_pass_first(first)
 	:: prio[me] <= prio[first]
 	:: may = false;
 		if
-		:: !(woken_at & BIT(first)) ->
+		:: !(grace_end & BIT(first)) ->
 			timer = true;
 			if
-			:: woken_at = woken_at | BIT(first)
+			:: grace_end = grace_end | BIT(first)
 			/* @first runs */
 			:: !(asleep & BIT(first)) && !LONG_ENOUGH -> skip
 			fi
@@ -676,7 +721,7 @@ inline may_pass_first(first)
 			/* the grace time of @first has passed, or not */
 			if
 			:: may = true
-			:: !LONG_ENOUGH -> timer = true
+			:: !LONG_ENOUGH && !(late & BIT(first)) -> timer = true
 			fi
 		fi
 	fi
@@ -696,7 +741,11 @@ inline down_write()
 try:
 		atomic {
 			spinning = spinning & ~BIT(me);
-			woken_at = woken_at & ~BIT(me);
+			grace_end = grace_end & ~BIT(me);
+			if
+			:: late & BIT(me) -> late = late & ~BIT(me); move_writer(me)
+			:: else
+			fi;
 			timer = false;
 			if
 			:: is_held(word) -> goto keep_waiting
@@ -760,7 +809,7 @@ keep_waiting:
 		}
 sleep:
 		if
-		:: atomic { ABSENT && me == NR && woken & BIT(me) -> goto end_absent }
+		:: atomic { me < NR + ABSENT && woken & BIT(me) -> goto end_absent }
 		:: wake_up()
 		fi;
 		goto try;
@@ -769,7 +818,7 @@ try_again:
 		atomic { writer_looks && lock() }
 		goto try;
 done_write:
-		atomic { over = false; timer = false; woken_at = woken_at & ~BIT(me) }
+		atomic { over = false; timer = false; grace_end = grace_end & ~BIT(me) }
 	fi
 }
 
@@ -807,7 +856,7 @@ proctype writer(byte me)
 {
 	short w;
 	byte i, x, n, m, f, wakes, pass;
-	bool over, got, left, win, timer, passes, may, late;
+	bool over, got, left, win, timer, passes, may, looking, marked;
 
 	do
 	:: pass < PASSES ->
@@ -834,9 +883,9 @@ proctype writer(byte me)
 proctype watcher()
 {
 	byte i, x, n, m, f, wakes;
-	bool left, win, late;
+	bool left, win, looking, marked;
 
-	late = LATE;
+	looking = GRACE_IS_OVER;
 end:	do
 	:: atomic { !wait_lock && watch != NO_TASK && !is_held(word) && !is_window_open() &&
 		    asleep & queued_waiters && !woke_none ->
