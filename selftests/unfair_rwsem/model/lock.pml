@@ -22,7 +22,8 @@
  *	SIGNALS		maximum number of signals and timeouts that end a wait
  *	DOWNGRADE	writers may downgrade
  *	REAL_TIME	number of readers that outrank all writers
- *	ABSENT		number of writers that may never run again after they were woken
+ *	ABSENT		number of writers that may never run again once they wait: after they were
+ *			woken, or preempted before they sleep
  *	ONE_WINDOW	the bound does not pass again after a window
  *	BOUNDED, LIVE	see below
  *
@@ -251,10 +252,10 @@ inline unlock_and_wake()
 	assert(late_are_awake);
 	assert(late_are_last);
 	wait_lock = 0;
-	woke_none = (looking && !wakes && !marked);
+	woke_none = (looking && !wakes && !changed);
 	woken = woken | wakes;
 	wakes = 0;
-	marked = false;
+	changed = false;
 	check()
 }
 
@@ -369,7 +370,7 @@ inline wake_first_writer()
 			late = late | BIT(n);
 			move_writer(n);
 			n = 0;
-			marked = true
+			changed = true
 		:: !looking
 		fi
 	:: else
@@ -377,8 +378,8 @@ inline wake_first_writer()
 	if
 	:: nr_writers && (asleep & BIT(writers[0]) || !(grace_end & BIT(writers[0]))) ->
 		if
-		:: true -> wake_later(writers[0])
-		:: !(asleep & BIT(writers[0]))
+		:: true -> wake_later(writers[0]); changed = true
+		:: !(asleep & BIT(writers[0])) && !looking
 		fi
 	:: else
 	fi
@@ -418,7 +419,7 @@ inline wake_readers(nr)
 proctype clock()
 {
 	byte f, wakes;
-	bool looking, marked;
+	bool looking, changed;
 
 end:	do
 	:: atomic { wait_lock == 0 && is_window_open() && (TIME_IS_OPEN || !due) ->
@@ -670,7 +671,7 @@ done_up:	skip
 proctype reader(byte me)
 {
 	byte i, x, n, m, f, wakes, pass;
-	bool over, got, left, win, looking, marked;
+	bool over, got, left, win, looking, changed;
 
 	do
 	:: pass < PASSES ->
@@ -813,10 +814,13 @@ sleep:
 		:: wake_up()
 		fi;
 		goto try;
-end_absent:	false;
 try_again:
-		atomic { writer_looks && lock() }
+		if
+		:: atomic { me < NR + ABSENT && !(spinning & BIT(me)) -> goto end_absent }
+		:: atomic { writer_looks && lock() }
+		fi;
 		goto try;
+end_absent:	false;
 done_write:
 		atomic { over = false; timer = false; grace_end = grace_end & ~BIT(me) }
 	fi
@@ -856,7 +860,7 @@ proctype writer(byte me)
 {
 	short w;
 	byte i, x, n, m, f, wakes, pass;
-	bool over, got, left, win, timer, passes, may, looking, marked;
+	bool over, got, left, win, timer, passes, may, looking, changed;
 
 	do
 	:: pass < PASSES ->
@@ -883,7 +887,7 @@ proctype writer(byte me)
 proctype watcher()
 {
 	byte i, x, n, m, f, wakes;
-	bool left, win, looking, marked;
+	bool left, win, looking, changed;
 
 	looking = GRACE_IS_OVER;
 end:	do
