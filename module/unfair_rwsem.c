@@ -224,11 +224,10 @@ static void queue(struct unfair_rwsem *sem, struct waiter *w)
 	w->queued = true;
 	w->grace_end = 0;
 	w->window = 0;
-	if (w->write) {
+	if (w->write)
 		rb_add_cached(&w->node, &sem->writers, writer_before);
-	} else {
+	else
 		rb_add(&w->node, &sem->readers, reader_before);
-	}
 	sync_flags(sem);
 }
 
@@ -592,13 +591,28 @@ static bool lend_to_holders(struct unfair_rwsem *sem, struct look *look, struct 
 	return look->seen < counted_readers(word) && ++look->step < VISIBLE_READERS_STEPS;
 }
 
+/* Lends to the first writer, and to late ones, which were first and have no CPU. */
+static void lend_to_writers(struct unfair_rwsem *sem, const struct look *look,
+			    struct lend_work *work)
+{
+	struct waiter *first = first_writer(sem), *w = to_waiter(rb_last(&sem->writers.rb_root));
+	unsigned int i;
+
+	if (first && work->nr < LEND_WORK_MAX)
+		lend_to_writer(sem, first->task, look->level, work);
+	for (i = 0; w && w->late && i < LOOK_WAITERS && work->nr < LEND_WORK_MAX; i++) {
+		lend_to_writer(sem, w->task, look->level, work);
+		w = to_waiter(rb_prev(&w->node));
+	}
+}
+
 /**
  * look_at_holders() - lend to holders that are off their CPU, in steps
  * @sem: the semaphore
  * @look: all zero at first
  * @work: loans for the caller to apply
  *
- * And to the first writer, so that it runs as soon as it is woken: last, as its donor need not run
+ * And to writers, so that they run as soon as they are woken: last, as their donors need not run
  * before those of the holders.
  *
  * Context: under wait_lock.
@@ -606,8 +620,6 @@ static bool lend_to_holders(struct unfair_rwsem *sem, struct look *look, struct 
  */
 static bool look_at_holders(struct unfair_rwsem *sem, struct look *look, struct lend_work *work)
 {
-	struct waiter *w = first_writer(sem);
-
 	if (!look->started) {
 		look->started = true;
 		look->level = lend_is_on(sem) ? highest_level(sem) : 0;
@@ -616,8 +628,7 @@ static bool look_at_holders(struct unfair_rwsem *sem, struct look *look, struct 
 		return false;
 	if (lend_to_holders(sem, look, work))
 		return true;
-	if (w && work->nr < LEND_WORK_MAX)
-		lend_to_writer(sem, w->task, look->level, work);
+	lend_to_writers(sem, look, work);
 	return false;
 }
 
