@@ -78,7 +78,7 @@ static bool is_blocked(struct task_struct *task)
  * Context: under rcu_read_lock(); any but hard interrupts.
  * Return: the owner; NULL if @task is not blocked on such a lock, or if its owner is not known.
  */
-struct task_struct *chain_owner(struct task_struct *task)
+static struct task_struct *chain_owner(struct task_struct *task)
 {
 	struct task_struct *owner = NULL;
 	unsigned long irqflags;
@@ -121,7 +121,7 @@ void chain_lend(struct unfair_rwsem *sem, struct task_struct *task, u8 level, st
 		if (!i)
 			look->last_owner = owner;
 		if (trace_unfair_chain_enabled())
-			trace_unfair_chain(sem, task, owner, unfair_report_state_of(owner),
+			trace_unfair_chain(sem, task, owner, unfair_trace_state_of(owner),
 					   lend_level_now(owner));
 		lend_to_link(sem, owner, level, work);
 		task = owner;

@@ -10,7 +10,6 @@
 /* Links after which a step of a look ends, since interrupts are off: at the end of a chain. */
 #define STEP_LINKS	64
 
-struct task_struct *chain_owner(struct task_struct *task);
 void chain_lend(struct unfair_rwsem *sem, struct task_struct *task, u8 level, struct look *look,
 		struct lend_work *work);
 

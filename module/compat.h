@@ -138,26 +138,6 @@ do {									\
 } while (0)
 #endif
 
-/*
- * 6.12 is the first supported kernel that exports stack_trace_save_tsk(). User-Mode
- * Linux cannot walk the stack of a task that is asleep.
- */
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 12, 0) && defined(CONFIG_STACKTRACE) && \
-	!defined(CONFIG_UML)
-# include <linux/stacktrace.h>
-# define compat_pr_stack(task)						\
-do {									\
-	unsigned long _entries[8];					\
-	unsigned int _i, _nr = stack_trace_save_tsk(task, _entries,	\
-						    ARRAY_SIZE(_entries), 0); \
-									\
-	for (_i = 0; _i < _nr; _i++)					\
-		pr_warn("fscommit:     %pS\n", (void *)_entries[_i]);	\
-} while (0)
-#else
-# define compat_pr_stack(task)	do { } while (0)
-#endif
-
 /* 6.7: shrinker_alloc() allocates a shrinker, which has private_data. */
 #include <linux/shrinker.h>
 #include <linux/slab.h>

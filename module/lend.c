@@ -1044,7 +1044,7 @@ void lend_end_pass(void)
 }
 
 /* CPU time in ns that tasks have used while lent to, with that of their donors. Any context. */
-u64 lend_used_ns(void)
+u64 lend_used_cpu_ns(void)
 {
 	unsigned long irqflags;
 	u64 ns;
@@ -1056,7 +1056,7 @@ u64 lend_used_ns(void)
 }
 
 /* CPU time of all donors in ns. Context: process context. */
-u64 lend_donors_ns(void)
+u64 lend_donors_cpu_ns(void)
 {
 	struct donor *d;
 	u64 ns;

@@ -65,8 +65,8 @@ void lend_apply(struct lend_work *work);
 void lend_account(void);
 void lend_end_pass(void);
 u64 lend_period_ns(void);
-u64 lend_used_ns(void);
-u64 lend_donors_ns(void);
+u64 lend_used_cpu_ns(void);
+u64 lend_donors_cpu_ns(void);
 int lend_init(void);
 void lend_exit(void);
 

@@ -47,6 +47,14 @@ const struct kernel_param_ops fscommit_param_ops = {
 
 static struct dentry *debugfs_dir;
 
+/* The files show what the watcher has used, and the watcher counts. */
+static void exit_lock(void)
+{
+	unfair_stats_remove_files();
+	lend_watcher_exit();
+	unfair_stats_teardown();
+}
+
 static int __init fscommit_init(void)
 {
 	int ret = lend_watcher_init();
@@ -55,16 +63,15 @@ static int __init fscommit_init(void)
 		return ret;
 	/* debugfs is optional */
 	debugfs_dir = debugfs_create_dir("fscommit", NULL);
-	ret = rcu_reuse_setup(debugfs_dir);
+	ret = unfair_stats_setup(debugfs_dir) ?: rcu_reuse_setup(debugfs_dir);
 	if (ret) {
 		debugfs_remove_recursive(debugfs_dir);
-		lend_watcher_exit();
+		exit_lock();
 		return ret;
 	}
 	commit_root_setup(debugfs_dir);
 	share_gate_setup(debugfs_dir);
 	cow_diff_setup(debugfs_dir);
-	unfair_stats_setup(debugfs_dir);
 	return 0;
 }
 
@@ -73,10 +80,7 @@ static void __exit fscommit_exit(void)
 	debugfs_remove_recursive(debugfs_dir);
 	commit_root_teardown();
 	rcu_reuse_teardown();
-	/* before reports and statistics, which the watcher uses */
-	lend_watcher_exit();
-	unfair_report_teardown();
-	unfair_stats_teardown();
+	exit_lock();
 }
 
 /* built in, before the initcalls of filesystems */

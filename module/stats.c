@@ -1,62 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Lock classes, one for each place that initialises a lock, and their statistics in debugfs. While
- * the statistics are off, an event costs a branch that is patched out. While they are on, it
- * increments a counter of the current CPU.
+ * Lock classes, one for each place that initialises a lock, and counters of their events: the sums
+ * in /sys/module/fscommit/stats, one value in each file, and each class in debugfs.
  */
 #include <linux/debugfs.h>
 #include <linux/hash.h>
-#include <linux/log2.h>
-#include <linux/math64.h>
+#include <linux/kobject.h>
 #include <linux/module.h>
-#include <linux/mutex.h>
+#include <linux/percpu.h>
 #include <linux/seq_file.h>
-#include <linux/slab.h>
-#include <linux/uaccess.h>
+#include <linux/sysfs.h>
 
 #include "internal.h"
 #include "stats.h"
+#include "watcher.h"
 
-/* Bucket n counts waits shorter than 2^n us, the last bucket all longer waits. */
-#define NR_BUCKETS	26
 #define NR_CLASSES	256
 
-static const char *const stat_names[NR_LOCK_EVENTS] = {
-	[EV_READ] = "reads",
-	[EV_WRITE] = "writes",
-	[EV_READ_SLOW] = "reads_slow",
-	[EV_WRITE_SLOW] = "writes_slow",
-	[EV_SPIN_WON] = "spins_won",
-	[EV_SPIN_LOST] = "spins_lost",
-	[EV_SLEPT] = "sleeps",
-	[EV_WINDOW] = "windows",
-	[EV_WINDOW_USED] = "windows_used",
-	[EV_UNSEEN] = "unseen_readers",
-	[EV_BIASED] = "bias_set",
-	[EV_REVOKED] = "bias_revoked",
-	[EV_LOAN] = "loans",
-	[EV_LOAN_ENDED] = "loans_ended",
-	[EV_CHAIN] = "chain_loans",
-	[EV_BUDGET_SPENT] = "budget_spent",
-	[EV_NO_CPU] = "no_cpu",
-	[EV_NO_DONOR] = "no_donor",
-	[EV_LATE] = "late",
-	[EV_EXPEDITED] = "expedited",
-	[EV_ACTIVATED] = "activated",
-};
-
-struct class_stats {
-	u64	nr[NR_LOCK_EVENTS];
-	u64	waits[2][NR_BUCKETS];	/* of readers, of writers */
-};
-
-/* True while events are counted. Exported for the fast paths in the header only. */
-DEFINE_STATIC_KEY_FALSE(unfair_rwsem_stats);
-EXPORT_SYMBOL_FSCOMMIT(unfair_rwsem_stats);
-
-/* By CPU and class; allocated when the statistics are first switched on. */
-static struct class_stats **stats;
-static DEFINE_MUTEX(stats_mutex);
+/* Allocated, as the static per-CPU variables of all modules share 8 KiB. */
+struct unfair_counts __percpu *unfair_counts;
 
 /* --- classes ------------------------------------------------------------- */
 
@@ -134,192 +96,137 @@ const char *unfair_stats_class_name(u8 class)
 	return classes[class].name;
 }
 
-/* --- counting ------------------------------------------------------------ */
+/* --- counters ------------------------------------------------------------ */
 
-/*
- * Allocated before the static key is enabled, but without CONFIG_JUMP_LABEL nothing orders the two:
- * NULL if this CPU sees the key first. All that the pointer leads to was written before it.
- */
-static struct class_stats *this_cpu_stats(const struct unfair_rwsem *sem)
+/* The files in sysfs: an event each, and the CPU time of the threads. */
+enum {
+	WATCHER_CPU_NS = NR_LOCK_EVENTS,
+	DONORS_CPU_NS,
+	LENT_CPU_NS,
+	NR_STAT_FILES,
+};
+
+static const char *const stat_names[NR_STAT_FILES] = {
+	[EV_READ_SLOW] = "reads_slow",
+	[EV_WRITE_SLOW] = "writes_slow",
+	[EV_SLEPT] = "sleeps",
+	[EV_WINDOW] = "windows",
+	[EV_UNSEEN] = "unseen_readers",
+	[EV_BIASED] = "bias_set",
+	[EV_REVOKED] = "bias_revoked",
+	[EV_LOAN] = "loans",
+	[EV_LOAN_ENDED] = "loans_ended",
+	[EV_CHAIN] = "chain_loans",
+	[EV_BUDGET_SPENT] = "budget_spent",
+	[EV_NO_DONOR] = "no_donor",
+	[EV_LATE] = "late",
+	[EV_NO_CPU] = "no_cpu",
+	[EV_EXPEDITED] = "expedited",
+	[EV_ACTIVATED] = "activated",
+	[WATCHER_CPU_NS] = "watcher_cpu_ns",
+	[DONORS_CPU_NS] = "donors_cpu_ns",
+	[LENT_CPU_NS] = "lent_cpu_ns",
+};
+
+static struct kobj_attribute stat_files[NR_STAT_FILES];
+static struct kobject *stats_dir;
+
+/* Other CPUs may count meanwhile. */
+static u64 sum_of(unsigned int class, enum lock_event event)
 {
-	struct class_stats **all = READ_ONCE(stats);
-
-	return all ? &all[raw_smp_processor_id()][sem ? sem->class : 0] : NULL;
-}
-
-/*
- * These data races are intended. If a task is preempted within an increment, an increment by
- * another task on the same CPU may be lost. That is not worth a lock or an atomic operation: the
- * statistics are approximate.
- */
-void __unfair_count_event(const struct unfair_rwsem *sem, enum lock_event event)
-{
-	struct class_stats *s = this_cpu_stats(sem);
-
-	if (s)
-		data_race(s->nr[event]++);
-}
-
-void __unfair_count_wait(const struct unfair_rwsem *sem, bool write, u64 ns)
-{
-	u64 us = div_u64(ns, 1000);
-	unsigned int bucket = us ? ilog2(us) + 1 : 0;
-	struct class_stats *s = this_cpu_stats(sem);
-
-	if (s)
-		data_race(s->waits[write][min(bucket, NR_BUCKETS - 1U)]++);
-}
-
-/**
- * __unfair_count_acquired() - count an acquisition, while the statistics are on
- * @sem: the semaphore
- * @write: true if it was acquired for writing
- *
- * Context: process context.
- */
-void __unfair_count_acquired(const struct unfair_rwsem *sem, bool write)
-{
-	__unfair_count_event(sem, write ? EV_WRITE : EV_READ);
-}
-EXPORT_SYMBOL_FSCOMMIT(__unfair_count_acquired);
-
-/* --- debugfs ------------------------------------------------------------- */
-
-static void sum_class(struct class_stats *sum, unsigned int class)
-{
-	unsigned int i;
+	u64 sum = 0;
 	int cpu;
 
-	memset(sum, 0, sizeof(*sum));
 	for_each_possible_cpu(cpu)
-		for (i = 0; i < sizeof(*sum) / sizeof(u64); i++)
-			((u64 *)sum)[i] += data_race(((u64 *)&stats[cpu][class])[i]);
+		sum += data_race(per_cpu_ptr(unfair_counts, cpu)->nr[class][event]);
+	return sum;
 }
 
-static void show_waits(struct seq_file *m, const char *mode, const u64 *waits)
+static ssize_t show_stat(struct kobject *dir, struct kobj_attribute *file, char *buf)
 {
-	unsigned int i;
+	unsigned int class, i = file - stat_files;
+	u64 value = 0;
 
-	seq_printf(m, "  %s_wait_us", mode);
-	for (i = 0; i < NR_BUCKETS; i++)
-		if (waits[i])
-			seq_printf(m, " %s%lu:%llu", i == NR_BUCKETS - 1 ? ">=" : "<",
-				   1UL << min(i, NR_BUCKETS - 2U), waits[i]);
-	seq_putc(m, '\n');
+	if (i == WATCHER_CPU_NS)
+		value = lend_watcher_cpu_ns();
+	else if (i == DONORS_CPU_NS)
+		value = lend_donors_cpu_ns();
+	else if (i == LENT_CPU_NS)
+		value = lend_used_cpu_ns();
+	else
+		for (class = 0; class < UNFAIR_COUNTED_CLASSES; class++)
+			value += sum_of(class, i);
+	return sysfs_emit(buf, "%llu\n", value);
 }
 
+/* Of each class, the events that have occurred. Read only, so that lockdown permits it. */
 static int stats_show(struct seq_file *m, void *unused)
 {
-	struct class_stats *sum = kmalloc(sizeof(*sum), GFP_KERNEL);
 	unsigned int class, i;
+	u64 sum;
 
-	if (!sum)
-		return -ENOMEM;
-	mutex_lock(&stats_mutex);
-	seq_printf(m, "%s\n", static_key_enabled(&unfair_rwsem_stats) ? "on" : "off");
-	for (class = 0; stats && class < READ_ONCE(nr_classes); class++) {
-		cond_resched();
-		sum_class(sum, class);
-		if (!memchr_inv(sum, 0, sizeof(*sum)))
-			continue;
+	for (class = 0; class < min(READ_ONCE(nr_classes), UNFAIR_COUNTED_CLASSES); class++) {
 		seq_printf(m, "%s\n", unfair_stats_class_name(class));
-		for (i = 0; i < NR_LOCK_EVENTS; i++)
-			if (sum->nr[i])
-				seq_printf(m, "  %s %llu\n", stat_names[i], sum->nr[i]);
-		show_waits(m, "reader", sum->waits[false]);
-		show_waits(m, "writer", sum->waits[true]);
-	}
-	mutex_unlock(&stats_mutex);
-	kfree(sum);
-	return 0;
-}
-
-static void free_stats(struct class_stats **all)
-{
-	int cpu;
-
-	if (!all)
-		return;
-	for_each_possible_cpu(cpu)
-		kvfree(all[cpu]);
-	kfree(all);
-}
-
-static int alloc_stats(void)
-{
-	struct class_stats **all = kcalloc(nr_cpu_ids, sizeof(*all), GFP_KERNEL);
-	int cpu;
-
-	if (!all)
-		return -ENOMEM;
-	for_each_possible_cpu(cpu) {
-		all[cpu] = kvcalloc(NR_CLASSES, sizeof(**all), GFP_KERNEL);
-		if (!all[cpu]) {
-			free_stats(all);
-			return -ENOMEM;
+		for (i = 0; i < NR_LOCK_EVENTS; i++) {
+			sum = sum_of(class, i);
+			if (sum)
+				seq_printf(m, "  %s %llu\n", stat_names[i], sum);
 		}
 	}
-	/* Pairs with the address dependency in this_cpu_stats() */
-	smp_store_release(&stats, all);
 	return 0;
 }
+DEFINE_SHOW_ATTRIBUTE(stats);
 
-static int switch_stats(const char *to)
+static int __init create_files(struct kobject *parent)
 {
-	int cpu, ret = 0;
+	unsigned int i;
+	int ret = 0;
 
-	if (sysfs_streq(to, "on")) {
-		if (!stats)
-			ret = alloc_stats();
-		if (!ret)
-			static_branch_enable(&unfair_rwsem_stats);
-	} else if (sysfs_streq(to, "off")) {
-		static_branch_disable(&unfair_rwsem_stats);
-	} else if (sysfs_streq(to, "reset")) {
-		for_each_possible_cpu(cpu)
-			if (stats)
-				data_race(memset(stats[cpu], 0, NR_CLASSES * sizeof(**stats)));
-	} else {
-		pr_err("fscommit: stats: '%s': must be on, off or reset\n", to);
-		ret = -EINVAL;
+	stats_dir = kobject_create_and_add("stats", parent);
+	kobject_put(parent);
+	if (!stats_dir)
+		return -ENOMEM;
+	for (i = 0; i < NR_STAT_FILES && !ret; i++) {
+		stat_files[i] = (struct kobj_attribute){
+			.attr = { .name = stat_names[i], .mode = 0444 },
+			.show = show_stat,
+		};
+		ret = sysfs_create_file(stats_dir, &stat_files[i].attr);
 	}
 	return ret;
 }
 
-static ssize_t stats_write(struct file *file, const char __user *from, size_t len, loff_t *pos)
+/* Called before the first lock is used. After a failure, the caller tears down as at exit. */
+int __init unfair_stats_setup(struct dentry *dir)
 {
-	char to[16] = "";
-	int ret;
-
-	if (copy_from_user(to, from, min(len, sizeof(to) - 1)))
-		return -EFAULT;
-	mutex_lock(&stats_mutex);
-	ret = switch_stats(to);
-	mutex_unlock(&stats_mutex);
-	return ret ?: len;
+	unfair_counts = alloc_percpu(struct unfair_counts);
+	if (!unfair_counts)
+		return -ENOMEM;
+	debugfs_create_file("stats", 0400, dir, NULL, &stats_fops);
+#ifdef MODULE
+	return create_files(kobject_get(&THIS_MODULE->mkobj.kobj));
+#else
+	return 0;
+#endif
 }
 
-static int stats_open(struct inode *inode, struct file *file)
+#ifndef MODULE
+/* built in, the module has a folder in sysfs from late_initcall on */
+static int __init create_files_late(void)
 {
-	return single_open(file, stats_show, NULL);
+	return create_files(kset_find_obj(module_kset, KBUILD_MODNAME));
+}
+late_initcall_sync(create_files_late);
+#endif
+
+/* Before the threads end, as a file shows their CPU time. */
+void unfair_stats_remove_files(void)
+{
+	kobject_put(stats_dir);
 }
 
-static const struct file_operations stats_fops = {
-	.owner = THIS_MODULE,
-	.open = stats_open,
-	.read = seq_read,
-	.write = stats_write,
-	.llseek = seq_lseek,
-	.release = single_release,
-};
-
-void __init unfair_stats_setup(struct dentry *dir)
-{
-	debugfs_create_file("stats", 0600, dir, NULL, &stats_fops);
-}
-
+/* After the watcher has ended, which counts until then. */
 void unfair_stats_teardown(void)
 {
-	static_branch_disable(&unfair_rwsem_stats);
-	free_stats(stats);
+	free_percpu(unfair_counts);
 }

@@ -3,49 +3,48 @@
 #ifndef _FSCOMMIT_STATS_H
 #define _FSCOMMIT_STATS_H
 
+#include <linux/percpu.h>
 #include <linux/unfair_rwsem.h>
 
+/* Events of slow paths only: nothing counts a lock that is acquired at once. */
 enum lock_event {
-	EV_READ,		/* acquisitions */
-	EV_WRITE,
 	EV_READ_SLOW,		/* tasks that entered the slow path */
 	EV_WRITE_SLOW,
-	EV_SPIN_WON,		/* spins that ended because the lock might be available */
-	EV_SPIN_LOST,
 	EV_SLEPT,
 	EV_WINDOW,		/* windows opened */
-	EV_WINDOW_USED,		/* readers that used a window, or gave up in it */
 	EV_UNSEEN,		/* readers without a slot */
 	EV_BIASED,		/* times that BIAS was set */
 	EV_REVOKED,		/* times that BIAS was revoked */
 	EV_LOAN,		/* loans */
 	EV_LOAN_ENDED,
 	EV_CHAIN,		/* loans to tasks that a holder is blocked on */
-	EV_BUDGET_SPENT,	/* loans that were suspended because a bucket was full */
-	EV_NO_CPU,		/* loans that were suspended because they brought no CPU */
-	EV_NO_DONOR,		/* loans not made for want of a donor */
-	EV_LATE,		/* loans whose task ran when the donor looked again */
+	EV_BUDGET_SPENT,	/* times that a loan was suspended as a bucket was full */
+	EV_NO_DONOR,		/* loans not made, as no donor was idle */
+	EV_LATE,		/* loans taken back, as the task ran before the donor waited */
+	EV_NO_CPU,		/* times that a loan was suspended as its task got no CPU */
 	EV_EXPEDITED,		/* expedited sections */
 	EV_ACTIVATED,		/* expedited sections that took effect */
 	NR_LOCK_EVENTS,
 };
 
+/* Later classes are counted in class 0. So all counters of a CPU are 4 KiB on 64 bits. */
+#define UNFAIR_COUNTED_CLASSES	32U
+
+struct unfair_counts {
+	unsigned long nr[UNFAIR_COUNTED_CLASSES][NR_LOCK_EVENTS];
+};
+
+extern struct unfair_counts __percpu *unfair_counts;
+
 u8 unfair_stats_class_of(const char *name, struct lock_class_key *key);
 const char *unfair_stats_class_name(u8 class);
-void __unfair_count_event(const struct unfair_rwsem *sem, enum lock_event event);
-void __unfair_count_wait(const struct unfair_rwsem *sem, bool write, u64 ns);
 
 /* @sem: NULL if the event belongs to no lock */
 static inline void count_event(const struct unfair_rwsem *sem, enum lock_event event)
 {
-	if (static_branch_unlikely(&unfair_rwsem_stats))
-		__unfair_count_event(sem, event);
-}
+	unsigned int class = sem && sem->class < UNFAIR_COUNTED_CLASSES ? sem->class : 0;
 
-static inline void count_wait(const struct unfair_rwsem *sem, bool write, u64 ns)
-{
-	if (static_branch_unlikely(&unfair_rwsem_stats))
-		__unfair_count_wait(sem, write, ns);
+	this_cpu_inc(unfair_counts->nr[class][event]);
 }
 
 #endif /* _FSCOMMIT_STATS_H */

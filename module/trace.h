@@ -15,12 +15,12 @@ struct unfair_hold;
 struct unfair_rwsem;
 
 /*
- * @task, which the waiters of @lock lend to, is blocked on a lock that @owner owns. @state: of the
- * owner, as in unfair_blocker. @lent: the real-time priority that it has been lent, or 0.
+ * @task, which the waiters of @lock lend to, is blocked on a lock that @owner owns. @state: R on a
+ * CPU, r runnable, S asleep. @lent: the real-time priority that the owner has been lent; 0 if none.
  */
 TRACE_EVENT(unfair_chain,
 	TP_PROTO(const void *lock, struct task_struct *task, struct task_struct *owner, char state,
-		 unsigned int lent),
+		 u8 lent),
 	TP_ARGS(lock, task, owner, state, lent),
 	TP_STRUCT__entry(
 		__field(const void *, lock)
@@ -29,7 +29,7 @@ TRACE_EVENT(unfair_chain,
 		__array(char, owner, TASK_COMM_LEN)
 		__field(pid_t, owner_pid)
 		__field(char, state)
-		__field(unsigned int, lent)
+		__field(u8, lent)
 	),
 	TP_fast_assign(
 		__entry->lock = lock;
@@ -43,32 +43,6 @@ TRACE_EVENT(unfair_chain,
 	TP_printk("lock=%p comm=%s pid=%d owner=%s owner_pid=%d state=%c lent=%u",
 		  __entry->lock, __entry->comm, __entry->pid, __entry->owner, __entry->owner_pid,
 		  __entry->state, __entry->lent)
-);
-
-/* A task that holds @lock when a writer has waited longer than blocker_ms. */
-TRACE_EVENT(unfair_blocker,
-	TP_PROTO(const void *lock, u64 waited_ns, struct task_struct *holder, bool write,
-		 char state),
-	TP_ARGS(lock, waited_ns, holder, write, state),
-	TP_STRUCT__entry(
-		__field(const void *, lock)
-		__field(u64, waited_ns)
-		__array(char, comm, TASK_COMM_LEN)
-		__field(pid_t, pid)
-		__field(bool, write)
-		__field(char, state)
-	),
-	TP_fast_assign(
-		__entry->lock = lock;
-		__entry->waited_ns = waited_ns;
-		memcpy(__entry->comm, holder->comm, TASK_COMM_LEN);
-		__entry->pid = holder->pid;
-		__entry->write = write;
-		__entry->state = state;
-	),
-	TP_printk("lock=%p waited_ns=%llu holder=%s pid=%d mode=%s state=%c",
-		  __entry->lock, __entry->waited_ns, __entry->comm, __entry->pid,
-		  __entry->write ? "write" : "read", __entry->state)
 );
 
 #define UNFAIR_CLASS_NAME	48	/* bytes of the name of a class; the rest is truncated */
@@ -90,7 +64,7 @@ TRACE_EVENT(unfair_holder,
 		__field(pid_t, pid)
 		__field(bool, write)
 		__field(char, state)
-		__field(unsigned int, lent)
+		__field(u8, lent)
 		__array(char, class, UNFAIR_CLASS_NAME)
 	),
 	TP_fast_assign(

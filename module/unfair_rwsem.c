@@ -409,10 +409,8 @@ static bool window_is_for(const struct unfair_rwsem *sem, const struct waiter *w
 /* @w has acquired the lock or stopped waiting: an open window no longer waits for it. */
 static void leave_window(struct unfair_rwsem *sem, struct waiter *w)
 {
-	if (window_is_for(sem, w)) {
+	if (window_is_for(sem, w))
 		sem->window_due--;
-		count_event(sem, EV_WINDOW_USED);
-	}
 	w->window = 0;
 }
 
@@ -668,24 +666,17 @@ bool __unfair_rwsem_watch(struct unfair_rwsem *sem, struct look *look, struct le
 	return look_at_holders(sem, look, work);
 }
 
-/*
- * Visits up to @max waiters, and calls @fn for those that sleep until it returns false.
- * Returns whether it has visited all waiters. Under wait_lock.
- */
-bool __unfair_rwsem_sleepers(struct unfair_rwsem *sem, unsigned int max,
-			     bool (*fn)(struct task_struct *task, bool write, u64 since, void *arg),
-			     void *arg)
+/* Fills in the first waiter for a trace event; false if it does not sleep. Under wait_lock. */
+bool __unfair_rwsem_first_sleeper(struct unfair_rwsem *sem, struct unfair_hold *hold)
 {
 	struct waiter *w = first_writer(sem) ?: first_reader(sem);
 
-	while (w && max--) {
-		struct rb_node *next = rb_next(&w->node);
-
-		if (w->asleep && !fn(w->task, w->write, w->since, arg))
-			return false;
-		w = next ? to_waiter(next) : w->write ? first_reader(sem) : NULL;
-	}
-	return !w;
+	if (!w || !w->asleep)
+		return false;
+	hold->waiter = w->task;
+	hold->wants_write = w->write;
+	hold->waited_ns = ktime_get_ns() - w->since;
+	return true;
 }
 
 /* --- spinning ------------------------------------------------------------ */
@@ -738,8 +729,6 @@ static bool spin_unqueued(struct unfair_rwsem *sem, const struct waiter *w)
 			break;
 		poll_pause();
 	}
-	if (acquired)
-		count_event(sem, EV_SPIN_WON);
 	return acquired;
 }
 
@@ -798,7 +787,6 @@ static bool spin(struct unfair_rwsem *sem, struct waiter *w)
 			break;
 		poll_pause();
 	}
-	count_event(sem, retry ? EV_SPIN_WON : EV_SPIN_LOST);
 	return retry;
 }
 
@@ -935,8 +923,8 @@ int __unfair_down_slow(struct unfair_rwsem *sem, bool write, unsigned int state,
 		preempt_enable();
 	else
 		ret = wait_for_lock(sem, &w);
-	if (static_branch_unlikely(&unfair_rwsem_stats) || trace_unfair_wait_end_enabled())
-		unfair_report_wait(sem, write, ktime_get_ns() - w.since, ret);
+	if (trace_unfair_wait_end_enabled())
+		trace_unfair_wait_end(sem, write, ktime_get_ns() - w.since, ret);
 	trace_contention_end(sem, ret);
 	return ret;
 }

@@ -176,7 +176,7 @@ static void trace_holders(struct unfair_watch *w)
 	if (now < w->trace_due)
 		return;
 	w->trace_due = now + TRACE_EVERY;
-	unfair_report_holders(w->sem);
+	unfair_trace_holders(w->sem);
 }
 
 /* @w is looking_at. Called under wait_lock of @sem, which it drops. */
@@ -350,7 +350,7 @@ static int watch(void *unused)
 }
 
 /* CPU time of the watcher in ns. Context: any. */
-u64 lend_watcher_ns(void)
+u64 lend_watcher_cpu_ns(void)
 {
 	return READ_ONCE(watcher->se.sum_exec_runtime);
 }

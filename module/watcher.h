@@ -39,7 +39,7 @@ void __unfair_rwsem_unlock_and_wake(struct unfair_rwsem *sem, unsigned long irqf
 	__fsc_releases(&sem->wait_lock);
 void lend_watcher_activate(void);
 void lend_watcher_pause(void);
-u64 lend_watcher_ns(void);
+u64 lend_watcher_cpu_ns(void);
 int lend_watcher_init(void);
 void lend_watcher_exit(void);
 
@@ -47,9 +47,7 @@ void lend_watcher_exit(void);
 bool __unfair_rwsem_watch(struct unfair_rwsem *sem, struct look *look, struct lend_work *work,
 			  struct wakes *wakes);
 void __unfair_rwsem_hand_over_watch(struct unfair_rwsem *sem, struct unfair_watch *from);
-bool __unfair_rwsem_sleepers(struct unfair_rwsem *sem, unsigned int max,
-			     bool (*fn)(struct task_struct *task, bool write, u64 since, void *arg),
-			     void *arg);
+bool __unfair_rwsem_first_sleeper(struct unfair_rwsem *sem, struct unfair_hold *hold);
 
 /* In expedite.c. The caller holds the wait_lock of @sem. */
 u8 expedite_level(const struct unfair_rwsem *sem);
@@ -61,13 +59,8 @@ void expedite_activate(void);
 void expedite_init(void);
 void expedite_exit(void);
 
-/* In report.c. The caller holds the wait_lock of @sem. */
-u64 unfair_report_after_ns(void);
-bool unfair_report_blockers(struct unfair_rwsem *sem, struct task_struct *writer, u64 waited);
-void unfair_report_holders(struct unfair_rwsem *sem);
-
-/* In report.c, without wait_lock. */
-char unfair_report_state_of(struct task_struct *task);
-void unfair_report_wait(const struct unfair_rwsem *sem, bool write, u64 waited_ns, int ret);
+/* In trace.c; holders under the wait_lock of @sem. */
+char unfair_trace_state_of(struct task_struct *task);
+void unfair_trace_holders(struct unfair_rwsem *sem);
 
 #endif /* _FSCOMMIT_WATCHER_H */

@@ -14,7 +14,7 @@ s/\bcompat_custom_slice\(task\)/task->se.custom_slice ? task->se.slice : 0/
 }
 s/\bcompat_shrinker_private\(shrinker\)/shrinker->private_data/
 s/\bcompat_shrinker_free\b/shrinker_free/
-s/\bcompat_(class_upsets_psi|pr_stack|shrinker_new)\b/\1/
+s/\bcompat_(class_upsets_psi|shrinker_new)\b/\1/
 
 # the kernel's own attributes for the context analysis
 /#include <linux\/fscommit_context\.h>/d

@@ -70,10 +70,7 @@ put_internal()
 		-e '/define shrinker->private_data/,/[^\\]$/d' \
 		-e '/define compat_shrinker_private/d' \
 		-e 's/^ \* Not in 6\.12, but in 7\.3: when/ * When/' \
-		-e '/^ \* 6\.12 is the first supported kernel that exports stack_trace/ {
-			N
-			s/.*/ * User-Mode Linux cannot walk the stack of a task that is asleep./
-		}' -e 's/^#if defined\((\w+)\)$/#ifdef \1/' \
+		-e 's/^#if defined\((\w+)\)$/#ifdef \1/' \
 		-e 's/^\t\t    typeof_member/\t     typeof_member/' |
 	cat -s >"$1.compat"
 	put_source "$TOP/module/internal.h" "$1.all"
@@ -164,7 +161,7 @@ check()
 {
 	local bad
 	bad=$(cd "$1" && grep -rnE -e 'LINUX_VERSION_CODE|KERNEL_VERSION|linux/version\.h' \
-		-e '\bcompat_(on|tr|le|cl|cu|hr|pr|sh)|__fsc_|fscommit_context|\.\./module' \
+		-e '\bcompat_(on|tr|le|cl|cu|hr|sh)|__fsc_|fscommit_context|\.\./module' \
 		-e '\b(6\.(1|7|8|12|13|17)|7\.[0-3])\b' lib include) || true
 	[ -z "$bad" ] || { say "$bad"; die "upstream/in-tree.sed misses these lines"; }
 }

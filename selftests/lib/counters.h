@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Read the module's counters from debugfs. */
+/* Read the module's counters. */
 #ifndef SELFTESTS_COUNTERS_H
 #define SELFTESTS_COUNTERS_H
 
@@ -18,20 +18,17 @@ static inline bool has_debugfs(void)
 	return !access(DEBUGFS, F_OK);
 }
 
-/* Returns the counter @name of the test lock's class, or -1 if debugfs does not show it. */
+/* Returns the counter @name, of all locks, or -1 if the module has none of that name. */
 static inline long counter(const char *name)
 {
-	FILE *f = fopen(DEBUGFS "/stats", "r");
-	char line[512], key[64];
-	bool mine = false;
-	long value = -1, v;
+	char path[128];
+	long value = -1;
+	FILE *f;
 
-	while (f && fgets(line, sizeof(line), f)) {
-		if (line[0] != ' ')
-			mine = strstr(line, "unfair");
-		else if (mine && sscanf(line, " %63s %ld", key, &v) == 2 && !strcmp(key, name))
-			value = v;
-	}
+	snprintf(path, sizeof(path), "/sys/module/fscommit/stats/%s", name);
+	f = fopen(path, "r");
+	if (f && fscanf(f, "%ld", &value) != 1)
+		value = -1;
 	if (f)
 		fclose(f);
 	return value;

@@ -32,12 +32,11 @@ torture_plan()
 	local quiet=$(($1 * 6 / 10)) lending=$(($1 - $1 * 6 / 10)) us=300
 	# longer delays are affordable in a single function
 	[ -z "${2:-}" ] || us=4000
-	local params='lend_period_us=60000000 lend=1 blocker_ms=0'
+	local params='lend_period_us=60000000 lend=1'
 	local common='torture_type=unfair_rwsem mixed=1 nreaders_stress=7 nwriters_stress=0'
 	common="$common shuffle_interval=1 stat_interval=0 fatal=1 stuck=6 stutter=0 long_hold=0"
 	cat <<-END
 	load fscommit $params test_points=$us ${2:+test_points_in=$2}
-	test stats_on 5 echo on >/sys/kernel/debug/fscommit/stats
 	load unfair_torture $common
 	test quiet $((quiet + 30)) torture_watch $quiet
 	unload unfair_torture

@@ -164,20 +164,12 @@ static int unload_it(void)	{ return unload("fscommit"); }
 static int use_roots(void)	{ return put_errno(RUN, "roots"); }
 static int use_queue(void)	{ return put_errno(RUN, "queue"); }
 static int use_section(void)	{ return put_errno(RUN, "section"); }
-static int read_locks(void)	{ return read_errno(DEBUGFS "fscommit/locks"); }
 static int read_stats(void)	{ return read_errno(DEBUGFS "fscommit/stats"); }
 static int read_roots(void)	{ return read_errno(DEBUGFS "fscommit/commit_roots"); }
 static int read_reuse(void)	{ return read_errno(DEBUGFS "fscommit/rcu_reuse"); }
 static int read_file(void)	{ return read_errno(file); }
 static int read_diff(void)	{ return read_errno(DEBUGFS "fscommit/cow_diff"); }
 static int read_gates(void)	{ return read_errno(DEBUGFS "fscommit/share_gates"); }
-static int stats_on(void)	{ return put_errno(DEBUGFS "fscommit/stats", "on"); }
-
-/* The counters are allocated once after each load. */
-static int load_again(void)
-{
-	return unload("fscommit") ?: load("fscommit.ko");
-}
 
 static const struct operation {
 	const char *name;
@@ -187,9 +179,8 @@ static const struct operation {
 	{ "roots", use_roots, NULL, 4 },
 	{ "queue", use_queue, NULL, 1 },
 	{ "section", use_section, NULL, 1 },
-	{ "read locks", read_locks, NULL, 1 },
-	{ "read stats", read_stats, NULL, 1 },
 	/* only the seq_file allocates */
+	{ "read stats", read_stats, NULL, 0 },
 	{ "read commit_roots", read_roots, NULL, 0 },
 	{ "read rcu_reuse", read_reuse, NULL, 0 },
 	{ "read cow_diff", read_diff, NULL, 0 },
@@ -197,7 +188,6 @@ static const struct operation {
 };
 
 static const struct operation loading = { "load", load_it, unload_it, 10 };
-static const struct operation counting = { "stats on", stats_on, load_again, 2 };
 
 /* --- faults -------------------------------------------------------------- */
 
@@ -375,14 +365,6 @@ TEST_F_TIMEOUT(alloc_faults, use, 1200)
 	EXPECT_EQ(0, unload("fscommit"));
 }
 
-TEST_F_TIMEOUT(alloc_faults, stats, 1200)
-{
-	ASSERT_EQ(0, load("fscommit.ko"));
-	set_range_to(NULL, "[fscommit]");
-	EXPECT_EQ(0, faults(&counting));
-	EXPECT_EQ(0, unload("fscommit"));
-}
-
 FIXTURE(every_site) { };
 
 FIXTURE_SETUP(every_site)
@@ -429,13 +411,6 @@ TEST_F_TIMEOUT(every_site, use, 300)
 	EXPECT_EQ(0, unload("fscommit"));
 }
 
-TEST_F_TIMEOUT(every_site, stats, 300)
-{
-	ASSERT_EQ(0, load("fscommit.ko"));
-	EXPECT_EQ(0, sites(&counting));
-	EXPECT_EQ(0, unload("fscommit"));
-}
-
 FIXTURE(alloc_failures) { };
 
 FIXTURE_SETUP(alloc_failures)
@@ -475,13 +450,6 @@ TEST_F_TIMEOUT(alloc_failures, load, 300)
 	EXPECT_GT(failures(&loading), 10);
 }
 
-TEST_F_TIMEOUT(alloc_failures, statistics, 100)
-{
-	ASSERT_EQ(0, load("fscommit.ko"));
-	EXPECT_GT(failures(&counting), 1);
-	EXPECT_EQ(0, unload("fscommit"));
-}
-
 TEST_F_TIMEOUT(alloc_failures, debugfs, 100)
 {
 	const struct operation reading = { file, read_file, NULL, 0 };
@@ -489,7 +457,6 @@ TEST_F_TIMEOUT(alloc_failures, debugfs, 100)
 	DIR *d;
 
 	ASSERT_EQ(0, load("fscommit.ko"));
-	EXPECT_EQ(0, stats_on());
 	d = opendir(DEBUGFS "fscommit");
 	ASSERT_NE(NULL, d);
 	while ((e = readdir(d))) {

@@ -55,10 +55,8 @@ static pid_t start_reader(int i, atomic_int *looked)
 		if (i) {
 			read_files(PARAMS, true, looked);
 		} else {
-			put(DEBUGFS "/stats", "on");
 			read_files(DEBUGFS, false, looked);
-			put(DEBUGFS "/stats", "reset");
-			put(DEBUGFS "/stats", "off");
+			read_files("/sys/module/fscommit/stats", false, looked);
 		}
 		sched_yield();
 	}

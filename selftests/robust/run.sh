@@ -44,7 +44,7 @@ tasks()
 	local tree
 	tree=$("$HARNESS/stage.sh" "$1") || { result "$1" faults-build FAIL 0; return; }
 	guest tasks "$1" "$4" "$tree" < <(cat <<-EOF
-		load fscommit lend_period_us=60000000 lend=1 blocker_ms=0
+		load fscommit lend_period_us=60000000 lend=1
 		load fscommit_test
 		test freezer 600 FSCOMMIT_SCALE=$2 freezer
 		test oom 600 FSCOMMIT_SCALE=$2 oom
@@ -63,7 +63,7 @@ give_back()
 	tree=$("$HARNESS/stage.sh" "$1" "$FAULTS/give_back.sed") ||
 		{ result "$1" faults-build FAIL 0; return; }
 	guest give_back "$1" 20 "$tree" <<-EOF
-		load fscommit lend=3 blocker_ms=0
+		load fscommit lend=3
 		load fscommit_test
 		test give_back_fails 600 give_back_fails
 		unload fscommit_test

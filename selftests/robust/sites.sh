@@ -17,7 +17,7 @@ list()
 {
 	local calls='k[mzc]alloc|kcalloc|kv[mzc]alloc|kvcalloc|kmemdup|kstrdup|kasprintf|ida_alloc'
 	calls+='|__alloc_percpu|alloc_percpu(_gfp)?|init_srcu_struct|alloc(_ordered)?_workqueue|kthread_run'
-	calls+='|shrinker_alloc|debugfs_create_(dir|file)'
+	calls+='|shrinker_alloc|debugfs_create_(dir|file)|kobject_create_and_add|sysfs_create_file'
 	(cd "$TOP/module" && grep -nE "[^a-z_]($calls)\(" ./*.c compat.h) |
 		sed -e 's|^\./||' -e '/^compat.h:.*kzalloc/d' -e '/:[ 	]*\/\?\*/d' | cut -d: -f1,2
 }

@@ -81,7 +81,7 @@ run_guest()
 	local kernel=${1%:*} cpus=${1#*:} n
 	case $1 in
 	uml)
-		boot uml uml 'scale visible native' 1500 '2-10 min' ;;
+		boot uml uml 'scale visible' 1500 '2-10 min' ;;
 	*:count)
 		for n in 2 16 64; do
 			boot "$1-$n" "$kernel" instructions 900 "$((n / 16 + 1)) min" --icount \

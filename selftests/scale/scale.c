@@ -4,7 +4,7 @@
  * rw_semaphore in the same run. Lines `# figure NAME VALUE UNIT` report the rest, and run.sh
  * compares the figures of different guests.
  *
- * Where to run: -f scale everywhere, -f native on User-Mode Linux, -f hotplug on many CPUs,
+ * Where to run: -f scale everywhere, -f hotplug on many CPUs,
  * -f instructions where the clock counts instructions.
  */
 #include <pthread.h>
@@ -19,7 +19,6 @@
 #define MAX_SWITCHES	10
 #define MAX_UNLOCK	4
 #define MAX_INIT	3
-#define MAX_LATE_NS	100000
 
 static const char *const type_names[] = {
 	[LOCK_TEST_RWSEM] = "rwsem",
@@ -407,34 +406,17 @@ TEST_F_TIMEOUT(visible, sleeping_readers_are_seen, 600)
 
 /* --- locks --------------------------------------------------------------- */
 
-/* Like counter(), but for all classes instead of those of fscommit_test. */
-static long counter_of_all(const char *name)
-{
-	FILE *f = fopen(DEBUGFS "/stats", "r");
-	char line[512], key[64];
-	long sum = 0, v;
-
-	while (f && fgets(line, sizeof(line), f))
-		if (sscanf(line, " %63s %ld", key, &v) == 2 && !strcmp(key, name))
-			sum += v;
-	if (f)
-		fclose(f);
-	return sum;
-}
-
 TEST_F_TIMEOUT(scale, many_locks_are_correct, 900)
 {
 	struct scale_many few = { .locks = 1000, .reads = 300 };
 	struct scale_many m = { .locks = 100000, .reads = 300 };
 	int fd = open("/dev/scale_test", O_RDWR);
+	long biased;
 
 	ASSERT_GE(fd, 0);
-	put(DEBUGFS "/stats", "on");
-	put(DEBUGFS "/stats", "reset");
+	biased = counter("bias_set");
 	ASSERT_EQ(0, ioctl(fd, SCALE_MANY, &few));
-	figure("many.bias_set %ld times by 1000 locks", counter_of_all("bias_set"));
-	/* statistics take time */
-	put(DEBUGFS "/stats", "off");
+	figure("many.bias_set %ld times by 1000 locks", counter("bias_set") - biased);
 	ASSERT_EQ(0, ioctl(fd, SCALE_MANY, &m));
 	figure("many.read %.0f ns per lock", (double)m.read_ns / (m.locks / 2));
 	figure("many.write %.0f ns per lock", (double)m.write_ns / m.locks);
@@ -535,134 +517,6 @@ TEST_F_TIMEOUT(hotplug, exclusion_holds_while_cpus_come_and_go, 300)
 	EXPECT_EQ(0, s.is_contended);
 	EXPECT_EQ(0, s.seen);
 	EXPECT_EQ(0, lock(self->fd, LOCK_TEST_WRITE, LOCK_TEST_TRYLOCK));
-}
-
-/* --- the list of waiters in debugfs -------------------------------------- */
-
-#define WAITERS		10000
-#define LATE_ROUNDS	5
-#define LATE_READS	10
-
-FIXTURE(native) { int fd; };
-
-FIXTURE_SETUP(native)
-{
-	NEEDS_DEVICES();
-	if (!has_debugfs())
-		SKIP(return, "no debugfs");
-	self->fd = open("/dev/scale_test", O_RDWR);
-	ASSERT_GE(self->fd, 0);
-}
-
-FIXTURE_TEARDOWN(native)
-{
-	close(self->fd);
-}
-
-static double read_locks(void)
-{
-	static char buf[65536];
-	double start = seconds();
-	int fd = open(DEBUGFS "/locks", O_RDONLY);
-
-	while (read(fd, buf, sizeof(buf)) > 0)
-		;
-	close(fd);
-	return seconds() - start;
-}
-
-/* The slowest interrupt while the file was read, or during an equal time without reading. */
-static struct scale_late slowest(int fd, bool by_reading, double *length)
-{
-	struct scale_late late;
-	double end;
-
-	ioctl(fd, SCALE_LATE_TAKE, &late);
-	if (by_reading) {
-		*length = read_locks();
-	} else {
-		end = seconds() + *length;
-		while (seconds() < end)
-			getppid();
-	}
-	ioctl(fd, SCALE_LATE_TAKE, &late);
-	return late;
-}
-
-/*
- * Median over rounds of the minimum over reads: interrupts are off equally long in each read,
- * and other delays only add to it.
- */
-static long long median_added_lateness(int fd)
-{
-	__u64 added[LATE_ROUNDS], with, without;
-	struct scale_late late = { .cpu = 1 };
-	double length, total;
-	int i, j, good, sent;
-
-	pin(1);
-	if (ioctl(fd, SCALE_LATE_BEGIN, &late))
-		return -1;
-	for (i = 0; i < LATE_ROUNDS; i++) {
-		with = ~0ULL;
-		without = ~0ULL;
-		total = 0;
-		sent = 0;
-		/* skip reads during which the sender had no CPU */
-		for (j = 0, good = 0; good < LATE_READS && total < 5; j++) {
-			late = slowest(fd, true, &length);
-			sent += late.interrupts;
-			total += length;
-			good += late.interrupts > 1;
-			if (late.interrupts > 1 && late.max_ns < with)
-				with = late.max_ns;
-			late = slowest(fd, false, &length);
-			if (late.interrupts > 1 && late.max_ns < without)
-				without = late.max_ns;
-		}
-		if (with == ~0ULL || without == ~0ULL) {
-			ioctl(fd, SCALE_LATE_END);
-			return -1;
-		}
-		added[i] = with > without ? with - without : 0;
-		figure("locks.late.round_%d %.0f us; %.0f us without; %d reads of %.1f ms, %d irqs",
-		       i, with / 1e3, without / 1e3, j, total / j * 1e3, sent);
-	}
-	ioctl(fd, SCALE_LATE_END);
-	unpin();
-	return median(added, LATE_ROUNDS);
-}
-
-static int list_of_waiters(int fd, __u32 locks)
-{
-	struct scale_waiters w = { .locks = locks, .waiters = WAITERS };
-	const struct sched_param first = { .sched_priority = 1 };
-	struct scale_state s = { };
-	long long added;
-
-	/* polling waiters would leave this task no CPU */
-	CHECK(!sched_setscheduler(0, SCHED_FIFO, &first));
-	CHECK(!ioctl(fd, SCALE_WAITERS, &w));
-	CHECK(reached_in(240, (ioctl(fd, SCALE_STATE, &s), s.waiting == WAITERS)));
-	/* until the last waiter sleeps */
-	sleep_ms(500);
-	figure("locks.locks %u locks, %u waiters", locks, s.waiting);
-	added = median_added_lateness(fd);
-	figure("locks.late.added %.0f us", added / 1e3);
-	CHECK(!ioctl(fd, SCALE_WAITERS_END));
-	CHECK(added >= 0 && added <= MAX_LATE_NS);
-	return 0;
-}
-
-/* Reading fscommit/locks while 10,000 tasks wait must not keep interrupts off for long. */
-TEST_F_TIMEOUT(native, list_of_waiters_of_one_lock, 600)
-{
-	EXPECT_EQ(0, list_of_waiters(self->fd, 1));
-}
-
-TEST_F_TIMEOUT(native, list_of_waiters_of_100_locks, 600)
-{
-	EXPECT_EQ(0, list_of_waiters(self->fd, 100));
 }
 
 /* --- instructions -------------------------------------------------------- */

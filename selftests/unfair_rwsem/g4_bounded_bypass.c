@@ -10,7 +10,6 @@
  * reader_for_window() and try_read().
  */
 #include "common.h"
-#include "counters.h"
 
 /* Readers that a release wakes at most. */
 #define MAX_WAKES	16
@@ -372,7 +371,6 @@ static int last_in_order(int fd, struct job first, struct job others)
 	struct task *holder, *r[MAX_WAKES + 1];
 	int i, left = -1, nr = 0;
 	struct hog hog;
-	char line[64];
 
 	holder = hold_until_go(fd, LOCK_TEST_WRITE, (struct job){ .cpu = 1 });
 	CHECK(holder);
@@ -388,8 +386,7 @@ static int last_in_order(int fd, struct job first, struct job others)
 	go(fd, 0);
 	CHECK(!finish(holder));
 	for (i = 0; i <= cpus(); i++) {
-		snprintf(line, sizeof(line), "waits read %d ", r[i]->pid);
-		if (file_has(DEBUGFS "/locks", line)) {
+		if (is_asleep(r[i])) {
 			left = i;
 			nr++;
 		}
@@ -408,8 +405,8 @@ TEST_F_TIMEOUT(g4_bounded_bypass, readers_are_woken_in_order, 60)
 	struct job fifo_20 = { .policy = SCHED_FIFO, .prio = 20 };
 
 	SKIP_ON_ONE_CPU();
-	if (!has_debugfs() || cpus() > MAX_WAKES)
-		SKIP(return, "no debugfs, or more than %d CPUs", MAX_WAKES);
+	if (cpus() > MAX_WAKES)
+		SKIP(return, "more than %d CPUs", MAX_WAKES);
 	EXPECT_EQ(cpus(), last_in_order(self->fd, low, high));
 	EXPECT_EQ(0, last_in_order(self->fd, high, fifo_10));
 	EXPECT_EQ(0, last_in_order(self->fd, fifo_10, fifo_20));

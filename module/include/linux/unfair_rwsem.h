@@ -12,7 +12,6 @@
 #include <linux/hash.h>
 #include <linux/kernel.h>
 #include <linux/jiffies.h>
-#include <linux/jump_label.h>
 #include <linux/limits.h>
 #include <linux/list.h>
 #include <linux/lockdep.h>
@@ -205,16 +204,6 @@ do {								\
 int unfair_rwsem_set_reader_bound(struct unfair_rwsem *sem, unsigned int us);
 void unfair_rwsem_set_lend(struct unfair_rwsem *sem, bool on);
 
-/* On while debugfs file fscommit/stats counts. */
-DECLARE_STATIC_KEY_FALSE(unfair_rwsem_stats);
-void __unfair_count_acquired(const struct unfair_rwsem *sem, bool write);
-
-#define __unfair_count(sem, write)					\
-do {									\
-	if (static_branch_unlikely(&unfair_rwsem_stats))		\
-		__unfair_count_acquired(sem, write);			\
-} while (0)
-
 /* Slow paths; @timeout in jiffies, @state: task state to sleep in */
 int __unfair_down_slow(struct unfair_rwsem *sem, bool write, unsigned int state, long timeout);
 bool __unfair_down_write_trylock_slow(struct unfair_rwsem *sem);
@@ -305,12 +294,10 @@ static __always_inline int __unfair_down_read(struct unfair_rwsem *sem, int subc
 	__unfair_acquire(sem, subclass, 0, 1, NULL);
 	if (unlikely(!__unfair_read_fast(sem)))
 		ret = __unfair_down_slow(sem, false, state, timeout);
-	if (unlikely(ret)) {
+	if (unlikely(ret))
 		__unfair_release(sem);
-	} else {
+	else
 		__unfair_acquired(sem);
-		__unfair_count(sem, false);
-	}
 	return ret;
 }
 
@@ -324,12 +311,10 @@ static __always_inline int __unfair_down_write(struct unfair_rwsem *sem, int sub
 	__unfair_acquire(sem, subclass, 0, 0, nest);
 	if (unlikely(!__unfair_write_fast(sem)))
 		ret = __unfair_down_slow(sem, true, state, timeout);
-	if (unlikely(ret)) {
+	if (unlikely(ret))
 		__unfair_release(sem);
-	} else {
+	else
 		__unfair_acquired(sem);
-		__unfair_count(sem, true);
-	}
 	return ret;
 }
 
@@ -420,7 +405,6 @@ static inline bool __must_check unfair_down_read_trylock(struct unfair_rwsem *se
 	if (!__unfair_read_fast(sem))
 		return false;
 	__unfair_acquire(sem, 0, 1, 1, NULL);
-	__unfair_count(sem, false);
 	return true;
 }
 
@@ -573,7 +557,6 @@ static inline bool __must_check unfair_down_write_trylock(struct unfair_rwsem *s
 	if (!__unfair_write_fast(sem) && !__unfair_down_write_trylock_slow(sem))
 		return false;
 	__unfair_acquire(sem, 0, 1, 0, NULL);
-	__unfair_count(sem, true);
 	return true;
 }
 

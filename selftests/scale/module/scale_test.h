@@ -14,7 +14,6 @@
 #include "fscommit_test.h"
 
 #define SCALE_MAX_LOCKS		1000000U
-#define SCALE_MAX_WAITERS	50000U
 #define SCALE_MAX_ROUNDS	1000000U
 
 /*
@@ -67,30 +66,8 @@ struct scale_many {
 	__u32 locked;		/* out: locks not free at the end */
 };
 
-/*
- * SCALE_WAITERS: start @waiters kernel threads that wait for reading; the n-th waits for lock n
- * modulo @locks. A thread per lock holds it for writing. All stay until SCALE_WAITERS_END or
- * until the file is closed.
- */
-struct scale_waiters {
-	__u32 locks;
-	__u32 waiters;
-};
-
-/*
- * SCALE_LATE_BEGIN: a real-time thread on another CPU sends interrupts to @cpu one by one until
- * SCALE_LATE_END. SCALE_LATE_TAKE: the maximum time from sending an interrupt until the sender
- * sees it handled, since the last SCALE_LATE_TAKE.
- */
-struct scale_late {
-	__u32 cpu;		/* in: SCALE_LATE_BEGIN */
-	__u32 interrupts;	/* out: SCALE_LATE_TAKE */
-	__u64 max_ns;		/* out: SCALE_LATE_TAKE */
-};
-
 struct scale_state {
 	__u32 readers;		/* tasks that hold the lock asleep in SCALE_READ */
-	__u32 waiting;		/* threads of SCALE_WAITERS that have requested their lock */
 };
 
 #define SCALE_CREATE		_IOW('S', 1, __u32)
@@ -99,11 +76,6 @@ struct scale_state {
 #define SCALE_COUNT		_IOWR('S', 4, struct scale_count)
 #define SCALE_INIT		_IOWR('S', 5, struct scale_init)
 #define SCALE_MANY		_IOWR('S', 6, struct scale_many)
-#define SCALE_WAITERS		_IOW('S', 7, struct scale_waiters)
-#define SCALE_WAITERS_END	_IO('S', 8)
-#define SCALE_LATE_BEGIN	_IOW('S', 9, struct scale_late)
-#define SCALE_LATE_TAKE		_IOR('S', 10, struct scale_late)
-#define SCALE_LATE_END		_IO('S', 11)
-#define SCALE_STATE		_IOR('S', 12, struct scale_state)
+#define SCALE_STATE		_IOR('S', 7, struct scale_state)
 
 #endif /* SCALE_TEST_H */

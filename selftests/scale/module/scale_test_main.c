@@ -20,14 +20,6 @@
 /* Pairs between two clock readings. */
 #define PAIRS_PER_ROUND	16
 
-struct waiters {
-	u32			nr_locks, nr_waiters;	/* started threads */
-	struct unfair_rwsem	*locks;
-	struct completion	end;	/* for the holders */
-	struct completion	ended;	/* once for each thread */
-	atomic_t		holders, held, waiting;
-};
-
 struct scale {
 	struct mutex		setup;	/* protects the fields below */
 	const struct test_lock_ops *ops;	/* NULL until created */
@@ -35,10 +27,6 @@ struct scale {
 	union test_lock		lock;
 	struct completion	go;
 	atomic_t		readers;
-	struct waiters		*waiters;
-	struct task_struct	*sender;
-	u32			late_cpu, late_seq, late_interrupts;
-	u64			late_max_ns;
 	u64			first_tick, first_ns;	/* of SCALE_CREATE */
 };
 
@@ -418,184 +406,6 @@ out:
 	return ret;
 }
 
-/* --- waiters ------------------------------------------------------------- */
-
-static int hold_one(void *data)
-{
-	struct waiters *w = data;
-	struct unfair_rwsem *sem = &w->locks[atomic_inc_return(&w->holders) - 1];
-
-	unfair_down_write(sem);
-	atomic_inc(&w->held);
-	wait_for_completion(&w->end);
-	unfair_up_write(sem);
-	kthread_complete_and_exit(&w->ended, 0);
-}
-
-static int wait_for_one(void *data)
-{
-	struct waiters *w = data;
-	struct unfair_rwsem *sem = &w->locks[(u32)atomic_inc_return(&w->waiting) % w->nr_locks];
-
-	unfair_down_read(sem);
-	unfair_up_read(sem);
-	kthread_complete_and_exit(&w->ended, 0);
-}
-
-static void free_waiters(struct waiters *w)
-{
-	u32 i, threads = atomic_read(&w->held) + w->nr_waiters;
-
-	complete_all(&w->end);
-	for (i = 0; i < threads; i++)
-		wait_for_completion(&w->ended);
-	kvfree(w->locks);
-	kfree(w);
-}
-
-static int start_waiters(struct scale *s, const struct scale_waiters *a)
-{
-	struct task_struct **threads;
-	struct waiters *w;
-	int ret;
-	u32 i;
-
-	if (!a->locks || a->locks > SCALE_MAX_WAITERS || a->waiters > SCALE_MAX_WAITERS)
-		return -EINVAL;
-	w = kzalloc(sizeof(*w), GFP_KERNEL);
-	if (!w)
-		return -ENOMEM;
-	w->locks = kvcalloc(a->locks, sizeof(*w->locks), GFP_KERNEL);
-	threads = kvcalloc(a->waiters, sizeof(*threads), GFP_KERNEL);
-	w->nr_locks = a->locks;
-	init_completion(&w->end);
-	init_completion(&w->ended);
-	mutex_lock(&s->setup);
-	if (s->waiters || !w->locks || !threads)
-		goto fail;
-	for (i = 0; i < a->locks; i++)
-		init_unfair_rwsem(&w->locks[i]);
-	ret = 0;
-	for (i = 0; i < a->locks && !ret; i++)
-		ret = PTR_ERR_OR_ZERO(kthread_run(hold_one, w, "scale_hold"));
-	if (ret)
-		i--;
-	while (atomic_read(&w->held) < i)
-		usleep_range(100, 200);
-	/* create all before the first one runs: polling waiters leave no CPU for the rest */
-	for (i = 0; i < a->waiters && !ret; i++) {
-		threads[i] = kthread_create(wait_for_one, w, "scale_wait");
-		ret = PTR_ERR_OR_ZERO(threads[i]);
-		w->nr_waiters += !ret;
-	}
-	for (i = 0; i < w->nr_waiters; i++)
-		wake_up_process(threads[i]);
-	kvfree(threads);
-	if (ret) {
-		free_waiters(w);
-		mutex_unlock(&s->setup);
-		return ret;
-	}
-	s->waiters = w;
-	mutex_unlock(&s->setup);
-	return 0;
-fail:
-	ret = w->locks && threads ? -EBUSY : -ENOMEM;
-	mutex_unlock(&s->setup);
-	kvfree(threads);
-	kvfree(w->locks);
-	kfree(w);
-	return ret;
-}
-
-static int end_waiters(struct scale *s)
-{
-	mutex_lock(&s->setup);
-	if (s->waiters)
-		free_waiters(s->waiters);
-	s->waiters = NULL;
-	mutex_unlock(&s->setup);
-	return 0;
-}
-
-/* --- delayed interrupts --------------------------------------------------- */
-
-static void handle_interrupt(void *unused)
-{
-}
-
-static int send_interrupts(void *data)
-{
-	struct scale *s = data;
-	u64 ns;
-	u32 seq;
-
-	while (!kthread_should_stop()) {
-		seq = READ_ONCE(s->late_seq);
-		preempt_disable();
-		ns = ktime_get_ns();
-		smp_call_function_single(s->late_cpu, handle_interrupt, NULL, 1);
-		ns = ktime_get_ns() - ns;
-		preempt_enable();
-		/* else the maximum was reset meanwhile */
-		if (seq == READ_ONCE(s->late_seq)) {
-			s->late_interrupts++;
-			WRITE_ONCE(s->late_max_ns, max(s->late_max_ns, ns));
-		}
-		if (need_resched())
-			schedule();
-	}
-	return 0;
-}
-
-static int late_begin(struct scale *s, u32 cpu)
-{
-	struct task_struct *t;
-	int ret = -EBUSY;
-	unsigned int from;
-
-	if (cpu >= nr_cpu_ids || !cpu_online(cpu) || num_online_cpus() < 2)
-		return -EINVAL;
-	from = cpumask_any_but(cpu_online_mask, cpu);
-	mutex_lock(&s->setup);
-	if (s->sender)
-		goto out;
-	s->late_cpu = cpu;
-	t = kthread_create(send_interrupts, s, "scale_send");
-	ret = PTR_ERR_OR_ZERO(t);
-	if (ret)
-		goto out;
-	kthread_bind(t, from);
-	sched_set_fifo(t);
-	s->sender = t;
-	wake_up_process(t);
-out:
-	mutex_unlock(&s->setup);
-	return ret;
-}
-
-static int late_take(struct scale *s, struct scale_late *l)
-{
-	mutex_lock(&s->setup);
-	WRITE_ONCE(s->late_seq, s->late_seq + 1);
-	l->interrupts = s->late_interrupts;
-	l->max_ns = READ_ONCE(s->late_max_ns);
-	s->late_interrupts = 0;
-	WRITE_ONCE(s->late_max_ns, 0);
-	mutex_unlock(&s->setup);
-	return 0;
-}
-
-static int late_end(struct scale *s)
-{
-	mutex_lock(&s->setup);
-	if (s->sender)
-		kthread_stop(s->sender);
-	s->sender = NULL;
-	mutex_unlock(&s->setup);
-	return 0;
-}
-
 /* --- the device ---------------------------------------------------------- */
 
 union scale_args {
@@ -604,8 +414,6 @@ union scale_args {
 	struct scale_count	count;
 	struct scale_init	init;
 	struct scale_many	many;
-	struct scale_waiters	waiters;
-	struct scale_late	late;
 	struct scale_state	state;
 };
 
@@ -621,24 +429,11 @@ static int run_scale(void *object, unsigned int cmd, void *args)
 		return init_locks(&a->init);
 	case SCALE_MANY:
 		return many(&a->many);
-	case SCALE_WAITERS:
-		return start_waiters(s, &a->waiters);
-	case SCALE_WAITERS_END:
-		return end_waiters(s);
-	case SCALE_LATE_BEGIN:
-		return late_begin(s, a->late.cpu);
-	case SCALE_LATE_TAKE:
-		return late_take(s, &a->late);
-	case SCALE_LATE_END:
-		return late_end(s);
 	case SCALE_GO:
 		complete_all(&s->go);
 		return 0;
 	case SCALE_STATE:
-		mutex_lock(&s->setup);
 		a->state.readers = atomic_read(&s->readers);
-		a->state.waiting = s->waiters ? atomic_read(&s->waiters->waiting) : 0;
-		mutex_unlock(&s->setup);
 		return 0;
 	}
 	/* pairs with create() */
@@ -669,8 +464,6 @@ static void release_scale(void *object)
 {
 	struct scale *s = object;
 
-	late_end(s);
-	end_waiters(s);
 	if (s->ops)
 		test_lock_destroy(&s->lock, s->type);
 	kfree(s);
