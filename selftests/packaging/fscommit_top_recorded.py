@@ -8,7 +8,7 @@ The folder fscommit_top has the events, the files of /proc, and what the program
 --write replaces the latter: read the difference before you commit it.
 
 Seen failing, with a line of the program changed: recorded (waited_ns not added up, STATES without
-"r", a holder's lent_nice for lent_rt), names_and_more (MORE empty, a comm without blanks),
+"r", no lent_of()), names_and_more (MORE empty, a comm without blanks),
 cycle_ends (no `seen`), what_is_gone (expire() does nothing), a_late_watcher (links compared with
 now), keys ("s" and " " exchanged), lost (LOST never matches), replaced (the file written in place).
 """
@@ -62,7 +62,9 @@ def files_of_proc():
 
 def pictures():
     """Return a picture and the metrics while the writer waits, and after that."""
-    model = top.Model(top.proc_task, 1000)
+    counted = iter(({}, {"loans": 3, "watcher_cpu_ns": 1500000},
+                    {"loans": 3, "no_donor": 2, "watcher_cpu_ns": 2500000}))
+    model = top.Model(top.proc_task, lambda: next(counted), 1000)
     seen = []
     with mock.patch.object(top, "read", files_of_proc()), \
          mock.patch.object(top.time, "time", lambda: 1795408000.0):
@@ -88,12 +90,12 @@ def holder(at=1.0, lock="1", waiter="w", waited=2000000, comm="h", pid=7, rest="
            name="&l->unfair"):
     return (f"  fscommit_lend-3  [000] d..1.  {at:.6f}: unfair_holder: lock={lock} waiter={waiter} "
             f"waiter_pid=5 wants=write waited_ns={waited} holder={comm} pid={pid} mode=read "
-            f"state=S lent_rt=0 lent_nice=20 class={name}{rest}")
+            f"state=S lent=0 class={name}{rest}")
 
 
 def chain(task, owner, at=1.0, lock="1", rest=""):
     return (f"  fscommit_lend-3  [000] d..1.  {at:.6f}: unfair_chain: lock={lock} comm=t "
-            f"pid={task} owner=o owner_pid={owner} state=S lent_rt=0 lent_nice=-5{rest}")
+            f"pid={task} owner=o owner_pid={owner} state=S lent=5{rest}")
 
 
 def end(at=2.0, lock="1", pid=5, waited=3000000):
@@ -102,7 +104,7 @@ def end(at=2.0, lock="1", pid=5, waited=3000000):
 
 
 def model_of(*lines, min_wait=1000):
-    model = top.Model(lambda pid: None, min_wait)
+    model = top.Model(lambda pid: None, dict, min_wait)
     for line in lines:
         model.feed(line)
     return model
@@ -150,7 +152,23 @@ class Test(unittest.TestCase):
         model = model_of(holder(), chain(7, 8), chain(8, 9), chain(9, 7))
         links = model.picture(1.0, 1)["locks"][0]["holders"][0]["chain"]
         self.assertEqual([link["pid"] for link in links], [8, 9])
-        self.assertEqual(links[0]["lent"], {"nice": -5})
+        self.assertEqual(links[0]["lent"], {"rt_priority": 5})
+
+    def test_loan_between_looks(self):
+        """Of a holder and of a link; the prio of the kernel is 99 - rt_priority."""
+        def setprio(pid, old, new):
+            return (f"  donor-9  [000] d..1.  1.0: sched_pi_setprio: comm=h x pid={pid} "
+                    f"oldprio={old} newprio={new}")
+        model = model_of(holder(), chain(7, 8), setprio(7, 139, 98), setprio(8, 139, 49),
+                         setprio(6, 139, 98))
+        one = model.picture(1.0, 1)["locks"][0]["holders"][0]
+        self.assertEqual((one["lent"], one["chain"][0]["lent"]),
+                         ({"rt_priority": 1}, {"rt_priority": 50}))
+        model.feed(setprio(7, 98, 139))
+        self.assertEqual(model.picture(1.0, 1)["locks"][0]["holders"][0]["lent"],
+                         {"rt_priority": 1})
+        model.feed(holder())
+        self.assertIsNone(model.picture(1.0, 1)["locks"][0]["holders"][0]["lent"])
 
     def test_a_chain_through_another_lock(self):
         model = model_of(holder(lock="1", pid=7), chain(7, 5, lock="1"), holder(lock="2", pid=4))
@@ -162,7 +180,7 @@ class Test(unittest.TestCase):
         one = model_of(chain(7, 8)).picture(1.0, 1)["locks"][0]
         self.assertIsNone(one["waiter"])
         self.assertEqual([(o["pid"], o["chain"][0]["pid"]) for o in one["others"]], [(7, 8)])
-        text = top.table({"interval": 1, "loans": 0, "lost_events": 0, "locks": [one]})
+        text = top.table({"interval": 1, "counters": {}, "lost_events": 0, "locks": [one]})
         self.assertTrue(text[5].startswith("  -[7] "), text)
         self.assertTrue(text[6].startswith("   o[8] "), text)
 

@@ -24,8 +24,7 @@ lent_of() returns None; "write" for event["mode"]), ends_at_signals (stop() does
 instance; no handler of SIGTERM), removes_stale_instances (no remove_stale()), metrics (the holders
 counted twice), each error (its raise removed), ends_when_the_module_goes (no check()), has_it_all
 (no call of counters(); the command line in the log); under Secure Boot all tests of fscommit-top
-(the program reads debugfs; unfair_holder() ignored) and report_names_the_refusal (the line after
-the refused file removed; the file left out); idle_f2fs_is_quiet (the status is always
+(the program reads debugfs; unfair_holder() ignored); idle_f2fs_is_quiet (the status is always
 EXIT_FOUND), io_of_f2fs_is_named and cp_rwsem_is_named (COMMITS matches nothing). Not yet:
 finds_the_reader, finds_nothing.
 """
@@ -33,6 +32,7 @@ finds_the_reader, finds_nothing.
 import fcntl
 import json
 import os
+import re
 import signal
 import struct
 import subprocess
@@ -288,7 +288,7 @@ def started():
     p = subprocess.Popen(TOP + ["--batch", "--interval=0.2"], stdout=subprocess.DEVNULL,
                          stderr=subprocess.PIPE, text=True)
     # the last event that it enables
-    last = f"{INSTANCES}/fscommit-top-{p.pid}/events/fscommit/unfair_lend/enable"
+    last = f"{INSTANCES}/fscommit-top-{p.pid}/events/sched/sched_pi_setprio/enable"
     reached(lambda: content(last) == "1\n", "all events")
     return p
 
@@ -337,21 +337,16 @@ def in_lockdown(mode):
         put(LOCKDOWN, mode)
 
 
-def stats_are_refused():
+def counters_are_readable():
     """Of debugfs, lockdown refuses the files that root may write to."""
-    with open("/sys/kernel/debug/fscommit/locks", encoding="ascii") as f:
-        check(f.readline().startswith("lock class"))
-    try:
-        with open("/sys/kernel/debug/fscommit/stats", encoding="ascii") as f:
-            f.read()
-    except PermissionError:
-        return
-    raise Failed("the kernel is not in lockdown")
+    check(content("/sys/kernel/debug/sched/preempt") is None, "the kernel is not in lockdown")
+    check((content("/sys/module/fscommit/stats/loans") or "").strip().isdigit(), "sysfs")
+    check(content("/sys/kernel/debug/fscommit/stats"), "debugfs")
 
 
 def firmware_has_locked_down():
     check("[integrity]" in lockdown(), lockdown())
-    stats_are_refused()
+    counters_are_readable()
 
 
 def confidentiality_is_named():
@@ -466,7 +461,8 @@ def record():
     instance = INSTANCES + "/record"
     os.mkdir(instance)
     put(instance + "/trace_clock", "mono")
-    put(instance + "/events/fscommit/enable", "1")
+    for event in ("fscommit", "sched/sched_pi_setprio"):
+        put(f"{instance}/events/{event}/enable", "1")
     with Blocked() as b:
         time.sleep(0.3)
         with open("/tmp/out/stat", "w", encoding="ascii") as f:
@@ -492,19 +488,17 @@ def has_it_all():
     for name in os.listdir(module + "parameters"):
         with open(module + "parameters/" + name, encoding="ascii") as f:
             check(f"{name}={f.read().strip()}" in lines, name, out)
-    # the first lines of two files of debugfs
-    check("off" in lines and any(line.startswith("lock class what") for line in lines), out)
+    for name in os.listdir(module + "stats"):
+        check(any(re.fullmatch(name + r"=\d+", line) for line in lines), name, out)
+    # the first line of a file of debugfs
+    check("(static, or table full)" in lines, out)
     check("fscommit: loading out-of-tree module" in out, out)
     check("initrd=" not in out and "console=" not in out, "the command line", out)
 
 
-def report_names_the_refusal():
-    status, out, err = top(program=REPORT)
-    check(status == 0 and not err, status, err)
-    check("lockdown: none [integrity] confidentiality" in out, out)
-    stats = out.partition("== stats\n")[2].partition("\n== ")[0]
-    check("Operation not permitted" in stats and "fscommit-top" in stats, stats)
-    check("\nlock class what" in out and out.rstrip().endswith("== end"), out)
+def report_in_lockdown():
+    has_it_all()
+    check("lockdown: none [integrity] confidentiality" in top(program=REPORT)[1])
 
 
 def refuses_nonsense():
@@ -516,11 +510,11 @@ STAGES = {
     "no-module": [says_what_is_wrong, needs_tracefs, ends_when_the_module_goes],
     "blocked": [idle_is_quiet, names_the_blocker, prints_a_table, metrics, ends_at_signals,
                 removes_stale_instances],
-    "integrity": [stats_are_refused, names_the_blocker],
-    "confidentiality": [stats_are_refused, confidentiality_is_named],
+    "integrity": [counters_are_readable, names_the_blocker],
+    "confidentiality": [counters_are_readable, confidentiality_is_named],
     "boot-confidentiality": [confidentiality_is_named],
     "secure-boot": [firmware_has_locked_down, names_the_blocker, prints_a_table, metrics,
-                    finds_the_reader, report_names_the_refusal],
+                    finds_the_reader, report_in_lockdown],
     "f2fs": [idle_f2fs_is_quiet, io_of_f2fs_is_named, cp_rwsem_is_named],
     "idle": [says_what_it_needs, finds_nothing],
     "starved": [finds_the_reader],
