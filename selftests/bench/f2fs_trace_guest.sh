@@ -17,8 +17,7 @@ start_trace()
 	echo mono >$tracing/trace_clock
 	echo "stacktrace if $whom" >$tracing/events/sched/sched_switch/trigger ||
 		echo "no stack traces: the causes of waits are unknown"
-	for e in sched/sched_switch sched/sched_waking fscommit/unfair_lend \
-		 fscommit/unfair_lend_end; do
+	for e in sched/sched_switch sched/sched_waking sched/sched_pi_setprio; do
 		[ ! -e "$tracing/events/$e" ] || echo 1 >"$tracing/events/$e/enable"
 	done
 	echo 1 >$tracing/tracing_on
