@@ -58,6 +58,8 @@ static unsigned int must_activate, must_look;
 static u8 pass;
 /* The watcher has run since then, and has slept so long in its pauses. */
 static u64 burst_start, paused;
+/* The end of the last pass, and the minimum pause after it. */
+static u64 pass_end, pass_pause;
 
 /* --- the list ------------------------------------------------------------ */
 
@@ -299,22 +301,26 @@ void lend_watcher_activate(void)
 		wake_up_process(watcher);
 }
 
-/* One pass. Returns the time in ns at which the next one is due. */
-static u64 look_at_all(void)
+static void look_at_all(void)
 {
-	u64 start = ktime_get_ns(), end;
+	u64 start = ktime_get_ns();
 
 	paused = 0;
 	look_at_locks(false);
 	lend_end_pass();
-	end = ktime_get_ns();
-	return end + max(min(lend_period_ns(), MAX_INTERVAL),
-			 min(PAUSE_RATIO * (end - start - paused), MAX_PAUSE));
+	pass_end = ktime_get_ns();
+	pass_pause = min(PAUSE_RATIO * (pass_end - start - paused), MAX_PAUSE);
+}
+
+/* The time in ns of the next pass. lend_period_us may have changed since the last one. */
+static u64 pass_due(void)
+{
+	return pass_end + max(lend_period_ns(), pass_pause);
 }
 
 static int watch(void *unused)
 {
-	u64 now, next, due = 0, account_due = 0;
+	u64 now, next, account_due = 0;
 
 	while (!kthread_should_stop()) {
 		burst_start = ktime_get_ns();
@@ -323,14 +329,16 @@ static int watch(void *unused)
 			expedite_activate();
 		if (xchg(&must_look, 0))
 			look_at_locks(true);
-		if (ktime_get_ns() + TIMER_SLACK >= due)
-			due = look_at_all();
+		if (ktime_get_ns() + TIMER_SLACK >= pass_due())
+			look_at_all();
 		now = ktime_get_ns();
 		if (lend_any() && now >= account_due) {
 			lend_account();
 			account_due = now + ACCOUNT_EVERY;
 		}
-		next = lend_any() ? min(due, account_due) : due;
+		next = min(pass_due(), now + MAX_INTERVAL);
+		if (lend_any())
+			next = min(next, account_due);
 		now = ktime_get_ns();
 		set_current_state(TASK_IDLE);
 		if (kthread_should_stop())
