@@ -79,9 +79,14 @@
 #define GROUP_BITS	8
 /* A lease ends in this pass after the one that renewed it. */
 #define LEASE_PASSES	2
-/* A loan that brings its task no CPU for STARVED ns is suspended for STARVED_PAUSE ns. */
+/*
+ * A loan that brings its task no CPU for STARVED ns is suspended until STARVED_PAUSE ns after the
+ * task has got one, and for STARVED_MAX_PAUSE ns at most. The kernel's share for fair tasks is 50 ms
+ * in each second, at its end.
+ */
 #define STARVED		(50ULL * NSEC_PER_MSEC)
 #define STARVED_PAUSE	(100ULL * NSEC_PER_MSEC)
+#define STARVED_MAX_PAUSE (2ULL * NSEC_PER_SEC)
 /* The priority of a donor's thread that the watcher has not set yet. */
 #define LEVEL_UNKNOWN	255
 
@@ -150,8 +155,8 @@ struct donor {
 	u64			from;		/* CPU time of the task at the start, in ns */
 	u64			charged;	/* CPU time charged since then, in ns */
 	u64			donor_charged;	/* CPU time of the donor up to which it is charged, ns */
-	u64			ran_at;		/* when it last ran or slept, ns */
-	u64			resume_at;	/* not before, ns */
+	u64			ran_at;		/* when it last ran, slept or was suspended, ns */
+	u64			resume_at;	/* not before, ns; 0: not starved */
 	/* of the watcher, without a lock */
 	u8			set;		/* the thread's priority; 0: SCHED_NORMAL */
 	bool			must_signal;
@@ -447,20 +452,30 @@ static void charge(struct donor *d, u64 now)
 }
 
 /*
- * A task that is runnable and gets no CPU waits behind tasks of a higher real-time priority.
- * Without the loan it may get the share of the CPU that the kernel keeps for fair tasks.
+ * A task that is runnable and gets no CPU although it is lent to waits behind tasks of a higher
+ * real-time priority. Without the loan it may get the share of the CPU that the kernel keeps for
+ * fair tasks.
  */
 static bool is_starved(struct donor *d, u64 now)
 {
-	if (now < d->resume_at)
-		return true;
-	if (!task_is_running(d->task) || compat_on_cpu(d->task) ||
-	    d->switches != switches_of(d->task))
+	/* since the last charge, or since the loan was suspended */
+	bool ran = !task_is_running(d->task) || compat_on_cpu(d->task) ||
+		   d->switches != switches_of(d->task);
+
+	if (d->resume_at) {
+		if (ran)
+			d->resume_at = min(d->resume_at, now + STARVED_PAUSE);
+		if (now < d->resume_at)
+			return true;
+		d->resume_at = 0;
+		d->ran_at = now;
+	}
+	/* the time that it is over its budget does not count */
+	if (ran || d->suspended)
 		d->ran_at = now;
 	if (now - d->ran_at <= STARVED)
 		return false;
-	d->ran_at = now;
-	d->resume_at = now + STARVED_PAUSE;
+	d->resume_at = now + STARVED_MAX_PAUSE;
 	count_event(NULL, EV_NO_CPU);
 	return true;
 }

@@ -86,15 +86,12 @@ TEST_F(observability, classes_are_counted)
 
 TEST_F(observability, threshold_out_of_range)
 {
-	__u32 ms;
-
-	EXPECT_FALSE(set_param("lend", "4"));
-	EXPECT_FALSE(set_param("lend", "0"));
-	EXPECT_FALSE(set_param("lend_fifo_us", "99"));
+	EXPECT_FALSE(set_param("lend", "2"));
+	EXPECT_FALSE(set_param("lend_nice", "-22"));
+	EXPECT_FALSE(set_param("lend_nice", "20"));
+	EXPECT_FALSE(set_param("lend_donors", "0"));
+	EXPECT_FALSE(set_param("lend_group_us", "99"));
 	EXPECT_FALSE(set_param("lend_period_us", "49"));
-	ms = 4;
-	EXPECT_EQ(-1, ioctl(self->fd, LOCK_TEST_SET_LEND, &ms));
-	EXPECT_EQ(EINVAL, errno);
 }
 
 /* Returns the line of the trace that shows @holder while @waiter waits; NULL if there is none. */
