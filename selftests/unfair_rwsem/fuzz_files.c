@@ -106,7 +106,7 @@ static int list(const char *folder, char path[MAX_FILES][96])
 }
 
 /* Finds the range of parameter @name in the part of the log that @kmsg has not read. */
-static bool range_in_log(int kmsg, const char *name, unsigned int *min, unsigned int *max)
+static bool range_in_log(int kmsg, const char *name, int *min, int *max)
 {
 	char line[8192], start[80], *p;
 	bool found = false;
@@ -120,7 +120,7 @@ static bool range_in_log(int kmsg, const char *name, unsigned int *min, unsigned
 		p = strstr(line, start);
 		/* the value itself may contain such a text: the last match counts */
 		for (; p && (p = strstr(p, ": must be a number from ")); p++)
-			found = sscanf(p, ": must be a number from %u to %u", min, max) == 2;
+			found = sscanf(p, ": must be a number from %d to %d", min, max) == 2;
 	}
 	return found;
 }
@@ -138,7 +138,7 @@ static bool is_value_of(const char *now, const char *text)
 	/* kstrtobool() checks only the first one or two letters */
 	if (is_bool(now))
 		return strchr("YyTtEe1OoNnFfDd0", *text);
-	return strtoull(now, NULL, 10) == strtoull(text, &end, 0) && (!*end || *end == '\n');
+	return strtoll(now, NULL, 10) == strtoll(text, &end, 0) && (!*end || *end == '\n');
 }
 
 /* --- the tests ----------------------------------------------------------- */
@@ -182,7 +182,7 @@ static void fuzz_parameter(struct __test_metadata *_metadata, const char *path, 
 {
 	const char *name = strrchr(path, '/') + 1;
 	char before[64], now[64], text[4000];
-	unsigned int min, max;
+	int min, max;
 	struct stat st;
 	int error;
 
@@ -205,13 +205,13 @@ static void fuzz_parameter(struct __test_metadata *_metadata, const char *path, 
 		if (!is_bool(before)) {
 			ASSERT_TRUE(range_in_log(kmsg, name, &min, &max))
 				TH_LOG("not in the log: %s=%.80s", name, text);
-			snprintf(text, sizeof(text), "%u", min - 1);
+			snprintf(text, sizeof(text), "%d", min - 1);
 			EXPECT_EQ(EINVAL, write_error(path, text)) TH_LOG("%s=%s", name, text);
-			snprintf(text, sizeof(text), "%u", max + 1);
+			snprintf(text, sizeof(text), "%d", max + 1);
 			EXPECT_EQ(EINVAL, write_error(path, text)) TH_LOG("%s=%s", name, text);
-			snprintf(text, sizeof(text), "%u", min);
+			snprintf(text, sizeof(text), "%d", min);
 			EXPECT_EQ(0, write_error(path, text)) TH_LOG("%s=%s", name, text);
-			snprintf(text, sizeof(text), "%u", max);
+			snprintf(text, sizeof(text), "%d", max);
 			EXPECT_EQ(0, write_error(path, text)) TH_LOG("%s=%s", name, text);
 		}
 	}
