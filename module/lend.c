@@ -81,7 +81,7 @@
 #define LEASE_PASSES	2
 /*
  * A loan that brings its task no CPU for STARVED ns is suspended until STARVED_PAUSE ns after the
- * task has got one, and for STARVED_MAX_PAUSE ns at most. The kernel's share for fair tasks is 50 ms
+ * task has got one, and for STARVED_MAX_PAUSE ns at most. The kernel keeps 50 ms for fair tasks
  * in each second, at its end.
  */
 #define STARVED		(50ULL * NSEC_PER_MSEC)
