@@ -145,7 +145,7 @@ struct donor {
 	const struct unfair_rwsem *sem;		/* only compared: may have been freed */
 	u8			level;
 	u8			noted;		/* the highest level noted in the pass below */
-	unsigned int		pass;		/* that renewed the lease */
+	unsigned int		pass;		/* that renewed the lease; if cancelled: the next one */
 	bool			kept;		/* until the release: no lease */
 	bool			section;	/* of a committer */
 	bool			suspended;
@@ -525,6 +525,7 @@ static bool must_wait(struct donor *d)
 	if (d->state == DONOR_OUT && !is_off_cpu(d->task)) {
 		count_event(NULL, EV_LATE);
 		set_state(d, DONOR_CANCELLED);
+		d->pass = pass + 1;
 	}
 	wait = d->state != DONOR_CANCELLED;
 	raw_spin_unlock_irq(&lend_lock);
@@ -982,7 +983,8 @@ void lend_apply(struct lend_work *work)
 static void cancel(struct donor *d)
 {
 	set_state(d, DONOR_CANCELLED);
-	d->pass = pass;
+	/* a pass may be about to end */
+	d->pass = pass + 1;
 	d->must_signal = true;
 }
 
@@ -1015,7 +1017,7 @@ static bool account(struct donor *d, u64 now)
 		return true;
 	case DONOR_CANCELLED:
 		/* the donor gets no CPU: end the loan without it */
-		if (d->pass != pass && !d->suspended) {
+		if ((int)(pass - d->pass) > 0 && !d->suspended) {
 			charge(d, now);
 			d->suspended = true;
 			return true;
