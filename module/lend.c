@@ -159,6 +159,7 @@ struct donor {
 	u64			resume_at;	/* not before, ns; 0: not starved */
 	/* of the watcher, without a lock */
 	u8			set;		/* the thread's priority; 0: SCHED_NORMAL */
+	bool			must_wake;	/* for a new loan */
 	bool			must_signal;
 	bool			in_work;	/* also read under lend_lock */
 };
@@ -725,6 +726,7 @@ static struct donor *new_loan(const struct unfair_rwsem *sem, struct task_struct
 	d->kept = false;
 	d->section = section;
 	d->suspended = false;
+	d->must_wake = true;
 	d->ran_at = now;
 	d->resume_at = 0;
 	start_charge(d, now);
@@ -967,10 +969,12 @@ void lend_apply(struct lend_work *work)
 			d->set = level;
 			set_priority(d->thread, level);
 		}
+		/* one that waits for its rt_mutex would spin if it was woken */
+		if (d->must_wake)
+			wake_up_process(d->thread);
 		if (d->must_signal)
 			send_sig(SIGUSR1, d->thread, 1);
-		else
-			wake_up_process(d->thread);
+		d->must_wake = false;
 		d->must_signal = false;
 		raw_spin_lock_irq(&lend_lock);
 		d->in_work = false;
