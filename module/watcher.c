@@ -347,8 +347,11 @@ static int watch(void *unused)
 			__set_current_state(TASK_RUNNING);
 			continue;
 		}
-		/* while timer_armed is set, no other task starts the timer */
-		if (READ_ONCE(timer_armed))
+		/*
+		 * While timer_armed is set, no other task starts the timer. Loans are work, too, but
+		 * the watcher adds them without start_watching().
+		 */
+		if (READ_ONCE(timer_armed) || lend_any())
 			hrtimer_start(&watch_timer, ns_to_ktime(next > now ? next - now : 0),
 				      HRTIMER_MODE_REL_HARD);
 		schedule();
