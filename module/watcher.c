@@ -43,9 +43,11 @@
 /* Minimum interval between two trace events of the holders of a lock. */
 #define TRACE_EVERY	(10ULL * NSEC_PER_MSEC)
 
-/* Protects the next three; nests within any wait_lock. Locks to look at now are first. */
+/* Protects the next four; nests within any wait_lock. */
 static DEFINE_RAW_SPINLOCK(watch_lock);
 static LIST_HEAD(watches);
+/* Locks to look at now. A pass begins with them. */
+static LIST_HEAD(urgent_watches);
 /* NULL: no look, or its watch was removed. */
 static struct unfair_watch *looking_at;
 
@@ -83,7 +85,6 @@ void lend_watch_start(struct unfair_rwsem *sem, struct unfair_watch *watch)
 {
 	sem->watch = watch;
 	watch->sem = sem;
-	watch->now = false;
 	watch->trace_due = 0;
 	raw_spin_lock(&watch_lock);
 	watch->pass = pass;
@@ -110,7 +111,6 @@ void lend_watch_move(struct unfair_watch *from, struct unfair_watch *to)
 	raw_spin_lock(&watch_lock);
 	to->sem = from->sem;
 	to->sem->watch = to;
-	to->now = from->now;
 	to->pass = from->pass;
 	to->trace_due = from->trace_due;
 	/* has_work() reads the list without the lock; list_replace() has plain stores */
@@ -132,8 +132,7 @@ void lend_watch_move(struct unfair_watch *from, struct unfair_watch *to)
 void lend_watch_now(struct unfair_rwsem *sem, struct wakes *wakes)
 {
 	raw_spin_lock(&watch_lock);
-	sem->watch->now = true;
-	list_move(&sem->watch->entry, &watches);
+	list_move_tail(&sem->watch->entry, &urgent_watches);
 	raw_spin_unlock(&watch_lock);
 	WRITE_ONCE(must_look, 1);
 	wakes->task[wakes->nr++] = watcher;
@@ -209,28 +208,35 @@ static void look_at_lock(struct unfair_watch *w, struct unfair_rwsem *sem, unsig
 /* The next lock to look at, moved behind all others. @urgent: only one to look at now. */
 static struct unfair_watch *next_watch(bool urgent)
 {
-	struct unfair_watch *w = list_first_entry_or_null(&watches, struct unfair_watch, entry);
+	struct unfair_watch *w = list_first_entry_or_null(urgent ? &urgent_watches : &watches,
+							  struct unfair_watch, entry);
 
-	if (!w || (urgent ? !w->now : w->pass == pass && !w->now))
+	if (!w || (!urgent && w->pass == pass))
 		return NULL;
-	w->now = false;
 	if (!urgent)
 		w->pass = pass;
 	list_move_tail(&w->entry, &watches);
 	return w;
 }
 
-/* Looks at all locks, or at the urgent ones. */
+/*
+ * Looks at all locks, each one once, or at the urgent ones for a limited time: users choose how
+ * often waiters go to sleep, and other work of the watcher ends leases and charges budgets.
+ */
 static void look_at_locks(bool urgent)
 	__fsc_unchecked
 {
+	u64 until = ktime_get_ns() + ACCOUNT_EVERY;
 	struct unfair_rwsem *sem;
 	unsigned long irqflags;
 	struct unfair_watch *w;
 
 	raw_spin_lock_irqsave(&watch_lock, irqflags);
-	pass += !urgent;
-	while ((w = next_watch(urgent))) {
+	if (!urgent) {
+		pass++;
+		list_splice_init(&urgent_watches, &watches);
+	}
+	while ((!urgent || ktime_get_ns() < until) && (w = next_watch(urgent))) {
 		sem = w->sem;
 		/* skip a lock whose wait_lock is held: a running task is already working on it */
 		if (raw_spin_trylock(&sem->wait_lock)) {
@@ -242,6 +248,8 @@ static void look_at_locks(bool urgent)
 		}
 		raw_spin_lock_irqsave(&watch_lock, irqflags);
 	}
+	if (urgent && !list_empty(&urgent_watches))
+		WRITE_ONCE(must_look, 1);
 	raw_spin_unlock_irqrestore(&watch_lock, irqflags);
 }
 
@@ -249,7 +257,8 @@ static void look_at_locks(bool urgent)
 
 static bool has_work(void)
 {
-	return !list_empty(&watches) || READ_ONCE(must_activate) || lend_any();
+	return !list_empty(&watches) || !list_empty(&urgent_watches) ||
+	       READ_ONCE(must_activate) || lend_any();
 }
 
 static enum hrtimer_restart watch_timeout(struct hrtimer *timer)
@@ -348,10 +357,10 @@ static int watch(void *unused)
 			continue;
 		}
 		/*
-		 * While timer_armed is set, no other task starts the timer. Loans are work, too, but
-		 * the watcher adds them without start_watching().
+		 * While timer_armed is set, no other task starts the timer. It may have been cleared
+		 * while this thread added loans or moved entries between the lists.
 		 */
-		if (READ_ONCE(timer_armed) || lend_any())
+		if (READ_ONCE(timer_armed) || has_work())
 			hrtimer_start(&watch_timer, ns_to_ktime(next > now ? next - now : 0),
 				      HRTIMER_MODE_REL_HARD);
 		schedule();

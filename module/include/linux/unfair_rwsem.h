@@ -594,7 +594,6 @@ struct unfair_watch {
 	struct unfair_rwsem	*sem;		/* NULL: not in the list */
 	u64			trace_due;	/* earliest time of the next unfair_holder, in ns */
 	u8			pass;		/* the last pass that visited this entry */
-	bool			now;		/* look at it before others */
 };
 
 /**
