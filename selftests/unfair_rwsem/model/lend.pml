@@ -1,515 +1,331 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Lent priority: loans, looks, and how the priority of a task follows its loans. Models lend.c,
- * look_at_holders(), __unfair_rwsem_lenders_changed() and the releases in unfair_rwsem.c,
- * and watch() in watcher.c, with their names. bias.pml checks that a loan is noted only for a
- * task that has not released the lock yet.
+ * Loans and their donors. Models lend.c, the releases in unfair_rwsem.c and watch() in watcher.c,
+ * with their names. bias.pml checks that a look finds no task that has released the lock (E).
  *
- * One task holds locks 0 and 1; with BOTH, tasks wait for both. With TWO, another task holds
- * lock 2. Both tasks share one struct lent_task, so it is reused as soon as it is free. Waiters
- * lend SCHED_FIFO (RT) or a nice value (NICE). A waiter that gets a CPU looks LOOKS times at
- * most; it may give up. The watcher looks when there is something new to lend. lend_adjust()
- * visits its tasks in two stretches. With SECTION, the first task expedites lock 0 while it
- * holds it; the watcher activates the section at any time, or never. With WAITER, it holds lock 0
- * and waits for another lock as a writer: it lends itself its own level, here NICE, in two sleeps.
- * A budget that is spent keeps it from that. With CHANGES, the second waiter of lock 0 lends nothing
- * at first, and its level changes that often, between nothing and NICE.
+ * Task 1 acquires and releases lock 0, and with TWO_LOCKS lock 1 in between, PASSES times; then it
+ * exits. SECOND is task 2: lent_task does the same. With WRITER, task 1 queues first, and may give
+ * up. With OWNER, task 1 blocks on a lock of the kernel that task 2 releases without calling us,
+ * and exits. With CHAIN, task 1 waits for lock 1, which task 2 holds. Waiters come and leave.
  *
- * LENT stays set while a task is in lenders_changed() (leaving), and while tasks are queued. A
- * release applies for a lent task even if it has no loan: see the mutants lend-lent-cleared-early,
- * lend-lent-needs-a-lender and lend-end-needs-a-loan.
- *
- * What lend_lock protects is one step. A task may be preempted between any two steps, except
- * in apply(): see the assertion in waiter(). A priority that cannot be restored (FAILS) and a
- * spent budget (SPENDS) are choices. With STARVED, a holder without RT gets no CPU while a
- * waiter that lends RT waits; waiters do not give up then.
+ * There is one level: while a donor waits that is not suspended, the owner of its rt_mutex is
+ * boosted. What a lock protects is one step. Tasks leave their CPU PREEMPTS times, between any two
+ * steps. CHANCES times, a budget is spent, a look does not get wait_lock, or donor 0 gets another
+ * signal. With STARVED, waiters stay, and a holder gets a CPU only while it is boosted. With OFF,
+ * lend becomes 0, and then donors, and tasks without a boost, get no CPU.
  *
  * Checked:
- *  - each look lends the highest level of all waiters
- *  - a release ends the loan
- *  - a task that holds nothing has its own priority, unless that could not be restored
- *  - lent priorities are restored, by any task; at the end nothing is left
- *  - a lent priority is never taken for a task's own
- *  - only one task at a time sets a priority
- *  - a loan does not wait for another lender that may be preempted
- *  - a writer lends itself only its own level; after its wait, that loan has ended (G11)
- *  - with STARVED: all holders release (G5, B1)
+ *  - a release ends the loan, and a writer that stops waiting ends its loan to itself (G5, G11)
+ *  - only the owner unlocks an rt_mutex, and its donor serves no other loan before that
+ *  - either the lent task or a cancellation ends a loan; its task is referenced until then
+ *  - each run ends with all donors idle and no task boosted; with STARVED, all holders release
+ *  - with OFF, no task is boosted in the end, although no donor becomes idle
+ *  - a lease ends in the third pass after its last waiter has left, or the fifth through another
  */
-#ifndef LOOKS
-#define LOOKS		1	/* looks of a waiter, at most */
-#endif
 #ifndef PASSES
-#define PASSES		1	/* how often a holder acquires */
+#define PASSES		1
 #endif
-#ifndef CHANGES
-#define CHANGES		0
+#ifndef PREEMPTS
+#define PREEMPTS	1
 #endif
-#ifndef FAILS
-#define FAILS		0
+#ifndef CHANCES
+#define CHANCES		0
 #endif
-#ifndef SPENDS
-#define SPENDS		0
-#endif
+
+#define LEASE_PASSES	2
+#define NOBODY		0	/* tasks are 1 and 2 */
+#define NONE		2	/* donors are 0 and 1; 2 is unused */
+#define BIT(t)		(1 << (t))
+#define runs		!no_cpu
+#define IDLE		0	/* states of a donor */
+#define OUT		1
+#define UNLOCKED	2
+#define CANCELLED	3
+
+byte held[2];			/* a bit for each task */
+bool lent[2];			/* LENT in the word */
+byte waiting[2];		/* waiters that lend */
+byte queued;			/* the writer in the queue of lock 0 */
+bool blocks;			/* task 2 owns what task 1 is blocked on */
+bool on_cpu[3], exited[3];
+byte refs[3];			/* held by donors */
+bool lend = true, no_cpu; byte preempts, chances;
+byte gone;			/* passes without a waiter of lock 0; 6: or more */
+
+/* struct donor, its thread and its rt_mutex */
+byte state[3], task[2], sem[2];
+byte age[3];			/* passes since a look renewed it, or it was cancelled */
+bool is_writer[3];		/* LOAN_WRITER: no lease */
+bool suspended[2], must_signal[2], in_work[2];
+bool rt[2], woken[2], signal[2], waits[2];
+byte owner[3];
+
+#define boosts(d, t)	(waits[d] && rt[d] && owner[d] == (t))
+#define is_boosted(t)	(boosts(0, t) || boosts(1, t))
+#define is_loan(d, t, s) (state[d] == OUT && task[d] == (t) && sem[d] == (s))
+#define find_loan(t, s)	(is_loan(0, t, s) -> 0 : (is_loan(1, t, s) -> 1 : NONE))
+#define has_loan(t, s)	(is_loan(0, t, s) || is_loan(1, t, s))
+#define donor_level(d)	(state[d] == UNLOCKED || !suspended[d])
+#define has_waiter(s)	(waiting[s] || ((s) == 0 && queued))
+/* a waiter of lock 1 lends what it was lent for lock 0 */
+#define has_level(s)	(lend && (has_waiter(s) || ((s) == 1 && chained && has_loan(1, 0))))
+#define chained		(held[0] & BIT(1) && held[1] & BIT(2))
+#define lends_to(t, s)	(has_level(s) && (held[s] & BIT(t) ||					\
+			 ((t) == 2 && (s) == 0 && blocks && held[0] & BIT(1))))
 #ifdef STARVED
-#define GIVES_UP	false
-#define may_run(s)	(prio[me] == RT || !by_rt[s])
+#define gives_up	false
+#define cpu_is_free(t)	(!lends_to(t, 0) && !lends_to(t, 1) && !((t) == 2 && (blocks || chained)))
 #else
-#define GIVES_UP	true
-#define may_run(s)	true
+#define gives_up	true
+#define cpu_is_free(t)	!no_cpu
 #endif
+#define idle_donor	(state[0] == IDLE -> 0 : (state[1] == IDLE -> 1 : NONE))
 
-#define NOTHING		0
-#define NICE		1
-#define RT		2
+#define task_exists(t)		(!exited[t] || refs[t])
+#define unlocks_its_own		(loan == NONE || (state[loan] == UNLOCKED && owner[loan] == me))
+#define was_unlocked(d)		(state[d] == UNLOCKED)
+#define was_cancelled(d)	(state[d] == CANCELLED && owner[d] == task[d])
+#define is_unused(d)		(!owner[d] && !waits[d] && !in_work[d])
+#define lease_ends(d)		(state[d] != OUT || is_writer[d] || has_waiter(0) ||		\
+				 has_waiter(1) || gone < (sem[d] -> 5 : 3))
+#define loan_has_ended(s)	(!has_loan(me, s))
+#define nothing_is_boosted	(!is_boosted(1) && !is_boosted(2))
+#define nothing_is_left		(nothing_is_boosted && !refs[1] && !refs[2])
 
-#define NR_LOCKS	3
-#define NO_TASK		0	/* the holders are 1 and 2 */
-#define HOLDER_OF(s)	((s) == 2 -> 2 : 1)
+/* --- donors ---------------------------------------------------------------- */
 
-bool held[NR_LOCKS];
-bool lent[NR_LOCKS];		/* LENT in the lock's word */
-bool expedited[NR_LOCKS];	/* by its holder, which lends RT: an active section */
-bool is_new;			/* lock 0 has a new section */
-byte queued[NR_LOCKS];		/* number of queued waiters */
-byte by_rt[NR_LOCKS];		/* ... that lend RT */
-byte by_nice[NR_LOCKS];		/* ... and NICE */
-byte leaving[NR_LOCKS];		/* number of tasks in lenders_changed() */
-byte prio[3];			/* of holders */
-
-/* struct lent_task */
-byte task;
-byte loan[NR_LOCKS];		/* while the task holds the lock */
-byte section[NR_LOCKS];		/* while the task expedites the lock */
-byte waits;			/* while the task waits for another lock */
-bool busy;
-bool failed;
-bool has_fifo;
-bool fifo_spent;
-byte now;
-
-/* For assertions only. */
-byte applying;			/* number of tasks in apply(), which are not preempted */
-byte spends, fails;
-bool section_lends;		/* the watcher has applied a loan of the section */
-
-#define level_of(l)	(fifo_spent && (l) == RT -> NICE : (l))
-#define highest_level(s)	(by_rt[s] || expedited[s] -> RT : (by_nice[s] -> NICE : NOTHING))
-
-inline level_of_loans()
+proctype donor(byte d)
 {
-	level = loan[0];
-	level = (loan[1] > level -> loan[1] : level);
-	level = (loan[2] > level -> loan[2] : level);
-	level = (section[0] > level -> section[0] : level);
-	level = (waits > level -> waits : level);
-	level = level_of(level)
-}
-
-#define one_at_a_time		(applying == 1)
-#define own_is_not_lent		(now || !prio[task])
-#define loan_is_highest(s)	(!noted || loan[s] >= highest_level(s))
-#define loan_has_ended(s)	(task != HOLDER_OF(s) || !loan[s])
-#define loan_counts		(applying || failed || !noted || task != HOLDER_OF(s) ||	\
-				 !loan[s] || prio[HOLDER_OF(s)] >= (spends -> NICE : mine))
-#define committer_has_level	(applying || !section_lends || spends || prio[1] >= RT)
-#define has_own_priority	(applying || failed || !prio[me] || loan[0] || loan[1])
-#define nothing_is_lent		(!task && !loan[0] && !loan[1] && !loan[2] && !section[0] && !waits)
-#define lends_its_own		(waits <= NICE)
-#define wait_has_ended		(task != me || !waits)
-#define all_is_restored	(!prio[1] && !prio[2])
-
-#define apply_later()		todo = true
-
-/* In any task, without preemption. */
-inline apply()
-{
-	do
-	:: atomic { !todo -> break }
-	/* the lent task is free now, or another task in the loop re-reads the loans */
-	:: atomic { todo && !in_loop && (!task || busy) -> todo = false; break }
-	:: atomic { todo && !in_loop && task && !busy ->
-			busy = true;
-			failed = false;
-			applying++;
-			in_loop = true;
-			level = now
-		}
-	:: atomic { in_loop ->
-			now = level;
-			has_fifo = (level == RT);
-			level_of_loans();
-			if
-			:: level == now ->
-				task = (level == NOTHING -> NO_TASK : task);
-				busy = false;
-				applying--;
-				level = NOTHING;
-				in_loop = false;
-				todo = false;
-				break
-			:: else -> has_fifo = has_fifo || level == RT
-			fi
-		}
-		/* lent_priority_set(): without a loan, the task has its own priority */
-		atomic {
-			assert(one_at_a_time);
-			assert(own_is_not_lent);
-			if
-			:: prio[task] = level
-			:: level == NOTHING && fails < FAILS ->
-				fails++;
-				failed = true;
-				busy = false;
-				applying--;
-				in_loop = false;
-				todo = false;
-				break
-			fi
-		}
-	od
-}
-
-/* --- loans --------------------------------------------------------------- */
-
-/* Under wait_lock and lend_lock. */
-
-inline note_loan(s, what, of_section)
-{
-	noted = true;
+sleep:	atomic { runs -> woken[d] = false }
 	if
-	:: !task -> task = HOLDER_OF(s); now = NOTHING; has_fifo = false; fifo_spent = false
-	:: else
+	:: state[d] != IDLE
+	:: state[d] == IDLE;
+end:		atomic { runs && woken[d] -> goto sleep }
 	fi;
-	if
-	:: task == HOLDER_OF(s) ->
-		if
-		:: of_section -> section[s] = what
-		:: else -> loan[s] = (what > loan[s] -> what : loan[s])
-		fi;
-		/* a choice: a bucket is full, or has drained */
-		if
-		:: !has_fifo -> fifo_spent = false
-		:: !has_fifo && spends < SPENDS -> fifo_spent = true; spends++
-		:: has_fifo
-		fi;
-		level_of_loans();
-		if
-		:: level != now -> apply_later()
-		:: else
-		fi;
-		level = NOTHING
-	/* the lent task is in use */
-	:: else -> noted = false
-	fi
-}
-
-/* look_at_holders() */
-inline look(s)
-{
-	lent[s] = true;
-	note_loan(s, highest_level(s), false);
-	assert(loan_is_highest(s))
-}
-
-inline lend_end(s, of_section)
-{
-	if
-	:: task == HOLDER_OF(s) ->
-		if
-		:: of_section -> section[s] = NOTHING
-		:: else -> loan[s] = NOTHING
-		fi;
-		apply_later()
-	:: else
-	fi
-}
-
-inline lend_adjust(s)
-{
-	if
-	:: task == HOLDER_OF(s) && loan[s] > highest_level(s) ->
-		loan[s] = highest_level(s);
-		apply_later()
-	:: else
-	fi
-}
-
-/*
- * The lender has left the queue. The first stretch of lend_adjust() visits the lent task, the last
- * one clears LENT.
- */
-inline lenders_changed(s)
-{
-	atomic { lend_adjust(s) }
-	apply();
-	atomic {
-		leaving[s]--;
-		lent[s] = (queued[s] || expedited[s] || leaving[s] -> lent[s] : false)
+	/* must_wait() and rt_mutex_lock_interruptible() */
+again:	atomic { runs ->
+		assert(task_exists(task[d]));
+		state[d] = (state[d] == OUT && on_cpu[task[d]] -> CANCELLED : state[d]);
+		waits[d] = (state[d] != CANCELLED)
 	}
+	if
+	:: atomic { runs && waits[d] && !owner[d] -> assert(was_unlocked(d)); waits[d] = false }
+	:: atomic { runs && waits[d] && owner[d] && signal[d] -> waits[d] = false };
+		atomic { runs -> signal[d] = false; goto again }
+	:: atomic { runs && !waits[d] -> assert(was_cancelled(d)); owner[d] = NOBODY }
+	fi;
+	atomic { runs -> refs[task[d]]--; task[d] = NOBODY; age[d] = 0; state[d] = IDLE };
+	goto sleep
 }
 
-/* --- holders ------------------------------------------------------------- */
+/* --- lent tasks ------------------------------------------------------------ */
 
-inline take(s)
+#define lend_end(s)	loan = find_loan(me, s); state[loan] = UNLOCKED
+
+inline lend_unlock()
 {
-	held[s] = true
+	atomic { on_cpu[me] -> assert(unlocks_its_own); owner[loan] = NOBODY; loan = NONE }
 }
 
-/* Releases under wait_lock, then applies if LENT is set. */
+inline acquire(s)
+{
+	atomic { on_cpu[me] -> held[s] = held[s] | BIT(me);
+		lent[s] = lent[s] || (queued && has_loan(me, s)); queued = NOBODY }
+}
+
+/* under wait_lock, or by the fast path if LENT is clear */
 inline release(s)
 {
-	atomic {
-		may_run(s) ->
+	atomic { on_cpu[me] ->
 		if
-		:: lent[s] -> lend_end(s, false)
+		:: lent[s] -> lend_end(s)
 		:: else
 		fi;
 		assert(loan_has_ended(s));
-		held[s] = false;
-		lent[s] = expedited[s]
-	}
-	apply()
-}
-
-/* Of a task whose own level is NICE; prio.own is valid as long as the lent task is in use. */
-#define knows_own()		(task == me)
-#define lend_own_level()	(knows_own() || prio[me] < NICE -> NICE : prio[me])
-
-/* lend_to_itself(): notes a loan of the task itself, unless its budget is spent */
-inline lend_to_waiter()
-{
-	own = lend_own_level();
-	if
-	:: !task && spends < SPENDS -> spends++
-	:: !task -> task = me; now = NOTHING; has_fifo = false; fifo_spent = false
-	:: else
-	fi;
-	if
-	:: task == me ->
-		waits = own;
-		assert(lends_its_own);
-		level_of_loans();
-		if
-		:: level != now -> apply_later()
-		:: else
-		fi;
-		level = NOTHING
-	:: else
-	fi
-}
-
-/* The sleeps may end at any time, by a release of the other lock, a signal or a timeout. */
-inline wait_for_lock()
-{
-	atomic { lend_to_waiter() };
-	apply();
-	atomic { lend_to_waiter() };
-	apply();
-	atomic {
-		if
-		:: task == me -> waits = NOTHING; apply_later()
-		:: else
-		fi
+		held[s] = held[s] & ~BIT(me); lent[s] = lent[s] && held[s]
 	};
-	apply();
-	assert(wait_has_ended)
+	lend_unlock()
 }
 
-/* The committer may acquire and release the lock. */
-inline expedite()
+proctype lent_task(byte me)
 {
-	is_new = true
-}
-
-/* expedite_activate() */
-inline activate(s)
-{
-	is_new = false;
-	expedited[s] = true;
-	lent[s] = true
-}
-
-/* An active section has given the committer the level that it lends. */
-inline unexpedite(s)
-{
-	atomic {
-		if
-		:: is_new -> is_new = false
-		:: else
-		fi
-	}
-	if
-	:: atomic { expedited[s] ->
-			assert(committer_has_level);
-			section_lends = false;
-			expedited[s] = false;
-			leaving[s]++;
-			lend_end(s, true)
-		}
-		apply();
-		lenders_changed(s)
-	:: else
-	fi
-}
-
-proctype holder(byte me)
-{
-	byte level, pass, own;
-	bool todo, in_loop, noted;
+	byte loan = NONE, pass;
 
 	do
-	:: pass < PASSES && me == 1 ->
+	:: pass < PASSES ->
 		pass++;
-#ifdef WAITER
-		take(0);
-		wait_for_lock();
-		release(0);
-		assert(has_own_priority)
-#else
-#ifdef SECTION
-		expedite();
-		take(0);
-		release(0);
-		unexpedite(0)
-#else
-		take(0);
-		take(1);
-		release(1);
-		release(0);
-		assert(has_own_priority)
+#ifdef WRITER
+		atomic { on_cpu[me] -> queued = me };
+		if
+		:: atomic { on_cpu[me] -> queued = NOBODY; lend_end(0); assert(loan_has_ended(0)) };
+			lend_unlock();
+			goto next
+		:: skip
+		fi;
 #endif
+		acquire(0);
+#ifdef TWO_LOCKS
+		acquire(1); release(1);
 #endif
-	:: pass < PASSES && me == 2 ->
-		pass++;
-		take(2);
-		release(2);
-		assert(has_own_priority)
+#ifdef CHAIN
+		atomic { on_cpu[me] -> on_cpu[me] = false };
+		!held[1] || gives_up;
+#endif
+#ifdef OWNER
+		atomic { on_cpu[me] -> blocks = true; on_cpu[me] = false };
+		!blocks;
+#endif
+		release(0);
+next:		skip
 	:: else -> break
+	od;
+	atomic { on_cpu[me] -> exited[me] = true }
+}
+
+/* SECOND of CHAIN or OWNER */
+proctype other_task(byte me)
+{
+	byte loan = NONE;
+#ifdef CHAIN
+	acquire(1); release(1);
+#else
+	atomic { on_cpu[me] && blocks -> blocks = false };
+#endif
+	atomic { on_cpu[me] -> exited[me] = true }
+}
+
+proctype cpu(byte t)
+{
+end:	do
+	:: atomic { on_cpu[t] && preempts < PREEMPTS -> preempts++; on_cpu[t] = false }
+	:: atomic { !on_cpu[t] && (is_boosted(t) || cpu_is_free(t)) -> on_cpu[t] = true }
 	od
 }
 
-/* --- waiters and the watcher --------------------------------------------- */
-
-inline add_level(s)
+proctype waiter(byte s)
 {
-	by_rt[s] = by_rt[s] + (mine == RT -> 1 : 0);
-	by_nice[s] = by_nice[s] + (mine == NICE -> 1 : 0)
+	waiting[s]++;
+	atomic { !held[s] || gives_up -> waiting[s]--; gone = 0 }
 }
 
-inline remove_level(s)
-{
-	by_rt[s] = by_rt[s] - (mine == RT -> 1 : 0);
-	by_nice[s] = by_nice[s] - (mine == NICE -> 1 : 0)
-}
+/* --- the watcher ----------------------------------------------------------- */
 
-inline leave_queue(s)
+inline apply(d)
 {
-	queued[s]--;
-	remove_level(s)
-}
-
-proctype waiter(byte s; byte mine)
-{
-	byte level, looks, changes;
-	bool todo, in_loop, noted;
-
 	atomic {
-		if
-		:: held[s] ->
-			queued[s]++;
-			add_level(s)
-		:: else -> goto done
-		fi
+		rt[d] = (in_work[d] -> donor_level(d) : rt[d]);
+		signal[d] = signal[d] || must_signal[d];
+		woken[d] = woken[d] || (in_work[d] && !must_signal[d]);
+		must_signal[d] = false; in_work[d] = false
 	}
-	do
-	:: looks < LOOKS && held[s] ->
-		looks++;
-		atomic {
-			if
-			:: held[s] && highest_level(s) -> look(s)
-			:: else -> noted = false
-			fi
-		}
-		/* the lender may be preempted here for long */
-		apply();
-		/* the loan counts now, or a task in apply() will set it without preemption */
-		assert(loan_counts)
-	/* renice, or a priority that it inherits */
-	:: atomic { changes < CHANGES && mine != RT ->
-			changes++;
-			remove_level(s);
-			mine = (mine -> NOTHING : NICE);
-			add_level(s)
-		}
-	:: break
-	od;
-	if
-	/* acquires the lock */
-	:: atomic { !held[s] -> leave_queue(s) }
-	:: atomic { GIVES_UP -> leave_queue(s); leaving[s]++ };
-		lenders_changed(s)
-	fi;
-done:	skip
 }
 
-#define has_waiters(s)		(by_rt[s] || by_nice[s])
-#define may_lend_more(s)	(held[s] && has_waiters(s) && (loan[s] < highest_level(s) ||	\
-				 (fifo_spent && !has_fifo && highest_level(s) == RT)))
+#define lacks_loan(t, s) (has_level(s) && !on_cpu[t] && !has_loan(t, s) && idle_donor != NONE)
+
+/* If @may; @of_writer: LOAN_WRITER. */
+inline note_loan(may, t, s, of_writer)
+{
+	if
+	:: may && lacks_loan(t, s) ->
+		x = idle_donor;
+		assert(is_unused(x));
+		refs[t]++;
+		task[x] = t; sem[x] = s; is_writer[x] = false; suspended[x] = false;
+		owner[x] = t; state[x] = OUT; in_work[x] = true
+	:: else
+	fi;
+	x = (may -> find_loan(t, s) : NONE);
+	age[x] = 0; is_writer[x] = is_writer[x] || of_writer;
+	x = 0; is_writer[NONE] = false
+}
+
+inline look(s)
+{
+	lent[s] = lent[s] || (has_level(s) && held[s]);		/* lend_announce() */
+	note_loan((s) == 0 && queued, 1, 0, true);
+	note_loan(lends_to(1, s), 1, s, false);
+	note_loan(lends_to(2, s), 2, s, false)
+}
+
+#define cancel(d)	state[d] = CANCELLED; age[d] = 0; must_signal[d] = true; in_work[d] = true
+
+inline end_lease(d)
+{
+	if
+	:: state[d] == OUT && !is_writer[d] && age[d] >= LEASE_PASSES -> cancel(d)
+	:: else -> age[d] = (state[d] != IDLE && age[d] < LEASE_PASSES -> age[d] + 1 : age[d])
+	fi;
+	assert(lease_ends(d))
+}
+
+inline account(d)
+{
+	if
+	:: state[d] == OUT && !lend -> cancel(d)
+	/* the bucket is full, or has drained: at any time */
+	:: state[d] == OUT && lend -> suspended[d] = !suspended[d]; chances = chances + suspended[d]
+	:: state[d] == CANCELLED -> suspended[d] = true
+	:: state[d] == UNLOCKED
+	fi;
+	in_work[d] = true
+}
+
+/* What changes nothing is not done. So a run that does not end has something left at its end. */
+#define look_changes(s)	((lacks_loan(1, s) && (lends_to(1, s) || ((s) == 0 && queued))) ||	\
+			 (lacks_loan(2, s) && lends_to(2, s)))
+#define pass_changes(d)	((state[d] == OUT && !is_writer[d] &&					\
+			  (age[d] != 1 || !lends_to(task[d], sem[d]))) ||			\
+			 (state[d] == CANCELLED && !age[d]))
+#define account_changes(d) ((state[d] == OUT && (!lend || suspended[d] || chances < CHANCES)) || \
+			 (state[d] == CANCELLED && age[d] && !suspended[d]) ||			\
+			 (state[d] == UNLOCKED && rt[d] != donor_level(d)))
 
 proctype watcher()
 {
-	byte level;
-	bool todo, in_loop, noted;
+	byte x;
 
 end:	do
-	:: atomic { (!task || task == 1) && may_lend_more(0) -> look(0) };
-		apply()
-	:: atomic { (!task || task == 1) && may_lend_more(1) -> look(1) };
-		apply()
-	:: atomic { (!task || task == 2) && may_lend_more(2) -> look(2) };
-		apply()
-#ifdef SECTION
-	:: atomic { is_new -> activate(0) }
-	/* expedite_look() */
-	:: atomic { (!task || task == 1) && expedited[0] && section[0] < RT ->
-			note_loan(0, RT, true)
+	:: atomic { look_changes(0) -> look(0) };
+		apply(0); apply(1)
+	:: look_changes(1) || pass_changes(0) || pass_changes(1) ->
+		if
+		:: atomic { look(0) }; apply(0); apply(1)
+		:: atomic { chances < CHANCES -> chances++ }
+		fi;
+		atomic { look(1) }; apply(0); apply(1);
+		/* lend_end_pass() */
+		atomic {
+			gone = (gone < 6 && !has_waiter(0) && !has_waiter(1) -> gone + 1 : gone);
+			end_lease(0); end_lease(1)
 		};
-		apply();
-		atomic { section_lends = expedited[0] && noted }
-#endif
-	/* lend_account() */
-	:: atomic { has_fifo && !fifo_spent && spends < SPENDS ->
-			fifo_spent = true;
-			spends++;
-			apply_later()
-		};
-		apply()
-	:: atomic { failed -> apply_later() };
-		apply()
+		apply(0); apply(1)
+	:: atomic { account_changes(0) -> account(0) }; apply(0); apply(1)
+	:: atomic { account_changes(1) -> account(1) }; apply(0); apply(1)
+	:: atomic { chances < CHANCES -> chances++; signal[0] = true; woken[0] = true }
 	od
 }
 
 init
 {
 	atomic {
-		run watcher();
-		run holder(1);
-		run waiter(0, RT);
-#ifdef TWO
-		run holder(2);
-		run waiter(2, RT)
-#else
-		run waiter(0, (CHANGES -> NOTHING : NICE));
-#ifdef SECTION
-		run waiter(0, RT);
+		on_cpu[1] = true;
+		run donor(0); run donor(1); run watcher(); run cpu(1); run cpu(2);
+		run lent_task(1);
+#ifdef SECOND
+		run SECOND(2);
 #endif
-#ifdef BOTH
-		run waiter(1, NICE)
+#ifdef TWO_LOCKS
+		run waiter(1);
 #endif
-#endif
+		run waiter(0)
 	}
-	/* only init and the watcher are left */
-	_nr_pr == 2 && !busy && !failed;
-	assert(nothing_is_lent);
-	assert(all_is_restored)
+#ifdef OFF
+	atomic { lend = false; no_cpu = true };
+	timeout;
+	assert(nothing_is_boosted);
+	no_cpu = false;
+#endif
+	/* only init, the watcher, donors and CPUs are left */
+	_nr_pr == 6 && state[0] == IDLE && state[1] == IDLE;
+	assert(nothing_is_left)
 }
