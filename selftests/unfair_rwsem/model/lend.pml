@@ -47,8 +47,7 @@ bool lent[2];			/* LENT in the word */
 byte waiting[2];		/* waiters that lend */
 byte queued;			/* the writer in the queue of lock 0 */
 bool blocks;			/* task 2 owns what task 1 is blocked on */
-bool on_cpu[3], exited[3];
-byte refs[3];			/* held by donors */
+bool on_cpu[3], exited[3]; byte refs[3];	/* held by donors */
 bool lend = true, no_cpu; byte preempts, chances;
 byte gone;			/* passes without a waiter of lock 0; 6: or more */
 
