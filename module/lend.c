@@ -30,8 +30,8 @@
  * Only the watcher makes, changes and cancels loans, so no two tasks do so at once.
  *
  * A waiter of an rt_mutex spins while the owner runs. A donor on another CPU than the lent task may
- * see it run at once, and spin until the task leaves its CPU or the section. That time is charged
- * to the budget.
+ * see it run at once, and spin. That time is charged to the budget. The watcher moves a donor that
+ * it finds on a CPU to that of the lent task: it cannot run there while the task does.
  *
  * The budget (G12). The time that a task spends on a CPU during a loan, and that of its donor, is
  * charged to the CPU and to the task's cgroup. Each has a bucket that drains at a fixed rate:
@@ -161,7 +161,9 @@ struct donor {
 	u8			set;		/* the thread's priority; 0: SCHED_NORMAL */
 	bool			must_wake;	/* for a new loan */
 	bool			must_signal;
+	bool			must_move;	/* it spins: to the CPU below */
 	bool			in_work;	/* also read under lend_lock */
+	unsigned int		cpu;
 };
 
 /* Protects all variables below; nests within any wait_lock. */
@@ -489,7 +491,8 @@ static bool review_loan(struct donor *d, u64 now)
 	if (!before)
 		charge(d, now);
 	d->suspended = starved ||
-		       over_budget(d->task, now, before ? BUDGET_INTERVAL / 2 : BUDGET_INTERVAL);
+		       over_budget(d->task, now, before ? BUDGET_INTERVAL / 2 : BUDGET_INTERVAL) ||
+		       (before && compat_class_upsets_psi(d->task));
 	if (before && !d->suspended)
 		start_charge(d, now);
 	if (!before && d->suspended && !starved)
@@ -552,6 +555,9 @@ static void wait_for_release(struct donor *d)
 		/* no task waits for it, and its owner has lost the loan: nobody uses it now */
 		d->lock.rtmutex.owner = NULL;
 
+	/* the watcher may have moved this thread */
+	if (current->nr_cpus_allowed == 1)
+		set_cpus_allowed_ptr(current, cpu_possible_mask);
 	raw_spin_lock_irq(&lend_lock);
 	/* the change of its priority has brought the CPU time of the lent task up to date */
 	if (!d->suspended)
@@ -974,8 +980,11 @@ void lend_apply(struct lend_work *work)
 			wake_up_process(d->thread);
 		if (d->must_signal)
 			send_sig(SIGUSR1, d->thread, 1);
+		if (d->must_move)
+			set_cpus_allowed_ptr(d->thread, cpumask_of(d->cpu));
 		d->must_wake = false;
 		d->must_signal = false;
+		d->must_move = false;
 		raw_spin_lock_irq(&lend_lock);
 		d->in_work = false;
 		raw_spin_unlock_irq(&lend_lock);
@@ -1013,10 +1022,13 @@ static void visit_donors(bool (*fn)(struct donor *d, u64 now))
 
 static bool account(struct donor *d, u64 now)
 {
+	/* both run, so the donor spins */
+	d->must_move = compat_on_cpu(d->thread) && compat_on_cpu(d->task);
+	d->cpu = task_cpu(d->task);
 	switch (d->state) {
 	case DONOR_OUT:
 		if (READ_ONCE(lend.value))
-			return review_loan(d, now);
+			return review_loan(d, now) || d->must_move;
 		cancel(d);
 		return true;
 	case DONOR_CANCELLED:
@@ -1026,9 +1038,9 @@ static bool account(struct donor *d, u64 now)
 			d->suspended = true;
 			return true;
 		}
-		return false;
+		return d->must_move;
 	default:
-		return d->set != donor_level(d);
+		return d->set != donor_level(d) || d->must_move;
 	}
 }
 
