@@ -118,6 +118,7 @@ struct unfair_watch *expedite_watch(const struct unfair_rwsem *sem)
 bool expedite_look(struct unfair_rwsem *sem, struct look *look, struct lend_work *work)
 {
 	struct unfair_section *s, *next;
+	bool on = lend_is_on(sem);
 	u64 now = ktime_get_ns();
 	unsigned int i;
 
@@ -133,7 +134,7 @@ bool expedite_look(struct unfair_rwsem *sem, struct look *look, struct lend_work
 			look->group = NULL;
 		look->static_prio = min(look->static_prio, READ_ONCE(s->task->static_prio));
 		if (s->since != now) {
-			lend_to_expediter(sem, s->task, s->level, look, work);
+			lend_to_expediter(sem, s->task, on ? s->level : 0, look, work);
 			/* behind its equals: the next look begins with others */
 			rb_erase(&s->node, &active_sections);
 			s->since = now;
