@@ -88,9 +88,8 @@ identifier fs_info;
  wait_current_trans(struct btrfs_fs_info *fs_info, ...)
  {
 	<...
-+	unfair_rwsem_expedite(&fs_info->handle_rwsem);
++	guard(unfair_rwsem_expedite)(&fs_info->handle_rwsem);
 	wait_event(fs_info->transaction_wait, ...);
-+	unfair_rwsem_unexpedite(&fs_info->handle_rwsem);
 	...>
  }
 

@@ -78,6 +78,6 @@ fires check_expedite transaction.c 'cond_wake_up\(&cur_trans=>pass();cond_wake_u
 	'before its task has left'
 fires check_expedite disk-io.c 'init_unfair_rwsem\(&fs_info->handle=>pass(\&fs_info->handle' \
 	'of 2 sites'
-fires check_expedite file.c 'guard\(unfair_rwsem_expedite\)=>pass' 'of 5 sites'
+fires check_expedite file.c 'guard\(unfair_rwsem_expedite\)=>pass' 'of 4 sites'
 echo "1..$n"
 exit $failed

@@ -36,15 +36,15 @@ statement S;
 @@
 expression R;
 identifier sbi, N;
+iterator name scoped_guard;
 @@
-+unfair_rwsem_expedite(&sbi->fsync_node_rwsem);
++scoped_guard(unfair_rwsem_expedite, &sbi->fsync_node_rwsem)
  R = f2fs_wait_on_node_pages_writeback(sbi, N);
-+unfair_rwsem_unexpedite(&sbi->fsync_node_rwsem);
 
 @@
 expression R;
 identifier sbi;
+iterator name scoped_guard;
 @@
-+unfair_rwsem_expedite(&sbi->fsync_node_rwsem);
++scoped_guard(unfair_rwsem_expedite, &sbi->fsync_node_rwsem)
  R = wait_on_node_chain(sbi);
-+unfair_rwsem_unexpedite(&sbi->fsync_node_rwsem);

@@ -46,17 +46,26 @@ identifier boost;
 +	unfair_up_write(&torture_unfair_rwsem);
 +}
 +
++/* Of the task that holds the lock for writing. */
++static struct unfair_section *torture_unfair_section;
++
 +static int torture_unfair_down_write_expedited(int tid)
 +{
-+	unfair_rwsem_expedite(&torture_unfair_rwsem);
++	struct unfair_section *section = kzalloc(sizeof(*section), GFP_KERNEL | __GFP_NOFAIL);
++
++	unfair_rwsem_expedite(&torture_unfair_rwsem, section);
 +	unfair_down_write(&torture_unfair_rwsem);
++	torture_unfair_section = section;
 +	return 0;
 +}
 +
 +static void torture_unfair_up_write_expedited(int tid)
 +{
++	struct unfair_section *section = torture_unfair_section;
++
 +	unfair_up_write(&torture_unfair_rwsem);
-+	unfair_rwsem_unexpedite(&torture_unfair_rwsem);
++	unfair_rwsem_unexpedite(section);
++	kfree(section);
 +}
 +
 +static int torture_unfair_down_read(int tid)
