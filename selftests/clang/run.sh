@@ -80,7 +80,7 @@ build()
 	mkdir -p "$out"
 	programs=$("$HARNESS/programs.sh") || exit 1
 	{
-		echo "load fscommit lend_period_us=60000000 lend=1"
+		echo "load fscommit lend_period_us=60000000 lend=0"
 		echo "load fscommit_test"
 		for t in g1_exclusion g3_writer_first g7_clean_retreat; do
 			echo "test $name-$t 600 FSCOMMIT_SCALE=8 $t"

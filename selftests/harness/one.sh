@@ -46,7 +46,7 @@ show_failure()
 # run_program KERNEL PROGRAM [NAME]
 run_program()
 {
-	local kernel=$1 program=$2 name=${3:-} programs path folder tree edit=()
+	local kernel=$1 program=$2 name=${3:-} programs path folder tree
 	local out=$LOGS/one start=$SECONDS
 	programs=$("$HARNESS/programs.sh" "$(kernel_arch "$kernel")") || exit 1
 	for folder in unfair_rwsem commit_root share_gate cow_diff rcu_reuse robust scale; do
@@ -54,8 +54,7 @@ run_program()
 		[ ! -e "$path" ] || break
 	done
 	[ -e "$path" ] || die "TEST=$program: no such program; there are: $(list_programs)"
-	[ "$program" != give_back_fails ] || edit=("$TOP/selftests/robust/give_back.sed")
-	tree=$("$HARNESS/stage.sh" "$kernel" "${edit[@]}") || exit 1
+	tree=$("$HARNESS/stage.sh" "$kernel") || exit 1
 	mkdir -p "$out"
 	plan_program "$folder" 1800 "$program" ${name:+-t "$name"} >"$out.plan"
 	if ! step "$program${name:+.$name} on $kernel" "5-60 s" "$out.log" \

@@ -29,7 +29,7 @@ plan_program()
 		return ;;
 	esac
 	echo "load fscommit $QUIET"
-	[[ " $(echo $lending_tests) give_back_fails " != *" $3 "* ]] || echo "$LEND_ON"
+	[[ " $(echo $lending_tests) " != *" $3 "* ]] || echo "$LEND_ON"
 	plan_suite "$@"
 	echo "unload fscommit"
 }

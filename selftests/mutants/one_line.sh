@@ -32,7 +32,7 @@ torture_plan()
 	local quiet=$(($1 * 6 / 10)) lending=$(($1 - $1 * 6 / 10)) us=300
 	# longer delays are affordable in a single function
 	[ -z "${2:-}" ] || us=4000
-	local params='lend_period_us=60000000 lend=1'
+	local params='lend_period_us=60000000 lend=0'
 	local common='torture_type=unfair_rwsem mixed=1 nreaders_stress=7 nwriters_stress=0'
 	common="$common shuffle_interval=1 stat_interval=0 fatal=1 stuck=6 stutter=0 long_hold=0"
 	cat <<-END
@@ -40,7 +40,7 @@ torture_plan()
 	load unfair_torture $common
 	test quiet $((quiet + 30)) torture_watch $quiet
 	unload unfair_torture
-	test lend_on 5 cd /sys/module/fscommit/parameters; echo 1000 >lend_period_us; echo 3 >lend
+	test lend_on 5 cd /sys/module/fscommit/parameters; echo 1000 >lend_period_us; echo 1 >lend
 	load unfair_torture $common expedite=10
 	test lending $((lending + 30)) torture_watch $lending
 	unload unfair_torture

@@ -135,7 +135,7 @@ fails_on()
 	# loads the modules itself
 	load_cycles) seconds=140
 		echo "test $program 120 cd /fscommit && FSCOMMIT_CYCLES=200 $program -t $test" ;;
-	*)	echo 'load fscommit lend_period_us=60000000 lend=1'
+	*)	echo 'load fscommit lend_period_us=60000000 lend=0'
 		plan_suite "$(basename "$(dirname "$path")")" 80 "$program" -t "$test" ;;
 	esac >"$out.plan"
 	"$HARNESS/boot.sh" --out "$out" --timeout "$seconds" ${panic:+"$panic"} uml "$out.plan" \

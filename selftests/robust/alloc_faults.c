@@ -21,7 +21,7 @@
  *
  * Needs the modules in the current folder, not loaded.
  *
- * Seen failing, with a line broken: no exit_lending() after a failed init_rcu_reuse() (the
+ * Seen failing, with a line broken: no lend_watcher_exit() after a failed rcu_reuse_setup() (the
  * thread left behind crashes the kernel).
  */
 #include "common.h"
@@ -163,7 +163,6 @@ static int load_it(void)	{ return load_with("fscommit.ko", load_params); }
 static int unload_it(void)	{ return unload("fscommit"); }
 static int use_roots(void)	{ return put_errno(RUN, "roots"); }
 static int use_queue(void)	{ return put_errno(RUN, "queue"); }
-static int use_section(void)	{ return put_errno(RUN, "section"); }
 static int read_stats(void)	{ return read_errno(DEBUGFS "fscommit/stats"); }
 static int read_roots(void)	{ return read_errno(DEBUGFS "fscommit/commit_roots"); }
 static int read_reuse(void)	{ return read_errno(DEBUGFS "fscommit/rcu_reuse"); }
@@ -178,7 +177,6 @@ static const struct operation {
 } operations[] = {
 	{ "roots", use_roots, NULL, 4 },
 	{ "queue", use_queue, NULL, 1 },
-	{ "section", use_section, NULL, 1 },
 	/* only the seq_file allocates */
 	{ "read stats", read_stats, NULL, 0 },
 	{ "read commit_roots", read_roots, NULL, 0 },

@@ -9,6 +9,7 @@
  * Needs fscommit.ko and fscommit_test.ko in the current folder, both not loaded.
  */
 #include "common.h"
+#include "lent.h"
 #include "load.h"
 
 #include <dirent.h>
@@ -207,7 +208,7 @@ static int unload_with_a_loan(pid_t *owner)
 	int fd, mutex;
 
 	/* long periods: the loan outlives the release by 0.1 s and more */
-	CHECK(!load_with("fscommit.ko", "lend=3 lend_fifo_us=1000000 lend_period_us=60000000"));
+	CHECK(!load_with("fscommit.ko", "lend_cpu_us=1000000 lend_period_us=60000000"));
 	CHECK(!load("fscommit_test.ko"));
 	fd = lock_open(LOCK_TEST_UNFAIR);
 	mutex = lock_open(LOCK_TEST_MUTEX);
@@ -218,17 +219,16 @@ static int unload_with_a_loan(pid_t *owner)
 				       .flags = LOCK_TEST_OUTER_READ });
 	CHECK(reached(state(mutex).acquiring_writers == 1 && is_asleep(r)));
 	w = start(fd, (struct job){ .mode = LOCK_TEST_WRITE, .policy = SCHED_FIFO, .prio = 30 });
-	CHECK(reached(policy_of(*owner) == SCHED_FIFO));
+	CHECK(reached(level_of(*owner) == 30));
 	go(mutex, 0);
 	CHECK(!finish(r));
 	CHECK(!finish(w));
 	close(mutex);
 	close(fd);
 	CHECK(reached(!unload("fscommit_test")));
-	has_loan = policy_of(*owner) == SCHED_FIFO;
+	has_loan = level_of(*owner) == 30;
 	CHECK(reached(!unload("fscommit")));
-	CHECK(sched_getscheduler(*owner) == SCHED_OTHER);
-	CHECK(getpriority(PRIO_PROCESS, *owner) == 19);
+	CHECK(level_of(*owner) == 0);
 	return has_loan ? 0 : AGAIN;
 }
 

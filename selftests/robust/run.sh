@@ -7,7 +7,6 @@
 #   run.sh all [KERNEL]    everything: failing allocations and kmemleak on KERNEL [uml-fault],
 #                          1,000 load cycles on uml unless KERNEL is given
 #   run.sh allocations [KERNEL]
-#   run.sh give_back [KERNEL]
 #   run.sh locktorture [KERNEL] [SECONDS]
 #                          the kernel's locktorture on its rw_semaphore and on ours
 #   run.sh rcutorture [KERNEL] [SECONDS]
@@ -33,7 +32,7 @@ guest()
 		--timeout $((seconds * 20 + 600)) "$@" "$kernel" "$out.plan" \
 		"$tree/module/fscommit.ko" \
 		"$tree"/selftests/{fscommit,fault}_test.ko \
-		"$programs"/robust/{alloc_faults,freezer,give_back_fails,load_cycles,oom} \
+		"$programs"/robust/{alloc_faults,freezer,load_cycles,oom} \
 		"$programs/robust/signal_storm" "$HARNESS/kmemleak_check" || true
 	collect "$kernel" "$out" $((SECONDS - start))
 }
@@ -44,7 +43,7 @@ tasks()
 	local tree
 	tree=$("$HARNESS/stage.sh" "$1") || { result "$1" faults-build FAIL 0; return; }
 	guest tasks "$1" "$4" "$tree" < <(cat <<-EOF
-		load fscommit lend_period_us=60000000 lend=1
+		load fscommit lend_period_us=60000000 lend=0
 		load fscommit_test
 		test freezer 600 FSCOMMIT_SCALE=$2 freezer
 		test oom 600 FSCOMMIT_SCALE=$2 oom
@@ -54,21 +53,6 @@ tasks()
 		test load_cycles 3000 cd /fscommit && FSCOMMIT_CYCLES=$3 load_cycles
 	EOF
 	[ "$1" = uml ] || echo "test kmemleak 300 kmemleak_check")
-}
-
-# give_back KERNEL: the module with failing calls to end a loan
-give_back()
-{
-	local tree
-	tree=$("$HARNESS/stage.sh" "$1" "$FAULTS/give_back.sed") ||
-		{ result "$1" faults-build FAIL 0; return; }
-	guest give_back "$1" 20 "$tree" <<-EOF
-		load fscommit lend=3
-		load fscommit_test
-		test give_back_fails 600 give_back_fails
-		unload fscommit_test
-		unload fscommit
-	EOF
 }
 
 # allocations KERNEL: the module with failing calls of allocators
@@ -138,13 +122,10 @@ programs=$("$HARNESS/programs.sh") || die "cannot build the test programs"
 case ${1:-} in
 quick)
 	tasks uml 16 20 60
-	give_back uml
 	kernel_torture locktorture uml 6
 	kernel_torture rcutorture uml 6
 	soak
 	report_apps ;;
-give_back)
-	give_back "${2:-uml}" ;;
 locktorture|rcutorture)
 	kernel_torture "$1" "${2:-uml}" "${3:-6}" ;;
 allocations)
@@ -152,7 +133,6 @@ allocations)
 all)
 	allocations "${2:-uml-fault}"
 	tasks "${2:-uml-fault}" 8 20 240
-	give_back "${2:-uml}"
 	[ -n "${2:-}" ] || tasks uml 1 1000 200 ;;
 *)	sed -n '3,/^$/s/^# \{0,1\}//p' "$0"
 	exit 2 ;;

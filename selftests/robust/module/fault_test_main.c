@@ -108,7 +108,7 @@ static int run(const char *name, const struct kernel_param *kp)
 static const struct kernel_param_ops run_ops = { .set = run };
 
 module_param_cb(run, &run_ops, NULL, 0200);
-MODULE_PARM_DESC(run, "roots, queue or section: use that part of fscommit once");
+MODULE_PARM_DESC(run, "roots or queue: use that part of fscommit once");
 
 MODULE_DESCRIPTION("Allocations of fscommit that may fail");
 MODULE_LICENSE("GPL");

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What a task has been lent. A loan changes no setting of the task, so sched_getscheduler() does
+ * not show it. The priority in /proc/PID/stat does. Included after common.h.
+ */
+#ifndef SELFTESTS_LENT_H
+#define SELFTESTS_LENT_H
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+/* The task's real-time priority of the moment, its own or a lent one; 0: none; -1: no task. */
+static inline int level_of(pid_t pid)
+{
+	char path[64], line[512] = "", *p;
+	int prio = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	f = fopen(path, "r");
+	if (!f)
+		return -1;
+	p = fgets(line, sizeof(line), f) ? strrchr(line, ')') : NULL;
+	fclose(f);
+	/* the 16th field behind the name; negative for a real-time priority */
+	if (!p || sscanf(p + 1, " %*c%*s%*s%*s%*s%*s%*s%*s%*s%*s%*s%*s%*s%*s%*s%d", &prio) != 1)
+		return -1;
+	return prio < 0 ? -1 - prio : 0;
+}
+
+static inline bool has_level(const struct task *t, int level)
+{
+	return level_of(t->pid) == level;
+}
+
+/* Has it been lent nothing? For a task of SCHED_OTHER. */
+static inline bool has_no_loan(const struct task *t)
+{
+	return has_level(t, 0);
+}
+
+/* A task that performs @j once, and then stays until it is killed. */
+static inline pid_t start_and_stay(int fd, struct job j)
+{
+	struct lock_test_op op = {
+		.mode = j.mode, .how = j.how, .hold = j.hold, .hold_us = j.hold_us,
+		.id = j.id, .flags = j.flags, .outer = j.outer,
+	};
+	pid_t pid;
+
+	fflush(NULL);
+	pid = fork();
+	if (pid)
+		return pid;
+	prepare(&j);
+	ioctl(fd, LOCK_TEST_LOCK, &op);
+	for (;;)
+		pause();
+}
+
+/* A loan of level 1 to a sleeping reader of another lock. */
+struct other_loan {
+	int fd;
+	struct task *reader, *writer;
+};
+
+static inline bool begin_other_loan(struct other_loan *l)
+{
+	l->fd = lock_open(LOCK_TEST_UNFAIR);
+	l->reader = hold_until_go(l->fd, LOCK_TEST_READ, (struct job){ .nice = 19 });
+	l->writer = start(l->fd, (struct job){ .mode = LOCK_TEST_WRITE });
+	return l->reader && reached(has_level(l->reader, 1));
+}
+
+static inline bool end_other_loan(struct other_loan *l)
+{
+	go(l->fd, 0);
+	return !finish(l->reader) && !finish(l->writer) && !close(l->fd);
+}
+
+#endif
