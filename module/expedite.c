@@ -221,7 +221,8 @@ static enum hrtimer_restart section_timeout(struct hrtimer *timer)
  * Makes the first section active that is due. While @activating is set, the section does not
  * end, so @sem is not freed. Returns the semaphore, with wait_lock held; NULL if there is none.
  */
-static struct unfair_rwsem *activate_next(u64 now, struct unfair_section **next, unsigned long *irqflags)
+static struct unfair_rwsem *activate_next(u64 now, struct unfair_section **next,
+					  unsigned long *irqflags)
 	__fsc_unchecked
 {
 	struct unfair_rwsem *sem;
