@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "counters.h"
+
 /* The task's real-time priority of the moment, its own or a lent one; 0: none; -1: no task. */
 static inline int level_of(pid_t pid)
 {
@@ -38,6 +40,12 @@ static inline bool has_level(const struct task *t, int level)
 static inline bool has_no_loan(const struct task *t)
 {
 	return has_level(t, 0);
+}
+
+/* For a loan that must not be made: several looks. Too short a time can only hide a failure. */
+static inline void let_it_look(void)
+{
+	sleep_ms(50);
 }
 
 /* A task that performs @j once, and then stays until it is killed. */
@@ -77,6 +85,32 @@ static inline bool end_other_loan(struct other_loan *l)
 {
 	go(l->fd, 0);
 	return !finish(l->reader) && !finish(l->writer) && !close(l->fd);
+}
+
+static inline bool has_counters(void)
+{
+	/* or they always count */
+	return (has_debugfs() && put(DEBUGFS "/stats", "on")) || counter("loans") >= 0;
+}
+
+/* Pins the watcher and the donors that exist. @cpu: -1: to all CPUs */
+static inline void pin_lenders(int cpu)
+{
+	char path[64];
+	cpu_set_t set;
+	pid_t pid;
+	int i;
+
+	CPU_ZERO(&set);
+	for (i = 0; i < cpus(); i++)
+		if (cpu < 0 || i == cpu)
+			CPU_SET(i, &set);
+	/* threads of the kernel that were created early */
+	for (pid = 2; pid < 1000; pid++) {
+		snprintf(path, sizeof(path), "/proc/%d/comm", pid);
+		if (file_has(path, "fscommit_"))
+			sched_setaffinity(pid, sizeof(set), &set);
+	}
 }
 
 #endif
