@@ -8,6 +8,8 @@
 
 #include <linux/futex.h>
 
+#include "priority.h"
+
 static inline int pi_lock(__u32 *futex)
 {
 	return syscall(SYS_futex, futex, FUTEX_LOCK_PI, 0, NULL) ? errno : 0;
@@ -18,28 +20,6 @@ static inline bool has_pi_futexes(void)
 	__u32 futex = 0;
 
 	return !pi_lock(&futex) && !syscall(SYS_futex, &futex, FUTEX_UNLOCK_PI);
-}
-
-/* Field 18 of /proc/PID/stat: what the task has inherited counts, too. FIFO 40 is -41. */
-static inline int effective_prio(pid_t pid)
-{
-	char path[64], buf[512] = "", *p;
-	int prio = 1000, i;
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-	f = fopen(path, "r");
-	if (!f)
-		return prio;
-	if (!fgets(buf, sizeof(buf), f))
-		buf[0] = 0;
-	fclose(f);
-	p = strrchr(buf, ')');
-	for (i = 2; p && i < 18; i++)
-		p = strchr(p + 1, ' ');
-	if (p)
-		sscanf(p, "%d", &prio);
-	return prio;
 }
 
 /*
