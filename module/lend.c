@@ -145,7 +145,7 @@ struct donor {
 	const struct unfair_rwsem *sem;		/* only compared: may have been freed */
 	u8			level;
 	u8			noted;		/* the highest level noted in the pass below */
-	unsigned int		pass;		/* that renewed the lease; if cancelled: the next one */
+	unsigned int		pass;		/* that renewed the lease; after a cancel: the next */
 	bool			kept;		/* until the release: no lease */
 	bool			section;	/* of a committer */
 	bool			suspended;
@@ -154,7 +154,7 @@ struct donor {
 	u64			charged_at;	/* time of the last charge, in ns */
 	u64			from;		/* CPU time of the task at the start, in ns */
 	u64			charged;	/* CPU time charged since then, in ns */
-	u64			donor_charged;	/* CPU time of the donor up to which it is charged, ns */
+	u64			donor_charged;	/* CPU time of the donor at the last charge, ns */
 	u64			ran_at;		/* when it last ran, slept or was suspended, ns */
 	u64			resume_at;	/* not before, ns; 0: not starved */
 	/* of the watcher, without a lock */
@@ -523,7 +523,7 @@ static bool is_off_cpu(struct task_struct *task)
 /* Returns false if the loan is over already, or if its task has got a CPU meanwhile. */
 static bool must_wait(struct donor *d)
 {
-	bool wait = true;
+	bool wait;
 
 	raw_spin_lock_irq(&lend_lock);
 	if (d->state == DONOR_OUT && !is_off_cpu(d->task)) {
@@ -579,14 +579,14 @@ static int donate(void *arg)
 	allow_signal(SIGUSR1);
 	for (;;) {
 		set_current_state(TASK_IDLE);
-		if (READ_ONCE(d->state) > DONOR_IDLE) {
-			__set_current_state(TASK_RUNNING);
-			wait_for_release(d);
-		} else if (kthread_should_stop()) {
-			break;
-		} else {
+		if (READ_ONCE(d->state) <= DONOR_IDLE) {
+			if (kthread_should_stop())
+				break;
 			schedule();
 		}
+		__set_current_state(TASK_RUNNING);
+		if (READ_ONCE(d->state) > DONOR_IDLE)
+			wait_for_release(d);
 	}
 	__set_current_state(TASK_RUNNING);
 	return 0;

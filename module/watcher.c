@@ -357,8 +357,8 @@ static int watch(void *unused)
 			continue;
 		}
 		/*
-		 * While timer_armed is set, no other task starts the timer. It may have been cleared
-		 * while this thread added loans or moved entries between the lists.
+		 * While timer_armed is set, no other task starts the timer. It may have been
+		 * cleared while this thread added loans or moved entries between the lists.
 		 */
 		if (READ_ONCE(timer_armed) || has_work())
 			hrtimer_start(&watch_timer, ns_to_ktime(next > now ? next - now : 0),

@@ -30,7 +30,8 @@ options_in()
 # all options of the program.
 lint_man()
 {
-	local d=$CACHE/lint/programs page name p source devices=()
+	local d=$CACHE/lint/programs page name p source kselftest devices=()
+	kselftest=$("$HARNESS/kernel.sh" source 7.3)/tools/testing/selftests
 	mkdir -p "$d"
 	for p in "$TREE"/selftests/*/module; do
 		devices+=("-I$p")
@@ -55,7 +56,7 @@ lint_man()
 		source=$p
 		name=$(basename "$p" .c)
 		[ -e "$d/$name" ] && [ "$d/$name" -nt "$p" ] ||
-			gcc -O0 -w -static -pthread -I"$TREE/selftests/lib" \
+			gcc -O0 -w -static -pthread -I"$TREE/selftests/lib" "-I$kselftest" \
 				"${devices[@]}" -o "$d/$name" "$p" || return 1
 		"$d/$name" --help >"$d/help" || echo "${p#"$TREE"/}:1: --help fails"
 		grep -oE '\{ "[a-z-]+", [01], NULL' "$p" | cut -d '"' -f 2 | while read -r p; do

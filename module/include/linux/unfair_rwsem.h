@@ -599,7 +599,7 @@ struct unfair_watch {
 /**
  * struct unfair_section - an expedited section
  *
- * All fields are private. The caller provides it, all zero, usually on its stack, and keeps it until
+ * All fields are private. The caller provides it, usually on its stack, and keeps it until
  * unfair_rwsem_unexpedite() has returned.
  */
 struct unfair_section {

@@ -90,8 +90,8 @@ int main(int argc, char **argv)
 	int i, ret = 0;
 
 	if (argc < 3) {
-		fprintf(stderr, "usage: wheel_late SECONDS LEND_NICE...\n");
-		return 2;
+		printf("Usage: wheel_late SECONDS LEND_NICE...\n");
+		return argc == 2 && !strcmp(argv[1], "--help") ? 0 : 1;
 	}
 	get_param("lend_nice", before, sizeof(before));
 	for (i = 2; i < argc && !ret; i++)
