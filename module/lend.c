@@ -162,6 +162,7 @@ struct donor {
 	bool			must_wake;	/* for a new loan */
 	bool			must_signal;
 	bool			must_move;	/* it spins: to the CPU below */
+	bool			moved;
 	bool			in_work;	/* also read under lend_lock */
 	unsigned int		cpu;
 };
@@ -555,9 +556,6 @@ static void wait_for_release(struct donor *d)
 		/* no task waits for it, and its owner has lost the loan: nobody uses it now */
 		d->lock.rtmutex.owner = NULL;
 
-	/* the watcher may have moved this thread */
-	if (current->nr_cpus_allowed == 1)
-		set_cpus_allowed_ptr(current, cpu_possible_mask);
 	raw_spin_lock_irq(&lend_lock);
 	/* the change of its priority has brought the CPU time of the lent task up to date */
 	if (!d->suspended)
@@ -975,13 +973,16 @@ void lend_apply(struct lend_work *work)
 			d->set = level;
 			set_priority(d->thread, level);
 		}
+		if (d->must_move || (d->must_wake && d->moved)) {
+			d->moved = d->must_move;
+			set_cpus_allowed_ptr(d->thread, d->moved ? cpumask_of(d->cpu) :
+								   cpu_possible_mask);
+		}
 		/* one that waits for its rt_mutex would spin if it was woken */
 		if (d->must_wake)
 			wake_up_process(d->thread);
 		if (d->must_signal)
 			send_sig(SIGUSR1, d->thread, 1);
-		if (d->must_move)
-			set_cpus_allowed_ptr(d->thread, cpumask_of(d->cpu));
 		d->must_wake = false;
 		d->must_signal = false;
 		d->must_move = false;

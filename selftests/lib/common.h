@@ -609,10 +609,7 @@ static inline int place_of_reader(int fd)
 	return place;
 }
 
-/* Values of the parameter lend, and of LOCK_TEST_SET_LEND. */
-enum lend { LEND_DEFAULT, LEND_OFF, LEND_NICE, LEND_FULL };
-
-static char lend_before[16], period_before[16], cpu_budget_before[16], fifo_budget_before[16];
+static char lend_before[16], period_before[16], cpu_budget_before[16];
 
 static inline void get_param(const char *name, char *value, int size)
 {
@@ -638,7 +635,6 @@ static inline void watch_as_before(void)
 static inline void setup_lending(const char *value)
 {
 	get_param("lend", lend_before, sizeof(lend_before));
-	get_param("lend_fifo_us", fifo_budget_before, sizeof(fifo_budget_before));
 	/* earlier tests may have used up a CPU's budget; g12_budget tests it */
 	get_param("lend_cpu_us", cpu_budget_before, sizeof(cpu_budget_before));
 	set_param("lend_cpu_us", "1000000");
@@ -651,7 +647,6 @@ static inline void setup_lending(const char *value)
 static inline void restore_lending(void)
 {
 	set_param("lend", lend_before);
-	set_param("lend_fifo_us", fifo_budget_before);
 	set_param("lend_cpu_us", cpu_budget_before);
 	if (period_before[0])
 		watch_as_before();

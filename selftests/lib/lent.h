@@ -1,34 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/*
- * What a task has been lent. A loan changes no setting of the task, so sched_getscheduler() does
- * not show it. The priority in /proc/PID/stat does. Included after common.h.
- */
+/* Loans for the tests of sections and chains. Included after common.h. */
 #ifndef SELFTESTS_LENT_H
 #define SELFTESTS_LENT_H
 
-#include <stdbool.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "counters.h"
+#include "priority.h"
 
 /* The task's real-time priority of the moment, its own or a lent one; 0: none; -1: no task. */
 static inline int level_of(pid_t pid)
 {
-	char path[64], line[512] = "", *p;
-	int prio = 0;
-	FILE *f;
+	int prio = effective_prio(pid);
 
-	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-	f = fopen(path, "r");
-	if (!f)
-		return -1;
-	p = fgets(line, sizeof(line), f) ? strrchr(line, ')') : NULL;
-	fclose(f);
-	/* the 16th field behind the name; negative for a real-time priority */
-	if (!p || sscanf(p + 1, " %*c%*s%*s%*s%*s%*s%*s%*s%*s%*s%*s%*s%*s%*s%*s%d", &prio) != 1)
-		return -1;
-	return prio < 0 ? -1 - prio : 0;
+	return prio == NO_PRIO ? -1 : prio < 0 ? -1 - prio : 0;
 }
 
 static inline bool has_level(const struct task *t, int level)
@@ -89,8 +72,7 @@ static inline bool end_other_loan(struct other_loan *l)
 
 static inline bool has_counters(void)
 {
-	/* or they always count */
-	return (has_debugfs() && put(DEBUGFS "/stats", "on")) || counter("loans") >= 0;
+	return counter("loans") >= 0;
 }
 
 /* Pins the watcher and the donors that exist. @cpu: -1: to all CPUs */

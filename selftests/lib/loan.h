@@ -66,13 +66,6 @@ static inline void no_passes(void)
 	set_param("lend_period_us", "60000000");
 }
 
-/* The counters of debugfs are off at first. */
-static inline void start_counting(void)
-{
-	if (has_debugfs())
-		put(DEBUGFS "/stats", "on");
-}
-
 /* Starts sleeping readers one after another, so that each of them gets a slot. */
 static inline bool start_readers(int fd, struct task **r, int nr)
 {

@@ -89,20 +89,4 @@ static inline bool is(pid_t pid, int policy, int rt, int nice)
 	return p.policy == policy && p.rt == rt && p.nice == nice;
 }
 
-/* True if the task has priority @own and no loan. */
-static inline bool has_own(pid_t pid, struct priority own)
-{
-	return is(pid, own.policy, own.rt, own.nice) &&
-	       !(sched_getscheduler(pid) & SCHED_RESET_ON_FORK);
-}
-
-static inline int report_left(pid_t pid)
-{
-	struct priority p = priority_of(pid);
-
-	fprintf(stderr, "# left with policy %d, rt %d, nice %d%s\n", p.policy, p.rt, p.nice,
-		sched_getscheduler(pid) & SCHED_RESET_ON_FORK ? ", reset on fork" : "");
-	return -__LINE__;
-}
-
 #endif

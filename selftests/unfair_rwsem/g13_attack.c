@@ -34,7 +34,8 @@ static bool has_gained(pid_t pid)
 
 static void be_attacker(struct attack *a)
 {
-	static const int policies[] = { SCHED_OTHER, SCHED_BATCH, SCHED_IDLE, SCHED_FIFO, SCHED_RR };
+	static const int policies[] = { SCHED_OTHER, SCHED_BATCH, SCHED_IDLE, SCHED_FIFO,
+					SCHED_RR };
 	struct sched_param p = { };
 
 	prepare(&(struct job){ .uid = NOBODY });
@@ -132,7 +133,6 @@ TEST_F_TIMEOUT(g13_attack, no_user_keeps_a_loan, 250)
 	a = map_attack(memory);
 	ASSERT_NE(MAP_FAILED, a);
 	a->program = copy_program();
-	start_counting();
 	before = counter("loans");
 	for (i = 0; i < VICTIMS + ATTACKERS; i++) {
 		fflush(NULL);

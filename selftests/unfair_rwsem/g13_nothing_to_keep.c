@@ -111,7 +111,6 @@ TEST_F_TIMEOUT(g13_nothing_to_keep, settings_never_change, 100)
 	long before;
 	pid_t pid;
 
-	start_counting();
 	memcpy(s, subjects, sizeof(subjects));
 	nr -= !has_mutex_links();
 	for (i = 0; i < nr; i++) {
@@ -178,7 +177,8 @@ static int changed_during_a_loan(int fd, const struct change *c)
 	struct settings changed;
 	struct loan l;
 
-	CHECK(!begin(&l, fd, LOCK_TEST_READ, (struct job){ .nice = 5, .uid = c->by }, fifo(30), 30));
+	CHECK(!begin(&l, fd, LOCK_TEST_READ, (struct job){ .nice = 5, .uid = c->by }, fifo(30),
+		     30));
 	CHECK(!apply(l.holder->pid, c));
 	changed = settings_of(l.holder->pid);
 	CHECK(changed.policy == c->policy && changed.nice == c->nice &&

@@ -154,7 +154,7 @@ TEST_F_TIMEOUT(visible_readers, unseen_readers, 60)
 	pid_t r[90], pid;
 
 	ASSERT_GE(other, 0);
-	set_lend(self->fd, LEND_NICE);
+	set_lend(self->fd, true);
 	watch_every("300");
 	section = hold_until_go(other, LOCK_TEST_READ, (struct job){
 		.flags = LOCK_TEST_OUTER_EXPEDITE, .outer = self->fd });
