@@ -314,8 +314,7 @@ static void deactivate_section(struct unfair_section *s)
 	sem->expedited = !!first_section(sem);
 	raw_spin_unlock(&expedite_lock);
 	loan = lend_end(sem, true);
-	if (s->watch.sem)
-		__unfair_rwsem_hand_over_watch(sem, &s->watch);
+	__unfair_rwsem_end_section(sem, &s->watch);
 	__unfair_rwsem_unlock_and_wake(sem, irqflags, &wakes);
 	lend_unlock(loan);
 }

@@ -204,11 +204,14 @@ static void sync_flags(struct unfair_rwsem *sem)
 		new = (word & ~(WWAIT | RWAIT | WINDOW)) | flags_of(sem);
 		if (word & WRITER)
 			new &= ~WINDOW;
+		/* free, and no task waits: the fast paths work again */
+		if (new == LENT && !sem->expedited)
+			new = 0;
 	} while (new != word && !atomic_long_try_cmpxchg(&sem->word, &word, new));
 }
 
 /* @from loses its waiter or section: moves the watch to another one. Under wait_lock. */
-void __unfair_rwsem_hand_over_watch(struct unfair_rwsem *sem, struct unfair_watch *from)
+static void hand_over_watch(struct unfair_rwsem *sem, struct unfair_watch *from)
 {
 	struct waiter *w = first_writer(sem) ?: first_reader(sem);
 	struct unfair_watch *to = w ? &w->watch : sem->expedited ? expedite_watch(sem) : NULL;
@@ -217,6 +220,14 @@ void __unfair_rwsem_hand_over_watch(struct unfair_rwsem *sem, struct unfair_watc
 		lend_watch_move(from, to);
 	else
 		lend_watch_stop(from);
+}
+
+/* An active section, with @watch, has ended. Under wait_lock. */
+void __unfair_rwsem_end_section(struct unfair_rwsem *sem, struct unfair_watch *watch)
+{
+	if (watch->sem)
+		hand_over_watch(sem, watch);
+	sync_flags(sem);
 }
 
 static void queue(struct unfair_rwsem *sem, struct waiter *w)
@@ -240,7 +251,7 @@ static void unqueue(struct unfair_rwsem *sem, struct waiter *w)
 	else
 		rb_erase(&w->node, &sem->readers);
 	if (w->watch.sem)
-		__unfair_rwsem_hand_over_watch(sem, &w->watch);
+		hand_over_watch(sem, &w->watch);
 	/* a spinning reader reads it without wait_lock */
 	WRITE_ONCE(w->queued, false);
 }

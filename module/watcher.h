@@ -46,7 +46,7 @@ void lend_watcher_exit(void);
 /* In unfair_rwsem.c, which has the queues. */
 bool __unfair_rwsem_watch(struct unfair_rwsem *sem, struct look *look, struct lend_work *work,
 			  struct wakes *wakes);
-void __unfair_rwsem_hand_over_watch(struct unfair_rwsem *sem, struct unfair_watch *from);
+void __unfair_rwsem_end_section(struct unfair_rwsem *sem, struct unfair_watch *watch);
 bool __unfair_rwsem_first_sleeper(struct unfair_rwsem *sem, struct unfair_hold *hold);
 
 /* In expedite.c. The caller holds the wait_lock of @sem. */

@@ -254,7 +254,7 @@ def names_the_blocker():
     check(reader["in"] and reader["cgroup"] == "/", reader)
     check((owner["pid"], owner["comm"]) == (b.owner, "owner"), owner)
     check((owner["state"], owner["policy"], owner["rt_priority"], owner["lent"]) ==
-          ("runnable", "fifo", 1, {"rt_priority": 1}), owner)
+          ("runnable", "idle", 0, {"rt_priority": 1}), owner)
     check(not instances(), instances())
 
 

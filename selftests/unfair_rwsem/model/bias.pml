@@ -72,6 +72,14 @@ byte in_section;		/* number of sections that have revoked the bias */
 #define finds_its_slot		(i < BS)
 #define loan_has_ended	(!loan[me])
 #define no_loan_is_left		(!loan[i])
+/* lend_any() */
+#if NR == 1
+# define no_loan		(!loan[0])
+#elif NR == 2
+# define no_loan		(!loan[0] && !loan[1])
+#else
+# define no_loan		(!loan[0] && !loan[1] && !loan[2])
+#endif
 #define no_slot_is_left		(slot_sem[i] == EMPTY && !slot_pid[i])
 #define lock_is_free		(!reads && !writes && !wait_lock && !(word & ~BIAS) && !reader_slot)
 
@@ -203,6 +211,8 @@ inline up_read_counted()
 			word = word - READER;
 			if
 			:: !is_held(word) && !expedited -> skip
+			/* no waiter, section or loan is left */
+			:: is_held(word) && !expedited && !queued && no_loan -> skip
 			:: else -> unlock(); goto given_up
 			fi
 		}
@@ -336,8 +346,8 @@ inline lend_to_readers()
 	x = 0
 }
 
-/* lend_adjust() after the last lender has left, and the end of LENT. */
-inline lenders_changed()
+/* The watcher ends the leases after the last lender has left. */
+inline end_leases()
 {
 	atomic {
 		x = 0;
@@ -345,8 +355,7 @@ inline lenders_changed()
 		:: x < NR -> loan[x] = false; x++
 		:: else -> break
 		od;
-		x = 0;
-		word = word & ~LENT
+		x = 0
 	}
 }
 
@@ -388,7 +397,8 @@ try:
 		/* or the writer gives up */
 		:: atomic { lock(); queued--; waits = 0; word = (queued -> word : word & ~WWAIT) };
 			if
-			:: !expedited -> lenders_changed()
+			:: !expedited -> end_leases();
+				atomic { word = (word == LENT -> 0 : word) }
 			:: else
 			fi;
 			atomic { unlock(); goto gave_up }
@@ -446,7 +456,8 @@ proctype committer()
 		in_section--;
 		atomic { lock(); expedited-- }
 		if
-		:: !expedited -> lenders_changed()
+		:: !expedited -> end_leases();
+			atomic { word = (word == LENT -> 0 : word) }
 		:: else
 		fi;
 		atomic { unlock() }
