@@ -515,6 +515,13 @@ static void set_state(struct donor *d, enum donor_state state)
 	WRITE_ONCE(d->state, state);
 }
 
+/* While no task waits for the rt_mutex. */
+static void set_owner(struct donor *d, struct task_struct *task)
+	__fsc_unchecked
+{
+	d->lock.rtmutex.owner = task;
+}
+
 /* So that a class change of a sleeping task does not upset psi, nor a donor spin. */
 static bool is_off_cpu(struct task_struct *task)
 {
@@ -554,7 +561,7 @@ static void wait_for_release(struct donor *d)
 		rt_mutex_unlock(&d->lock);
 	else
 		/* no task waits for it, and its owner has lost the loan: nobody uses it now */
-		d->lock.rtmutex.owner = NULL;
+		set_owner(d, NULL);
 
 	raw_spin_lock_irq(&lend_lock);
 	/* the change of its priority has brought the CPU time of the lent task up to date */
@@ -736,7 +743,7 @@ static struct donor *new_loan(const struct unfair_rwsem *sem, struct task_struct
 	start_charge(d, now);
 	d->switches = switches_of(task);
 	/* before the task can find the loan: it may unlock before the donor waits */
-	d->lock.rtmutex.owner = task;
+	set_owner(d, task);
 	hlist_add_head(&d->hash, lent_bucket(task));
 	WRITE_ONCE(d->state, DONOR_OUT);
 	if (!section)
@@ -751,7 +758,6 @@ static struct donor *new_loan(const struct unfair_rwsem *sem, struct task_struct
  */
 static bool note_loan(struct unfair_rwsem *sem, struct task_struct *task, u8 level, bool section,
 		      struct lend_work *work)
-	__fsc_unchecked
 {
 	struct donor *d;
 	bool is_new;

@@ -85,7 +85,7 @@ build()
 		for t in g1_exclusion g3_writer_first g7_clean_retreat; do
 			echo "test $name-$t 600 FSCOMMIT_SCALE=8 $t"
 		done
-		echo "test $name-lend_on 60 echo 3 >/sys/module/fscommit/parameters/lend"
+		echo "test $name-lend_on 60 echo 1 >/sys/module/fscommit/parameters/lend"
 		echo "test $name-g5_lent_priority 600 FSCOMMIT_SCALE=8 g5_lent_priority"
 		echo "unload fscommit_test"
 		plan_suite commit_root 600 commit_root |
