@@ -142,6 +142,9 @@ bool expedite_look(struct unfair_rwsem *sem, struct look *look, struct lend_work
 		}
 		s = next;
 	}
+	/* of the others nothing is known */
+	if (s && s->sem == sem && s->since != now)
+		look->group = NULL;
 	raw_spin_unlock(&expedite_lock);
 	return work->nr + 1 + CHAIN_MAX_LINKS > LEND_WORK_MAX || look->links >= STEP_LINKS;
 }
@@ -306,17 +309,15 @@ static void deactivate_section(struct unfair_section *s)
 	struct unfair_rwsem *sem = s->sem;
 	struct wakes wakes = { };
 	unsigned long irqflags;
-	struct donor *loan;
 
 	raw_spin_lock_irqsave(&sem->wait_lock, irqflags);
 	raw_spin_lock(&expedite_lock);
 	rb_erase(&s->node, &active_sections);
 	sem->expedited = !!first_section(sem);
 	raw_spin_unlock(&expedite_lock);
-	loan = lend_end(sem, true);
+	wakes.loan = lend_end(sem, true);
 	__unfair_rwsem_end_section(sem, &s->watch);
 	__unfair_rwsem_unlock_and_wake(sem, irqflags, &wakes);
-	lend_unlock(loan);
 }
 
 /**

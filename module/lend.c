@@ -18,8 +18,8 @@
  *
  *  lent task	1) Under wait_lock: release the lock, and take the loan out of the hash
  *		   (UNLOCKED). A release sees LENT or comes before the scan.
- *		2) Without a lock: unlock the rt_mutex. Not before the release: the task
- *		   could be preempted again while it holds the lock.
+ *		2) Without a lock, and not preempted in between: unlock the rt_mutex. Not
+ *		   before the release: the task could be preempted while it holds the lock.
  *
  * Each loan is a lease. It ends at the release, or at the second pass of the watcher in which no
  * look renewed it: a waiter that gives up does nothing. The watcher then takes the loan out of the
@@ -388,7 +388,7 @@ static bool over_budget(const struct task_struct *task, u64 now, u64 ns)
 	return per_cpu(cpu_budget, task_cpu(task)) > now + ns || (group && *group > now + ns);
 }
 
-static u64 cpu_time(const struct task_struct *task)
+u64 lend_cpu_time(const struct task_struct *task)
 {
 	u64 time = READ_ONCE(task->se.sum_exec_runtime), last;
 
@@ -409,9 +409,9 @@ static unsigned long switches_of(const struct task_struct *task)
 
 static void start_charge(struct donor *d, u64 now)
 {
-	d->from = cpu_time(d->task);
+	d->from = lend_cpu_time(d->task);
 	d->charged = 0;
-	d->donor_charged = cpu_time(d->thread);
+	d->donor_charged = lend_cpu_time(d->thread);
 	d->charged_at = now;
 	d->was_on_cpu = false;
 }
@@ -422,7 +422,7 @@ static bool must_charge(const struct donor *d)
 	const struct donor *other;
 
 	hlist_for_each_entry(other, lent_bucket(d->task), hash)
-		if (other->task == d->task)
+		if (other->task == d->task && !other->suspended)
 			return other == d;
 	return true;
 }
@@ -434,7 +434,7 @@ static bool must_charge(const struct donor *d)
  */
 static void charge(struct donor *d, u64 now)
 {
-	u64 used = cpu_time(d->task) - d->from, donor = cpu_time(d->thread), ns, *group;
+	u64 used = lend_cpu_time(d->task) - d->from, donor = lend_cpu_time(d->thread), ns, *group;
 	bool on_cpu = compat_on_cpu(d->task);
 
 	lockdep_assert_held(&lend_lock);
@@ -618,6 +618,7 @@ static bool create_donor(struct donor *d, unsigned int nr)
 		return false;
 	d->thread = get_task_struct(thread);
 	d->set = LEVEL_UNKNOWN;
+	d->moved = false;
 	rt_mutex_init(&d->lock);
 	INIT_HLIST_NODE(&d->hash);
 	wake_up_process(thread);
@@ -681,16 +682,16 @@ static void reap_donors(struct work_struct *work)
 	struct donor *d;
 
 	mutex_lock(&pool_mutex);
-	raw_spin_lock_irq(&lend_lock);
-	nr = nr_donors;
-	unused = min_idle > SPARE_DONORS ? min_idle - SPARE_DONORS : 0;
-	min_idle = nr_donors - nr_busy;
-	raw_spin_unlock_irq(&lend_lock);
-	for (; unused && nr > MIN_DONORS && (d = retire_donor()); unused--, nr--) {
+	nr = READ_ONCE(nr_donors);
+	unused = READ_ONCE(min_idle);
+	for (; unused > SPARE_DONORS && nr > MIN_DONORS && (d = retire_donor()); unused--, nr--) {
 		kthread_stop(d->thread);
-		reaped_ns += cpu_time(d->thread);
+		reaped_ns += lend_cpu_time(d->thread);
 		put_task_struct(d->thread);
 	}
+	raw_spin_lock_irq(&lend_lock);
+	min_idle = nr_donors - nr_busy;
+	raw_spin_unlock_irq(&lend_lock);
 	if (nr > MIN_DONORS)
 		schedule_delayed_work(&reap_work, REAP_EVERY);
 	mutex_unlock(&pool_mutex);
@@ -782,10 +783,10 @@ static bool note_loan(struct unfair_rwsem *sem, struct task_struct *task, u8 lev
 }
 
 /*
- * Has the caller, which acquires @sem for writing, a loan for it? It keeps that until it releases
- * @sem. Called under wait_lock.
+ * Has the caller, a writer, a loan for @sem? With @keep, it has acquired @sem, and keeps the loan
+ * until it releases @sem. Called under wait_lock.
  */
-bool lend_keep(const struct unfair_rwsem *sem)
+bool lend_keep(const struct unfair_rwsem *sem, bool keep)
 {
 	struct donor *d;
 
@@ -794,7 +795,7 @@ bool lend_keep(const struct unfair_rwsem *sem)
 	raw_spin_lock(&lend_lock);
 	d = find_loan(current, sem, false);
 	if (d)
-		d->kept = true;
+		d->kept |= keep;
 	raw_spin_unlock(&lend_lock);
 	return d;
 }
@@ -822,12 +823,10 @@ struct donor *lend_end(const struct unfair_rwsem *sem, bool section)
 	return d;
 }
 
-/* Context: any in which bottom halves are enabled. @d: of lend_end(), or NULL. */
+/* Context: any in which bottom halves are enabled; preemption too may be off. @d: of lend_end(). */
 void lend_unlock(struct donor *d)
 	__fsc_unchecked
 {
-	if (!d)
-		return;
 	/* the caller has never locked it: tell lockdep */
 	mutex_acquire(&d->lock.dep_map, 0, 1, _RET_IP_);
 	rt_mutex_unlock(&d->lock);
@@ -981,8 +980,9 @@ void lend_apply(struct lend_work *work)
 		}
 		if (d->must_move || (d->must_wake && d->moved)) {
 			d->moved = d->must_move;
+			/* the watcher runs where threads of the kernel may */
 			set_cpus_allowed_ptr(d->thread, d->moved ? cpumask_of(d->cpu) :
-								   cpu_possible_mask);
+								   current->cpus_ptr);
 		}
 		/* one that waits for its rt_mutex would spin if it was woken */
 		if (d->must_wake)
@@ -1023,6 +1023,7 @@ static void visit_donors(bool (*fn)(struct donor *d, u64 now))
 		raw_spin_unlock_irq(&lend_lock);
 		if (work.nr == LEND_WORK_MAX)
 			lend_apply(&work);
+		lend_watcher_pause();
 	}
 	lend_apply(&work);
 }
@@ -1105,7 +1106,7 @@ u64 lend_donors_cpu_ns(void)
 	ns = reaped_ns;
 	for (d = donors; d < donors + MAX_DONORS; d++)
 		if (READ_ONCE(d->state) != DONOR_NONE)
-			ns += cpu_time(d->thread);
+			ns += lend_cpu_time(d->thread);
 	mutex_unlock(&pool_mutex);
 	return ns;
 }
@@ -1145,6 +1146,9 @@ void lend_exit(void)
 		raw_spin_unlock_irq(&lend_lock);
 		lend_apply(&work);
 		kthread_stop(d->thread);
+		/* it may have been stopped before it ran for the first time */
+		if (d->task)
+			put_task_struct(d->task);
 		put_task_struct(d->thread);
 	}
 }

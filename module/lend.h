@@ -42,7 +42,7 @@ bool lend_to_others(void);
 bool lend_any(void);
 
 /* The caller holds the wait_lock of @sem. */
-bool lend_keep(const struct unfair_rwsem *sem);
+bool lend_keep(const struct unfair_rwsem *sem, bool keep);
 struct donor *lend_end(const struct unfair_rwsem *sem, bool section);
 
 /* The caller holds no lock. */
@@ -65,6 +65,7 @@ void lend_apply(struct lend_work *work);
 void lend_account(void);
 void lend_end_pass(void);
 u64 lend_period_ns(void);
+u64 lend_cpu_time(const struct task_struct *task);
 u64 lend_used_cpu_ns(void);
 u64 lend_donors_cpu_ns(void);
 int lend_init(void);

@@ -516,12 +516,13 @@ static bool try_write(struct unfair_rwsem *sem, struct waiter *w, u64 now, u64 *
 		return false;
 
 	/* with LENT, the release ends the writer's own loan */
-	new = (long)current | WRITER | (word & (RWAIT | LENT)) | (lend_keep(sem) ? LENT : 0);
+	new = (long)current | WRITER | (word & (RWAIT | LENT)) | (lend_keep(sem, false) ? LENT : 0);
 	if (passes || (w->queued && rb_next(&w->node)))
 		new |= WWAIT;
 	/* fails only if another task acquired the lock by a fast path */
 	if (!atomic_long_try_cmpxchg_acquire(&sem->word, &word, new))
 		return false;
+	lend_keep(sem, true);
 	if (!passes)
 		sem->steals = 0;
 	unqueue(sem, w);
@@ -855,7 +856,6 @@ static void wait_asleep(struct unfair_rwsem *sem, struct waiter *w, struct wakes
  */
 static int wait_for_lock(struct unfair_rwsem *sem, struct waiter *w)
 {
-	struct donor *loan = NULL;
 	struct wakes wakes = { };
 	unsigned long irqflags;
 	u64 now, timeout_ns = 0;
@@ -890,12 +890,11 @@ static int wait_for_lock(struct unfair_rwsem *sem, struct waiter *w)
 	}
 	if (ret && w->write) {
 		leave_write(sem, w, &wakes, now);
-		loan = lend_end(sem, false);
+		wakes.loan = lend_end(sem, false);
 	} else if (ret) {
 		leave_read(sem, w);
 	}
 	__unfair_rwsem_unlock_and_wake(sem, irqflags, &wakes);
-	lend_unlock(loan);
 	return ret;
 }
 
@@ -976,14 +975,13 @@ static void warn_not_read_held(long word)
 /* Releases the lock while a task waits or has lent. Enables preemption. */
 static void up_read_locked(struct unfair_rwsem *sem)
 {
-	struct donor *loan = NULL;
 	struct wakes wakes = { };
 	unsigned long irqflags;
 	long word;
 
 	raw_spin_lock_irqsave(&sem->wait_lock, irqflags);
 	if (atomic_long_read(&sem->word) & LENT)
-		loan = lend_end(sem, false);
+		wakes.loan = lend_end(sem, false);
 	/* F: pairs with the acquire of the next holder */
 	word = atomic_long_sub_return_release(READER, &sem->word);
 	if (!is_held(word)) {
@@ -999,7 +997,6 @@ static void up_read_locked(struct unfair_rwsem *sem)
 	}
 	__unfair_rwsem_unlock_and_wake(sem, irqflags, &wakes);
 	preempt_enable();
-	lend_unlock(loan);
 }
 
 /**
@@ -1031,7 +1028,6 @@ EXPORT_SYMBOL_FSCOMMIT(__unfair_up_read_counted);
 /* Releases write ownership: sets the word to @instead, 0 or READER, with the flags. */
 static void release_write(struct unfair_rwsem *sem, long instead, const char *caller)
 {
-	struct donor *loan = NULL;
 	struct wakes wakes = { };
 	unsigned long irqflags;
 	long word;
@@ -1047,7 +1043,7 @@ static void release_write(struct unfair_rwsem *sem, long instead, const char *ca
 	if (word & (WWAIT | RWAIT))
 		compat_trace_contended_release(sem);
 	if (word & LENT)
-		loan = lend_end(sem, false);
+		wakes.loan = lend_end(sem, false);
 	if (instead)
 		visible_readers_publish(sem);
 	sem->window_used = 0;
@@ -1059,7 +1055,6 @@ static void release_write(struct unfair_rwsem *sem, long instead, const char *ca
 	/* G: pairs with the acquire of the next holder; no other task writes the word now */
 	atomic_long_set_release(&sem->word, instead);
 	__unfair_rwsem_unlock_and_wake(sem, irqflags, &wakes);
-	lend_unlock(loan);
 }
 
 /**

@@ -144,7 +144,7 @@ void lend_watch_now(struct unfair_rwsem *sem, struct wakes *wakes)
  * __unfair_rwsem_unlock_and_wake() - drop wait_lock and wake
  * @sem: the semaphore; may be freed before this returns
  * @irqflags: saved when wait_lock was acquired
- * @wakes: the tasks to wake; empty afterwards
+ * @wakes: the tasks to wake, and a loan to end; empty afterwards
  *
  * Preemption is disabled until all tasks are awake. It also keeps their task_structs valid:
  * the tasks were waiting when it was disabled, and RCU frees a task_struct.
@@ -161,6 +161,10 @@ void __unfair_rwsem_unlock_and_wake(struct unfair_rwsem *sem, unsigned long irqf
 	for (i = 0; i < wakes->nr; i++)
 		wake_up_process(wakes->task[i]);
 	wakes->nr = 0;
+	/* a loan that its task has ended is not suspended if it brings no CPU */
+	if (wakes->loan)
+		lend_unlock(wakes->loan);
+	wakes->loan = NULL;
 	preempt_enable();
 }
 
@@ -331,8 +335,8 @@ static int watch(void *unused)
 {
 	u64 now, next, account_due = 0;
 
+	burst_start = ktime_get_ns();
 	while (!kthread_should_stop()) {
-		burst_start = ktime_get_ns();
 		/* I: clear the flag, then work; a task that adds work after that sets it again */
 		if (xchg(&must_activate, 0))
 			expedite_activate();
@@ -363,7 +367,11 @@ static int watch(void *unused)
 		if (READ_ONCE(timer_armed) || has_work())
 			hrtimer_start(&watch_timer, ns_to_ktime(next > now ? next - now : 0),
 				      HRTIMER_MODE_REL_HARD);
+		now = ktime_get_ns();
 		schedule();
+		/* shorter ones do not count: users choose how often a waiter wakes this thread */
+		if (ktime_get_ns() - now >= BURST)
+			burst_start = ktime_get_ns();
 	}
 	__set_current_state(TASK_RUNNING);
 	return 0;
@@ -372,7 +380,7 @@ static int watch(void *unused)
 /* CPU time of the watcher in ns. Context: any. */
 u64 lend_watcher_cpu_ns(void)
 {
-	return READ_ONCE(watcher->se.sum_exec_runtime);
+	return lend_cpu_time(watcher);
 }
 
 int __init lend_watcher_init(void)

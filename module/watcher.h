@@ -21,10 +21,11 @@ struct unfair_hold {
 	u8				lent;			/* to the holder */
 };
 
-/* Tasks to wake after wait_lock is dropped; at most one for each CPU. */
+/* What is done after wait_lock is dropped: tasks to wake, at most one for each CPU. */
 #define MAX_WAKES	16
 
 struct wakes {
+	struct donor		*loan;		/* of the caller, to end; NULL: none */
 	unsigned int		nr;
 	struct task_struct	*task[MAX_WAKES + 2];	/* a writer and the watcher, too */
 };
