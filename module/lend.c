@@ -145,7 +145,7 @@ struct donor {
 	const struct unfair_rwsem *sem;		/* only compared: may have been freed */
 	u8			level;
 	u8			noted;		/* the highest level noted in the pass below */
-	unsigned int		pass;		/* that renewed the lease; after a cancel: the next */
+	unsigned int		pass;		/* that renewed it; after a cancel: the next */
 	bool			kept;		/* until the release: no lease */
 	bool			section;	/* of a committer */
 	bool			suspended;
