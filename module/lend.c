@@ -913,8 +913,7 @@ void lend_to_owner(struct unfair_rwsem *sem, struct task_struct *owner, struct l
 void lend_to_writer(struct unfair_rwsem *sem, struct task_struct *task, u8 level,
 		    struct lend_work *work)
 {
-	if (!compat_on_cpu(task))
-		note_loan(sem, task, level, false, work);
+	note_loan(sem, task, level, false, work);
 }
 
 /*
@@ -924,7 +923,7 @@ void lend_to_writer(struct unfair_rwsem *sem, struct task_struct *task, u8 level
 void lend_to_expediter(struct unfair_rwsem *sem, struct task_struct *task, u8 level,
 		       struct look *look, struct lend_work *work)
 {
-	if (!level || compat_on_cpu(task))
+	if (!level)
 		return;
 	if (lend_to_others())
 		note_loan(sem, task, level, true, work);
@@ -1071,6 +1070,26 @@ static bool end_lease(struct donor *d, u64 now)
 	if (lower)
 		d->level = d->noted;
 	return lower;
+}
+
+/*
+ * Renews the loans for a semaphore that a pass has skipped, or not seen to the end. @sem is only
+ * compared.
+ */
+void lend_renew(const struct unfair_rwsem *sem)
+{
+	struct donor *d;
+
+	for (d = donors; d < donors + MAX_DONORS && lend_any(); d++) {
+		if (READ_ONCE(d->state) != DONOR_OUT)
+			continue;
+		raw_spin_lock_irq(&lend_lock);
+		if (d->state == DONOR_OUT && d->sem == sem && d->pass != pass) {
+			d->noted = d->level;
+			d->pass = pass;
+		}
+		raw_spin_unlock_irq(&lend_lock);
+	}
 }
 
 /* After a look at each lock: ends the leases that no look has renewed, and lowers others. */

@@ -63,6 +63,7 @@ void lend_to_link(struct unfair_rwsem *sem, struct task_struct *task, u8 level,
 /* The watcher, without locks. */
 void lend_apply(struct lend_work *work);
 void lend_account(void);
+void lend_renew(const struct unfair_rwsem *sem);
 void lend_end_pass(void);
 u64 lend_period_ns(void);
 u64 lend_cpu_time(const struct task_struct *task);

@@ -207,6 +207,8 @@ static void look_at_lock(struct unfair_watch *w, struct unfair_rwsem *sem, unsig
 	}
 	looking_at = NULL;
 	raw_spin_unlock_irqrestore(&watch_lock, irqflags);
+	if (more)
+		lend_renew(sem);
 }
 
 /* The next lock to look at, moved behind all others. @urgent: only one to look at now. */
@@ -249,6 +251,8 @@ static void look_at_locks(bool urgent)
 			look_at_lock(w, sem, irqflags);
 		} else {
 			raw_spin_unlock_irqrestore(&watch_lock, irqflags);
+			/* a virtual CPU may stop while it holds the lock */
+			lend_renew(sem);
 		}
 		raw_spin_lock_irqsave(&watch_lock, irqflags);
 	}
