@@ -161,7 +161,7 @@ void __unfair_rwsem_unlock_and_wake(struct unfair_rwsem *sem, unsigned long irqf
 	for (i = 0; i < wakes->nr; i++)
 		wake_up_process(wakes->task[i]);
 	wakes->nr = 0;
-	/* a loan that its task has ended is not suspended if it brings no CPU */
+	/* before preemption: nothing suspends the loan of a task that is preempted here */
 	if (wakes->loan)
 		lend_unlock(wakes->loan);
 	wakes->loan = NULL;

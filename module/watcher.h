@@ -21,7 +21,7 @@ struct unfair_hold {
 	u8				lent;			/* to the holder */
 };
 
-/* What is done after wait_lock is dropped: tasks to wake, at most one for each CPU. */
+/* Work for after wait_lock is dropped: tasks to wake, one for each CPU at most; a loan to end. */
 #define MAX_WAKES	16
 
 struct wakes {
