@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Chains: a holder that is lent to may itself wait for another lock. A look follows such a chain
- * and lends to each task on it.
+ * Chains: a holder that is lent to may itself wait for another lock. Who owns that one?
  *
  * A link through a mutex, or a rw_semaphore held for writing, is found in what the kernel records
  * of a blocked task: task->blocker for both (CONFIG_DETECT_HUNG_TASK_BLOCKER), task->blocked_on
@@ -27,14 +26,6 @@
 
 #include "chain.h"
 #include "internal.h"
-#include "stats.h"
-#include "trace.h"
-#include "watcher.h"
-
-static struct fscommit_param lend_links = { CHAIN_MAX_LINKS, 0, CHAIN_MAX_LINKS };
-module_param_cb(lend_links, &fscommit_param_ops, &lend_links, 0644);
-MODULE_PARM_DESC(lend_links,
-		 "Number of locks that a loan passes through, from a holder that is itself blocked to the owner of that lock; 0 (none) to 8, default 8");
 
 static int kinds_set(const char *value, const struct kernel_param *kp)
 {
@@ -78,7 +69,7 @@ static bool is_blocked(struct task_struct *task)
  * Context: under rcu_read_lock(); any but hard interrupts.
  * Return: the owner; NULL if @task is not blocked on such a lock, or if its owner is not known.
  */
-static struct task_struct *chain_owner(struct task_struct *task)
+struct task_struct *chain_owner(struct task_struct *task)
 {
 	struct task_struct *owner = NULL;
 	unsigned long irqflags;
@@ -90,41 +81,4 @@ static struct task_struct *chain_owner(struct task_struct *task)
 		owner = compat_blocker_owner(task);
 	raw_spin_unlock_irqrestore(&task->pi_lock, irqflags);
 	return owner;
-}
-
-/**
- * chain_lend() - lend to the tasks that a sleeping holder waits for
- * @sem: the semaphore whose waiters lend
- * @task: its holder, or a task that expedites it
- * @level: the level to lend
- * @look: the progress of the look
- * @work: for the caller to apply
- *
- * The walk ends at a task that runs or is runnable, and after lend_links links: so it ends in a
- * cycle, too. Holders that are blocked on the same owner are usually neighbours: the owner is
- * followed once.
- *
- * Context: under wait_lock of @sem.
- */
-void chain_lend(struct unfair_rwsem *sem, struct task_struct *task, u8 level, struct look *look,
-		struct lend_work *work)
-{
-	unsigned int links = READ_ONCE(lend_links.value), i;
-
-	rcu_read_lock();
-	for (i = 0; i < links && work->nr < LEND_WORK_MAX && !task_is_running(task); i++) {
-		struct task_struct *owner = chain_owner(task);
-
-		if (!owner || (!i && owner == look->last_owner))
-			break;
-		look->links++;
-		if (!i)
-			look->last_owner = owner;
-		if (trace_unfair_chain_enabled())
-			trace_unfair_chain(sem, task, owner, unfair_trace_state_of(owner),
-					   lend_level_now(owner));
-		lend_to_link(sem, owner, level, work);
-		task = owner;
-	}
-	rcu_read_unlock();
 }

@@ -15,7 +15,7 @@
 #include <linux/pid.h>
 #include <linux/rbtree.h>
 
-#include "chain.h"
+#include "expedite.h"
 #include "internal.h"
 #include "lend.h"
 #include "stats.h"
@@ -113,7 +113,7 @@ struct unfair_watch *expedite_watch(const struct unfair_rwsem *sem)
  * Without it, the readers that a committer lends to could keep it off its CPU.
  *
  * Context: under wait_lock, the watcher.
- * Return: true if @work has no room for a holder and its links, or after STEP_LINKS links.
+ * Return: true if @work has no room for a holder and its links, or after LEND_STEP_LINKS links.
  */
 bool expedite_look(struct unfair_rwsem *sem, struct look *look, struct lend_work *work)
 {
@@ -127,7 +127,7 @@ bool expedite_look(struct unfair_rwsem *sem, struct look *look, struct lend_work
 	look->group = s ? compat_task_group(s->task) : NULL;
 	look->static_prio = MAX_PRIO;
 	for (i = 0; i < EXPEDITE_CHUNK && work->nr < LEND_WORK_MAX; i++) {
-		if (!s || s->sem != sem || look->links >= STEP_LINKS)
+		if (!s || s->sem != sem || look->links >= LEND_STEP_LINKS)
 			break;
 		next = to_section(rb_next(&s->node));
 		if (s->real_time || compat_task_group(s->task) != look->group)
@@ -146,7 +146,7 @@ bool expedite_look(struct unfair_rwsem *sem, struct look *look, struct lend_work
 	if (s && s->sem == sem && s->since != now)
 		look->group = NULL;
 	raw_spin_unlock(&expedite_lock);
-	return work->nr + 1 + CHAIN_MAX_LINKS > LEND_WORK_MAX || look->links >= STEP_LINKS;
+	return work->nr + 1 + LEND_MAX_LINKS > LEND_WORK_MAX || look->links >= LEND_STEP_LINKS;
 }
 
 /*
@@ -213,7 +213,7 @@ static enum hrtimer_restart section_timeout(struct hrtimer *timer)
 	in = due_in(ktime_get_ns());
 	section_timer_armed = in != U64_MAX;
 	if (!in)
-		lend_watcher_activate();
+		watcher_activate();
 	if (section_timer_armed)
 		start_section_timer(in ?: lend_period_ns());
 	raw_spin_unlock(&expedite_lock);
@@ -277,122 +277,66 @@ void expedite_activate(void)
 		lend_announce(sem);
 		visible_readers_revoke_bias(sem);
 		if (!sem->watch)
-			lend_watch_start(sem, &s->watch);
+			watcher_add(sem, &s->watch);
 		/* the caller is the watcher */
-		lend_watch_now(sem, &(struct wakes){ });
+		watcher_look_now(sem);
 		count_event(sem, EV_ACTIVATED);
 		raw_spin_unlock_irqrestore(&sem->wait_lock, irqflags);
-		lend_watcher_pause();
+		lend_pause();
 	}
 }
 
-/*
- * Removes a section from the new ones. Called and returns under expedite_lock, which it may drop.
- * Returns whether the section is active.
- */
-static bool remove_section(struct unfair_section *s, unsigned long *irqflags)
-	__fsc_must_hold(&expedite_lock)
-{
-	/* the watcher has interrupts off, and waits for wait_lock only */
-	while (activating == s) {
-		raw_spin_unlock_irqrestore(&expedite_lock, *irqflags);
-		cpu_relax();
-		raw_spin_lock_irqsave(&expedite_lock, *irqflags);
-	}
-	list_del(&s->entry);
-	return !RB_EMPTY_NODE(&s->node);
-}
-
-/* Ends the loan of the section's task. The loans to readers end as leases. */
-static void deactivate_section(struct unfair_section *s)
-{
-	struct unfair_rwsem *sem = s->sem;
-	struct wakes wakes = { };
-	unsigned long irqflags;
-
-	raw_spin_lock_irqsave(&sem->wait_lock, irqflags);
-	raw_spin_lock(&expedite_lock);
-	rb_erase(&s->node, &active_sections);
-	sem->expedited = !!first_section(sem);
-	raw_spin_unlock(&expedite_lock);
-	wakes.loan = lend_end(sem, true);
-	__unfair_rwsem_end_section(sem, &s->watch);
-	__unfair_rwsem_unlock_and_wake(sem, irqflags, &wakes);
-}
-
-/**
- * unfair_rwsem_expedite() - lend to the readers of a semaphore without waiting for it
- * @sem: the semaphore; the caller does not hold it, or holds it for reading
- * @section: storage for the section, until unfair_rwsem_unexpedite() has returned
- *
- * For a commit that may wait for a folio or a mutex that a reader of @sem owns. The section takes
- * effect one to six times lend_period_us later. If the caller is not blocked when it is first due,
- * it takes effect up to twelve times lend_period_us after it began; either is later if the watcher
- * is busy. From then on until unfair_rwsem_unexpedite(), each task that holds @sem for reading and
- * is not on a CPU is lent the caller's level, again each time it is preempted. Not a reader of
- * the caller's cgroup with the same or a better nice value, unless the caller is a real-time task:
- * it competes for the CPU as the caller does. While any task is lent to, the caller is lent its own
- * level, too, so that it can run beside that. A section that ends earlier lends nothing. Sections
- * nest, and any number of tasks may expedite the same semaphore.
- *
- * Context: process context; may sleep. The same task must end the section, before it exits.
- */
-void unfair_rwsem_expedite(struct unfair_rwsem *sem, struct unfair_section *section)
+/* Begins a section. Context: any. */
+void expedite_begin(struct unfair_section *s)
 {
 	unsigned long irqflags;
 
-	might_sleep();
-	*section = (struct unfair_section) {
-		.sem = sem,
-		.task = current,
-		.level = lend_own_level(current),
-		.real_time = READ_ONCE(current->normal_prio) < MAX_RT_PRIO,
-		.since = ktime_get_ns(),
-	};
-	INIT_LIST_HEAD(&section->entry);
-	RB_CLEAR_NODE(&section->node);
-	count_event(sem, EV_EXPEDITED);
-	if (!section->level)
-		return;
+	INIT_LIST_HEAD(&s->entry);
+	RB_CLEAR_NODE(&s->node);
 	raw_spin_lock_irqsave(&expedite_lock, irqflags);
-	list_add_tail(&section->entry, &new_sections);
+	list_add_tail(&s->entry, &new_sections);
 	if (!section_timer_armed) {
 		section_timer_armed = true;
 		start_section_timer(lend_period_ns());
 	}
 	raw_spin_unlock_irqrestore(&expedite_lock, irqflags);
 }
-EXPORT_SYMBOL_FSCOMMIT(unfair_rwsem_expedite);
 
 /**
- * unfair_rwsem_unexpedite() - end an expedited section
- * @section: of unfair_rwsem_expedite(), by the same task; its semaphore may be freed when this
- *	returns
+ * expedite_end() - end a section that may be new
+ * @s: the section
  *
- * A call for a section that has not begun, and is all zero, or that has ended already, warns once
- * and does nothing.
- *
- * Context: process context; may sleep.
+ * Context: any.
+ * Return: true if the section is active: the caller must call expedite_deactivate().
  */
-void unfair_rwsem_unexpedite(struct unfair_section *section)
+bool expedite_end(struct unfair_section *s)
 {
 	unsigned long irqflags;
 	bool active;
 
-	might_sleep();
-	if (WARN_ONCE(!section->sem, "fscommit: %s() by %s[%d] of a section that has not begun\n",
-		      __func__, current->comm, task_pid_nr(current)))
-		return;
 	raw_spin_lock_irqsave(&expedite_lock, irqflags);
-	active = remove_section(section, &irqflags);
+	/* the watcher has interrupts off, and waits for wait_lock only */
+	while (activating == s) {
+		raw_spin_unlock_irqrestore(&expedite_lock, irqflags);
+		cpu_relax();
+		raw_spin_lock_irqsave(&expedite_lock, irqflags);
+	}
+	list_del(&s->entry);
+	active = !RB_EMPTY_NODE(&s->node);
 	raw_spin_unlock_irqrestore(&expedite_lock, irqflags);
-	if (active)
-		deactivate_section(section);
-	section->sem = NULL;
+	return active;
 }
-EXPORT_SYMBOL_FSCOMMIT(unfair_rwsem_unexpedite);
 
-void expedite_init(void)
+/* Ends an active section. Context: under wait_lock. */
+void expedite_deactivate(struct unfair_section *s)
+{
+	raw_spin_lock(&expedite_lock);
+	rb_erase(&s->node, &active_sections);
+	s->sem->expedited = !!first_section(s->sem);
+	raw_spin_unlock(&expedite_lock);
+}
+
+void __init expedite_init(void)
 {
 	compat_hrtimer_setup(&section_timer, section_timeout, CLOCK_MONOTONIC,
 			     HRTIMER_MODE_REL_HARD);

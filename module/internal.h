@@ -31,8 +31,7 @@ int rcu_reuse_setup(struct dentry *debugfs);
 void rcu_reuse_teardown(void);
 void share_gate_setup(struct dentry *debugfs);
 void cow_diff_setup(struct dentry *debugfs);
-int unfair_stats_setup(struct dentry *debugfs);
-void unfair_stats_remove_files(void);
-void unfair_stats_teardown(void);
+int unfair_rwsem_setup(void);
+void unfair_rwsem_teardown(void);
 
 #endif /* _FSCOMMIT_INTERNAL_H */

@@ -44,6 +44,7 @@
  * PI futexes, too.
  */
 #include <linux/hash.h>
+#include <linux/hrtimer.h>
 #include <linux/kthread.h>
 #include <linux/ktime.h>
 #include <linux/math64.h>
@@ -61,8 +62,8 @@
 #include "internal.h"
 #include "lend.h"
 #include "stats.h"
+#include "trace.h"
 #include "visible_readers.h"
-#include "watcher.h"
 
 #ifndef CONFIG_RT_MUTEXES
 # error "fscommit needs a kernel with CONFIG_RT_MUTEXES, which CONFIG_FUTEX selects"
@@ -127,6 +128,11 @@ module_param_cb(lend_period_us, &fscommit_param_ops, &lend_period_us, 0644);
 MODULE_PARM_DESC(lend_period_us,
 		 "Period in which the watcher looks for holders that are not on a CPU, of locks with sleeping waiters or expedited sections, and least age at which a section takes effect; microseconds, 50 to 60000000, default 1000");
 
+static struct fscommit_param lend_links = { LEND_MAX_LINKS, 0, LEND_MAX_LINKS };
+module_param_cb(lend_links, &fscommit_param_ops, &lend_links, 0644);
+MODULE_PARM_DESC(lend_links,
+		 "Number of locks that a loan passes through, from a holder that is itself blocked to the owner of that lock; 0 (none) to 8, default 8");
+
 enum donor_state {
 	DONOR_NONE,		/* has no thread */
 	DONOR_IDLE,
@@ -183,6 +189,9 @@ static u64 lent_ns;
 /* The times in ns at which the buckets of cgroups and of CPUs will be empty. */
 static u64 group_budget[1 << GROUP_BITS];
 static DEFINE_PER_CPU(u64, cpu_budget);
+
+/* Of the watcher: since when it runs without a pause, and the time in its pauses. */
+static u64 burst_start, paused;
 
 static void create_donors(struct work_struct *work);
 static void reap_donors(struct work_struct *work);
@@ -852,13 +861,42 @@ static bool is_equal(const struct task_struct *task, const struct look *look)
 	       READ_ONCE(task->static_prio) <= look->static_prio;
 }
 
+/*
+ * Lends to the tasks that @task waits for. The walk ends at a task that runs or is runnable, and
+ * after lend_links links: so it ends in a cycle, too. Holders that are blocked on the same owner
+ * are usually neighbours: the owner is followed once.
+ */
+static void lend_along_chain(struct unfair_rwsem *sem, struct task_struct *task, u8 level,
+			     struct look *look, struct lend_work *work)
+{
+	unsigned int links = READ_ONCE(lend_links.value), i;
+
+	rcu_read_lock();
+	for (i = 0; i < links && work->nr < LEND_WORK_MAX && !task_is_running(task); i++) {
+		struct task_struct *owner = chain_owner(task);
+
+		if (!owner || (!i && owner == look->last_owner))
+			break;
+		look->links++;
+		if (!i)
+			look->last_owner = owner;
+		if (trace_unfair_chain_enabled())
+			trace_unfair_chain(sem, task, owner, trace_state_of(owner),
+					   lend_level_now(owner));
+		if (note_loan(sem, owner, level, false, work))
+			count_event(sem, EV_CHAIN);
+		task = owner;
+	}
+	rcu_read_unlock();
+}
+
 /* Lends to a holder that is not on a CPU, and to the tasks that it waits for. */
 static void lend_to_holder(struct unfair_rwsem *sem, struct task_struct *task, struct look *look,
 			   struct lend_work *work)
 {
 	if (!is_equal(task, look))
 		note_loan(sem, task, look->level, false, work);
-	chain_lend(sem, task, look->level, look, work);
+	lend_along_chain(sem, task, look->level, look, work);
 }
 
 /**
@@ -868,8 +906,8 @@ static void lend_to_holder(struct unfair_rwsem *sem, struct task_struct *task, s
  * @work: for the caller to apply
  *
  * Context: under wait_lock.
- * Return: false if @work is full, or after STEP_LINKS links: apply @work, then repeat the step. It
- * goes on with the same reader.
+ * Return: false if @work is full, or after LEND_STEP_LINKS links: apply @work, then repeat the step.
+ * It goes on with the same reader.
  */
 bool lend_to_readers(struct unfair_rwsem *sem, struct look *look, struct lend_work *work)
 {
@@ -883,7 +921,7 @@ bool lend_to_readers(struct unfair_rwsem *sem, struct look *look, struct lend_wo
 		if (i < look->slot)
 			continue;
 		look->slot = i;
-		full = work->nr == LEND_WORK_MAX || look->links >= STEP_LINKS;
+		full = work->nr == LEND_WORK_MAX || look->links >= LEND_STEP_LINKS;
 		if (full)
 			break;
 		lend_to_holder(sem, task, look, work);
@@ -927,18 +965,47 @@ void lend_to_expediter(struct unfair_rwsem *sem, struct task_struct *task, u8 le
 		return;
 	if (lend_to_others())
 		note_loan(sem, task, level, true, work);
-	chain_lend(sem, task, level, look, work);
-}
-
-/* Lends to a task that a holder of @sem, or a task that expedites @sem, waits for. */
-void lend_to_link(struct unfair_rwsem *sem, struct task_struct *task, u8 level,
-		  struct lend_work *work)
-{
-	if (note_loan(sem, task, level, false, work))
-		count_event(sem, EV_CHAIN);
+	lend_along_chain(sem, task, level, look, work);
 }
 
 /* --- the watcher --------------------------------------------------------- */
+
+/**
+ * lend_pause() - let tasks run that the watcher keeps off their CPU
+ *
+ * A pass may look at many locks, and change the priorities of many donors, which takes some
+ * microseconds each. Returns at once if the watcher's burst is short so far, or if no timer is as
+ * short.
+ *
+ * Context: the watcher, without locks; and at exit.
+ */
+void lend_pause(void)
+{
+	ktime_t pause = LEND_BURST;
+	u64 now;
+
+	if (hrtimer_resolution > LEND_BURST)
+		return;
+	now = ktime_get_ns();
+	if (now - burst_start < LEND_BURST)
+		return;
+	set_current_state(TASK_IDLE);
+	schedule_hrtimeout(&pause, HRTIMER_MODE_REL);
+	burst_start = ktime_get_ns();
+	paused += burst_start - now;
+}
+
+/* The watcher has slept: its burst begins anew. */
+void lend_end_burst(void)
+{
+	burst_start = ktime_get_ns();
+}
+
+/* The time in ns that lend_pause() has slept so far. */
+u64 lend_paused_ns(void)
+{
+	return paused;
+}
 
 static void set_priority(struct task_struct *thread, u8 level)
 {
@@ -994,7 +1061,7 @@ void lend_apply(struct lend_work *work)
 		raw_spin_lock_irq(&lend_lock);
 		d->in_work = false;
 		raw_spin_unlock_irq(&lend_lock);
-		lend_watcher_pause();
+		lend_pause();
 	}
 	work->nr = 0;
 }
@@ -1022,7 +1089,7 @@ static void visit_donors(bool (*fn)(struct donor *d, u64 now))
 		raw_spin_unlock_irq(&lend_lock);
 		if (work.nr == LEND_WORK_MAX)
 			lend_apply(&work);
-		lend_watcher_pause();
+		lend_pause();
 	}
 	lend_apply(&work);
 }

@@ -10,6 +10,13 @@
 
 #define LEND_WORK_MAX	16
 
+/* Links that a look follows from one holder. */
+#define LEND_MAX_LINKS	8
+/* Links after which a step of a look ends, since interrupts are off: at the end of a chain. */
+#define LEND_STEP_LINKS	64
+/* After so much work the watcher lets other real-time tasks run, for as long. In nanoseconds. */
+#define LEND_BURST	20000
+
 struct donor;
 
 /* Donors whose threads the watcher must wake or change after it drops all locks. */
@@ -25,7 +32,7 @@ struct look {
 	unsigned long		seen;		/* readers found so far */
 	bool			started;	/* level is valid */
 	u8			level;		/* the highest one of all waiters and sections */
-	bool			sections_seen;	/* __unfair_rwsem_watch() called expedite_look() */
+	bool			sections_seen;	/* expedite_look() was called */
 	const void		*group;		/* whose equals are not lent to; NULL: none */
 	int			static_prio;	/* of the equals, or better */
 	const struct task_struct *last_owner;	/* that the step followed; only compared */
@@ -57,14 +64,15 @@ void lend_to_writer(struct unfair_rwsem *sem, struct task_struct *task, u8 level
 		    struct lend_work *work);
 void lend_to_expediter(struct unfair_rwsem *sem, struct task_struct *task, u8 level,
 		       struct look *look, struct lend_work *work);
-void lend_to_link(struct unfair_rwsem *sem, struct task_struct *task, u8 level,
-		  struct lend_work *work);
 
 /* The watcher, without locks. */
 void lend_apply(struct lend_work *work);
 void lend_account(void);
 void lend_renew(const struct unfair_rwsem *sem);
 void lend_end_pass(void);
+void lend_pause(void);
+void lend_end_burst(void);
+u64 lend_paused_ns(void);
 u64 lend_period_ns(void);
 u64 lend_cpu_time(const struct task_struct *task);
 u64 lend_used_cpu_ns(void);

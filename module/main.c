@@ -51,19 +51,25 @@ static struct dentry *debugfs_dir;
 static void exit_lock(void)
 {
 	unfair_stats_remove_files();
-	lend_watcher_exit();
+	unfair_rwsem_teardown();
 	unfair_stats_teardown();
 }
 
+static const cpu_time_fn cpu_times[NR_CPU_TIMES] = {
+	[WATCHER_CPU_NS] = watcher_cpu_ns,
+	[DONORS_CPU_NS] = lend_donors_cpu_ns,
+	[LENT_CPU_NS] = lend_used_cpu_ns,
+};
+
 static int __init fscommit_init(void)
 {
-	int ret = lend_watcher_init();
+	int ret = unfair_rwsem_setup();
 
 	if (ret)
 		return ret;
 	/* debugfs is optional */
 	debugfs_dir = debugfs_create_dir("fscommit", NULL);
-	ret = unfair_stats_setup(debugfs_dir) ?: rcu_reuse_setup(debugfs_dir);
+	ret = unfair_stats_setup(debugfs_dir, cpu_times) ?: rcu_reuse_setup(debugfs_dir);
 	if (ret) {
 		debugfs_remove_recursive(debugfs_dir);
 		exit_lock();

@@ -13,7 +13,6 @@
 
 #include "internal.h"
 #include "stats.h"
-#include "watcher.h"
 
 #define NR_CLASSES	256
 
@@ -98,13 +97,8 @@ const char *unfair_stats_class_name(u8 class)
 
 /* --- counters ------------------------------------------------------------ */
 
-/* The files in sysfs: an event each, and the CPU time of the threads. */
-enum {
-	WATCHER_CPU_NS = NR_LOCK_EVENTS,
-	DONORS_CPU_NS,
-	LENT_CPU_NS,
-	NR_STAT_FILES,
-};
+/* The files in sysfs: an event each, and CPU times in ns. */
+#define NR_STAT_FILES	(NR_LOCK_EVENTS + NR_CPU_TIMES)
 
 static const char *const stat_names[NR_STAT_FILES] = {
 	[EV_READ_SLOW] = "reads_slow",
@@ -123,13 +117,14 @@ static const char *const stat_names[NR_STAT_FILES] = {
 	[EV_NO_CPU] = "no_cpu",
 	[EV_EXPEDITED] = "expedited",
 	[EV_ACTIVATED] = "activated",
-	[WATCHER_CPU_NS] = "watcher_cpu_ns",
-	[DONORS_CPU_NS] = "donors_cpu_ns",
-	[LENT_CPU_NS] = "lent_cpu_ns",
+	[NR_LOCK_EVENTS + WATCHER_CPU_NS] = "watcher_cpu_ns",
+	[NR_LOCK_EVENTS + DONORS_CPU_NS] = "donors_cpu_ns",
+	[NR_LOCK_EVENTS + LENT_CPU_NS] = "lent_cpu_ns",
 };
 
 static struct kobj_attribute stat_files[NR_STAT_FILES];
 static struct kobject *stats_dir;
+static const cpu_time_fn *cpu_times;
 
 /* Other CPUs may count meanwhile. */
 static u64 sum_of(unsigned int class, enum lock_event event)
@@ -147,12 +142,8 @@ static ssize_t show_stat(struct kobject *dir, struct kobj_attribute *file, char 
 	unsigned int class, i = file - stat_files;
 	u64 value = 0;
 
-	if (i == WATCHER_CPU_NS)
-		value = lend_watcher_cpu_ns();
-	else if (i == DONORS_CPU_NS)
-		value = lend_donors_cpu_ns();
-	else if (i == LENT_CPU_NS)
-		value = lend_used_cpu_ns();
+	if (i >= NR_LOCK_EVENTS)
+		value = cpu_times[i - NR_LOCK_EVENTS]();
 	else
 		for (class = 0; class < UNFAIR_COUNTED_CLASSES; class++)
 			value += sum_of(class, i);
@@ -197,8 +188,9 @@ static int __init create_files(struct kobject *parent)
 }
 
 /* Called before the first lock is used. After a failure, the caller tears down as at exit. */
-int __init unfair_stats_setup(struct dentry *dir)
+int __init unfair_stats_setup(struct dentry *dir, const cpu_time_fn *times)
 {
+	cpu_times = times;
 	unfair_counts = alloc_percpu(struct unfair_counts);
 	if (!unfair_counts)
 		return -ENOMEM;

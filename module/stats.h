@@ -27,6 +27,14 @@ enum lock_event {
 	NR_LOCK_EVENTS,
 };
 
+/* CPU times, which functions of others tell. */
+enum cpu_time {
+	WATCHER_CPU_NS,
+	DONORS_CPU_NS,
+	LENT_CPU_NS,
+	NR_CPU_TIMES,
+};
+
 /* Later classes are counted in class 0. So all counters of a CPU are 4 KiB on 64 bits. */
 #define UNFAIR_COUNTED_CLASSES	32U
 
@@ -36,6 +44,12 @@ struct unfair_counts {
 
 extern struct unfair_counts __percpu *unfair_counts;
 
+typedef u64 (*cpu_time_fn)(void);
+struct dentry;
+
+int unfair_stats_setup(struct dentry *dir, const cpu_time_fn *times);
+void unfair_stats_remove_files(void);
+void unfair_stats_teardown(void);
 u8 unfair_stats_class_of(const char *name, struct lock_class_key *key);
 const char *unfair_stats_class_name(u8 class);
 

@@ -1,5 +1,33 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* Trace events of fscommit. For waits, see the kernel's lock:contention_begin and _end. */
+#ifndef _FSCOMMIT_TRACE_TYPES
+#define _FSCOMMIT_TRACE_TYPES
+
+#include <linux/sched.h>
+#include <linux/unfair_rwsem.h>
+
+#include "compat.h"
+
+/* A waiter of a lock, and a holder. */
+struct unfair_hold {
+	const struct unfair_rwsem	*sem;
+	struct task_struct		*waiter, *holder;	/* no holder is visible: NULL */
+	bool				wants_write, write;
+	char				state;			/* of the holder */
+	u64				waited_ns;
+	u8				lent;			/* to the holder */
+};
+
+/* R: on a CPU, r: runnable, S: asleep */
+static inline char trace_state_of(struct task_struct *task)
+{
+	if (compat_on_cpu(task))
+		return 'R';
+	return task_is_running(task) ? 'r' : 'S';
+}
+
+#endif /* _FSCOMMIT_TRACE_TYPES */
+
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM fscommit
 
@@ -7,12 +35,8 @@
 #define _FSCOMMIT_TRACE_H
 
 #include <linux/cow_diff.h>
-#include <linux/sched.h>
 #include <linux/string.h>
 #include <linux/tracepoint.h>
-
-struct unfair_hold;
-struct unfair_rwsem;
 
 /*
  * @task, which the waiters of @lock lend to, is blocked on a lock that @owner owns. @state: R on a

@@ -57,7 +57,7 @@
 #include <linux/sched/task.h>
 #include <linux/unfair_rwsem.h>
 
-#include "chain.h"
+#include "expedite.h"
 #include "internal.h"
 #include "lend.h"
 #include "stats.h"
@@ -83,6 +83,9 @@
 #define UNSEEN_SPIN_NS	20000
 /* Waiters of each queue whose level a look compares. */
 #define LOOK_WAITERS	64
+/* Holders that are traced at one look, and the minimum interval to the next time, in ns. */
+#define MAX_TRACED	8
+#define TRACE_EVERY	(10ULL * NSEC_PER_MSEC)
 /* waiter.prio, highest first: 0 deadline, 1-100 real-time, 101-140 nice, 141 SCHED_IDLE. */
 #define PRIO_FAIR	(MAX_RT_PRIO + 1)
 #define PRIO_IDLE	(MAX_PRIO + 1)
@@ -217,17 +220,9 @@ static void hand_over_watch(struct unfair_rwsem *sem, struct unfair_watch *from)
 	struct unfair_watch *to = w ? &w->watch : sem->expedited ? expedite_watch(sem) : NULL;
 
 	if (to)
-		lend_watch_move(from, to);
+		watcher_replace(from, to);
 	else
-		lend_watch_stop(from);
-}
-
-/* An active section, with @watch, has ended. Under wait_lock. */
-void __unfair_rwsem_end_section(struct unfair_rwsem *sem, struct unfair_watch *watch)
-{
-	if (watch->sem)
-		hand_over_watch(sem, watch);
-	sync_flags(sem);
+		watcher_remove(from);
 }
 
 static void queue(struct unfair_rwsem *sem, struct waiter *w)
@@ -257,6 +252,38 @@ static void unqueue(struct unfair_rwsem *sem, struct waiter *w)
 }
 
 /* --- waking -------------------------------------------------------------- */
+
+/* Work for after wait_lock is dropped: tasks to wake, one for each CPU at most; a loan to end. */
+#define MAX_WAKES	16
+
+struct wakes {
+	struct donor		*loan;		/* of the caller, to end; NULL: none */
+	unsigned int		nr;
+	struct task_struct	*task[MAX_WAKES + 2];	/* a writer and the watcher, too */
+};
+
+/*
+ * Drops wait_lock, and wakes. @sem may be freed before this returns.
+ *
+ * Preemption is disabled until all tasks are awake. It also keeps their task_structs valid: the
+ * tasks were waiting when it was disabled, and RCU frees a task_struct.
+ */
+static void unlock_and_wake(struct unfair_rwsem *sem, unsigned long irqflags, struct wakes *wakes)
+	__fsc_releases(&sem->wait_lock)
+{
+	unsigned int i;
+
+	preempt_disable();
+	raw_spin_unlock_irqrestore(&sem->wait_lock, irqflags);
+	for (i = 0; i < wakes->nr; i++)
+		wake_up_process(wakes->task[i]);
+	wakes->nr = 0;
+	/* before preemption: nothing suspends the loan of a task that is preempted here */
+	if (wakes->loan)
+		lend_unlock(wakes->loan);
+	wakes->loan = NULL;
+	preempt_enable();
+}
 
 static unsigned int max_wakes(void)
 {
@@ -642,23 +669,60 @@ static bool look_at_holders(struct unfair_rwsem *sem, struct look *look, struct 
 	return false;
 }
 
-/**
- * __unfair_rwsem_watch() - wake and lend for the waiters of a semaphore, in steps
- * @sem: the semaphore
- * @look: all zero at first
- * @work: loans for the caller to apply
- * @wakes: tasks for the caller to wake
- *
- * Context: the watcher, under wait_lock.
- * Return: true if another step follows, as for look_at_holders().
+static void trace_holder(struct unfair_hold *hold, struct task_struct *holder)
+{
+	hold->holder = holder;
+	hold->state = holder ? trace_state_of(holder) : '-';
+	hold->lent = holder ? lend_level_now(holder) : 0;
+	trace_unfair_holder(hold);
+}
+
+/*
+ * Traces the holders of a lock for which a task sleeps, at most MAX_TRACED readers, which are in
+ * the lock's own region or in converted biased slots.
  */
-bool __unfair_rwsem_watch(struct unfair_rwsem *sem, struct look *look, struct lend_work *work,
-			  struct wakes *wakes)
+static void trace_holders(struct unfair_rwsem *sem, u64 now)
+{
+	struct waiter *w = first_writer(sem) ?: first_reader(sem);
+	long word = atomic_long_read(&sem->word);
+	unsigned int step, i, nr = 0;
+	struct task_struct *task;
+	struct unfair_hold hold;
+
+	if (!w || !w->asleep || now < sem->watch->trace_due)
+		return;
+	sem->watch->trace_due = now + TRACE_EVERY;
+	hold = (struct unfair_hold){
+		.sem = sem, .waiter = w->task, .wants_write = w->write,
+		.waited_ns = now - w->since, .write = word & WRITER,
+	};
+	if (word & WRITER) {
+		trace_holder(&hold, owner_of(word));
+		return;
+	}
+	rcu_read_lock();
+	for (step = 0; step < 2; step++)
+		for_each_visible_reader(sem, step, i, task)
+			if (nr++ < MAX_TRACED)
+				trace_holder(&hold, task);
+	rcu_read_unlock();
+	if (!nr)
+		trace_holder(&hold, NULL);
+}
+
+/*
+ * Wakes and lends for the waiters of a semaphore, in steps. The caller applies @work, and wakes.
+ * Returns true if another step follows, as for look_at_holders().
+ */
+static bool look_at_lock(struct unfair_rwsem *sem, struct look *look, struct lend_work *work,
+			 struct wakes *wakes)
 {
 	struct waiter *w = first_writer(sem);
 	u64 now = ktime_get_ns();
 	long word;
 
+	if (trace_unfair_holder_enabled())
+		trace_holders(sem, now);
 	if (sem->expedited && !look->sections_seen) {
 		look->sections_seen = true;
 		if (expedite_look(sem, look, work))
@@ -678,17 +742,17 @@ bool __unfair_rwsem_watch(struct unfair_rwsem *sem, struct look *look, struct le
 	return look_at_holders(sem, look, work);
 }
 
-/* Fills in the first waiter for a trace event; false if it does not sleep. Under wait_lock. */
-bool __unfair_rwsem_first_sleeper(struct unfair_rwsem *sem, struct unfair_hold *hold)
+/* Called by the watcher, see struct watcher_calls. */
+static bool look_and_apply(struct unfair_rwsem *sem, struct look *look, unsigned long irqflags)
+	__fsc_releases(&sem->wait_lock)
 {
-	struct waiter *w = first_writer(sem) ?: first_reader(sem);
+	struct lend_work work = { };
+	struct wakes wakes = { };
+	bool more = look_at_lock(sem, look, &work, &wakes);
 
-	if (!w || !w->asleep)
-		return false;
-	hold->waiter = w->task;
-	hold->wants_write = w->write;
-	hold->waited_ns = ktime_get_ns() - w->since;
-	return true;
+	unlock_and_wake(sem, irqflags, &wakes);
+	lend_apply(&work);
+	return more;
 }
 
 /* --- spinning ------------------------------------------------------------ */
@@ -814,12 +878,12 @@ static void watch_asleep(struct unfair_rwsem *sem, struct waiter *w, struct wake
 	long word = atomic_long_read(&sem->word);
 
 	if (!sem->watch)
-		lend_watch_start(sem, &w->watch);
+		watcher_add(sem, &w->watch);
 	if (w != first_writer(sem) && w != first_reader(sem))
 		return;
 	if (lend_is_on(sem) && lend_level(sem, current) &&
 	    (w->write || (is_held(word) && holders_state(sem, word, true) == HOLDERS_OFF_CPU)))
-		lend_watch_now(sem, wakes);
+		wakes->task[wakes->nr++] = watcher_look_now(sem);
 }
 
 /* Sleeps until woken, or for @timeout_ns if that is not 0. Drops wait_lock meanwhile. */
@@ -835,7 +899,7 @@ static void wait_asleep(struct unfair_rwsem *sem, struct waiter *w, struct wakes
 	w->asleep = true;
 	count_event(sem, EV_SLEPT);
 	set_current_state(w->state);
-	__unfair_rwsem_unlock_and_wake(sem, *irqflags, wakes);
+	unlock_and_wake(sem, *irqflags, wakes);
 	if (timeout_ns && nsecs_to_jiffies(timeout_ns) <= left) {
 		ktime_t time = ns_to_ktime(timeout_ns);
 
@@ -878,7 +942,7 @@ static int wait_for_lock(struct unfair_rwsem *sem, struct waiter *w)
 		}
 		if (may_spin && !timeout_ns) {
 			preempt_disable();
-			__unfair_rwsem_unlock_and_wake(sem, irqflags, &wakes);
+			unlock_and_wake(sem, irqflags, &wakes);
 			may_spin = spin(sem, w);
 			raw_spin_lock_irqsave(&sem->wait_lock, irqflags);
 			preempt_enable();
@@ -894,7 +958,7 @@ static int wait_for_lock(struct unfair_rwsem *sem, struct waiter *w)
 	} else if (ret) {
 		leave_read(sem, w);
 	}
-	__unfair_rwsem_unlock_and_wake(sem, irqflags, &wakes);
+	unlock_and_wake(sem, irqflags, &wakes);
 	return ret;
 }
 
@@ -995,7 +1059,7 @@ static void up_read_locked(struct unfair_rwsem *sem)
 		/* nobody waits, and no reader has a loan: they may release by the fast path */
 		atomic_long_andnot(LENT, &sem->word);
 	}
-	__unfair_rwsem_unlock_and_wake(sem, irqflags, &wakes);
+	unlock_and_wake(sem, irqflags, &wakes);
 	preempt_enable();
 }
 
@@ -1054,7 +1118,7 @@ static void release_write(struct unfair_rwsem *sem, long instead, const char *ca
 		instead |= LENT;
 	/* G: pairs with the acquire of the next holder; no other task writes the word now */
 	atomic_long_set_release(&sem->word, instead);
-	__unfair_rwsem_unlock_and_wake(sem, irqflags, &wakes);
+	unlock_and_wake(sem, irqflags, &wakes);
 }
 
 /**
@@ -1085,6 +1149,78 @@ void unfair_downgrade_write(struct unfair_rwsem *sem)
 	release_write(sem, READER, "unfair_downgrade_write");
 }
 EXPORT_SYMBOL_FSCOMMIT(unfair_downgrade_write);
+
+/* --- expedited sections --------------------------------------------------- */
+
+/**
+ * unfair_rwsem_expedite() - lend to the readers of a semaphore without waiting for it
+ * @sem: the semaphore; the caller does not hold it, or holds it for reading
+ * @section: storage for the section, until unfair_rwsem_unexpedite() has returned
+ *
+ * For a commit that may wait for a folio or a mutex that a reader of @sem owns. The section takes
+ * effect one to six times lend_period_us later. If the caller is not blocked when it is first due,
+ * it takes effect up to twelve times lend_period_us after it began; either is later if the watcher
+ * is busy. From then on until unfair_rwsem_unexpedite(), each task that holds @sem for reading and
+ * is not on a CPU is lent the caller's level, again each time it is preempted. Not a reader of
+ * the caller's cgroup with the same or a better nice value, unless the caller is a real-time task:
+ * it competes for the CPU as the caller does. While any task is lent to, the caller is lent its own
+ * level, too, so that it can run beside that. A section that ends earlier lends nothing. Sections
+ * nest, and any number of tasks may expedite the same semaphore.
+ *
+ * Context: process context; may sleep. The same task must end the section, before it exits.
+ */
+void unfair_rwsem_expedite(struct unfair_rwsem *sem, struct unfair_section *section)
+{
+	might_sleep();
+	*section = (struct unfair_section) {
+		.sem = sem,
+		.task = current,
+		.level = lend_own_level(current),
+		.real_time = READ_ONCE(current->normal_prio) < MAX_RT_PRIO,
+		.since = ktime_get_ns(),
+	};
+	count_event(sem, EV_EXPEDITED);
+	if (section->level)
+		expedite_begin(section);
+}
+EXPORT_SYMBOL_FSCOMMIT(unfair_rwsem_expedite);
+
+/* Ends the loan of the section's task. The loans to readers end as leases. */
+static void end_active_section(struct unfair_rwsem *sem, struct unfair_section *section)
+{
+	struct wakes wakes = { };
+	unsigned long irqflags;
+
+	raw_spin_lock_irqsave(&sem->wait_lock, irqflags);
+	expedite_deactivate(section);
+	wakes.loan = lend_end(sem, true);
+	if (section->watch.sem)
+		hand_over_watch(sem, &section->watch);
+	sync_flags(sem);
+	unlock_and_wake(sem, irqflags, &wakes);
+}
+
+/**
+ * unfair_rwsem_unexpedite() - end an expedited section
+ * @section: of unfair_rwsem_expedite(), by the same task; its semaphore may be freed when this
+ *	returns
+ *
+ * A call for a section that has not begun, and is all zero, or that has ended already, warns once
+ * and does nothing.
+ *
+ * Context: process context; may sleep.
+ */
+void unfair_rwsem_unexpedite(struct unfair_section *section)
+{
+	might_sleep();
+	if (WARN_ONCE(!section->sem, "fscommit: %s() by %s[%d] of a section that has not begun\n",
+		      __func__, current->comm, task_pid_nr(current)))
+		return;
+	if (section->level && expedite_end(section))
+		end_active_section(section->sem, section);
+	section->sem = NULL;
+}
+EXPORT_SYMBOL_FSCOMMIT(unfair_rwsem_unexpedite);
 
 /* --- setup --------------------------------------------------------------- */
 
@@ -1178,3 +1314,27 @@ int unfair_rwsem_set_reader_bound(struct unfair_rwsem *sem, unsigned int us)
 	return 0;
 }
 EXPORT_SYMBOL_FSCOMMIT(unfair_rwsem_set_reader_bound);
+
+int __init unfair_rwsem_setup(void)
+{
+	static const struct watcher_calls calls = {
+		.look = look_and_apply, .activate = expedite_activate,
+	};
+	int ret = lend_init();
+
+	if (ret)
+		return ret;
+	expedite_init();
+	ret = watcher_init(&calls);
+	if (ret)
+		lend_exit();
+	return ret;
+}
+
+/* No lock is in use. */
+void unfair_rwsem_teardown(void)
+{
+	watcher_exit();
+	expedite_exit();
+	lend_exit();
+}

@@ -24,25 +24,18 @@
 #include <linux/sched/task.h>
 #include <uapi/linux/sched/types.h>
 
-#include "chain.h"
 #include "internal.h"
 #include "lend.h"
-#include "trace.h"
 #include "watcher.h"
 
 /* Minimum pause between two passes, in durations of the last pass ... */
 #define PAUSE_RATIO	9
 /* ... and its limit: a hypervisor may have stolen the CPU during a pass that seems long. */
 #define MAX_PAUSE	(10ULL * NSEC_PER_MSEC)
-/* After so much work the watcher lets other real-time tasks run, for as long. In nanoseconds. */
-#define BURST		20000
 /* Interval between two charges of loans. */
 #define ACCOUNT_EVERY	((u64)NSEC_PER_MSEC)
 /* How early a pass may start, in nanoseconds. */
 #define TIMER_SLACK	20000
-/* Minimum interval between two trace events of the holders of a lock. */
-#define TRACE_EVERY	(10ULL * NSEC_PER_MSEC)
-
 /* Protects the next four; nests within any wait_lock. */
 static DEFINE_RAW_SPINLOCK(watch_lock);
 static LIST_HEAD(watches);
@@ -52,14 +45,13 @@ static LIST_HEAD(urgent_watches);
 static struct unfair_watch *looking_at;
 
 static struct task_struct *watcher;
+static const struct watcher_calls *calls;
 static struct hrtimer watch_timer;
 /* Set while the timer is armed or the watcher runs; the timer clears it if there is no work. */
 static unsigned int timer_armed;
 static unsigned int must_activate, must_look;
 /* The number of the pass, only compared. */
 static u8 pass;
-/* The watcher has run since then, and has slept so long in its pauses. */
-static u64 burst_start, paused;
 /* The end of the last pass, and the minimum pause after it. */
 static u64 pass_end, pass_pause;
 
@@ -75,13 +67,13 @@ static void start_watching(void)
 }
 
 /**
- * lend_watch_start() - add a lock to the watcher's list
- * @sem: the semaphore; must not be freed before lend_watch_stop()
+ * watcher_add() - add a lock to the watcher's list
+ * @sem: the semaphore; must not be freed before watcher_remove()
  * @watch: its entry
  *
  * Context: under wait_lock of @sem.
  */
-void lend_watch_start(struct unfair_rwsem *sem, struct unfair_watch *watch)
+void watcher_add(struct unfair_rwsem *sem, struct unfair_watch *watch)
 {
 	sem->watch = watch;
 	watch->sem = sem;
@@ -94,7 +86,7 @@ void lend_watch_start(struct unfair_rwsem *sem, struct unfair_watch *watch)
 }
 
 /* Removes a lock from the list, under its wait_lock. @watch may be freed afterwards. */
-void lend_watch_stop(struct unfair_watch *watch)
+void watcher_remove(struct unfair_watch *watch)
 {
 	raw_spin_lock(&watch_lock);
 	list_del(&watch->entry);
@@ -106,7 +98,7 @@ void lend_watch_stop(struct unfair_watch *watch)
 }
 
 /* Replaces the entry of a lock, under its wait_lock. @from may be freed afterwards. */
-void lend_watch_move(struct unfair_watch *from, struct unfair_watch *to)
+void watcher_replace(struct unfair_watch *from, struct unfair_watch *to)
 {
 	raw_spin_lock(&watch_lock);
 	to->sem = from->sem;
@@ -123,66 +115,22 @@ void lend_watch_move(struct unfair_watch *from, struct unfair_watch *to)
 }
 
 /**
- * lend_watch_now() - make the watcher look at a lock at once
+ * watcher_look_now() - make the watcher look at a lock at once
  * @sem: the semaphore, in the watcher's list
- * @wakes: gets the watcher, for the caller to wake
  *
  * Context: under wait_lock of @sem.
+ * Return: the watcher, for the caller to wake.
  */
-void lend_watch_now(struct unfair_rwsem *sem, struct wakes *wakes)
+struct task_struct *watcher_look_now(struct unfair_rwsem *sem)
 {
 	raw_spin_lock(&watch_lock);
 	list_move_tail(&sem->watch->entry, &urgent_watches);
 	raw_spin_unlock(&watch_lock);
 	WRITE_ONCE(must_look, 1);
-	wakes->task[wakes->nr++] = watcher;
-}
-
-/* --- waking ---------------------------------------------------------------- */
-
-/**
- * __unfair_rwsem_unlock_and_wake() - drop wait_lock and wake
- * @sem: the semaphore; may be freed before this returns
- * @irqflags: saved when wait_lock was acquired
- * @wakes: the tasks to wake, and a loan to end; empty afterwards
- *
- * Preemption is disabled until all tasks are awake. It also keeps their task_structs valid:
- * the tasks were waiting when it was disabled, and RCU frees a task_struct.
- *
- * Context: under wait_lock.
- */
-void __unfair_rwsem_unlock_and_wake(struct unfair_rwsem *sem, unsigned long irqflags,
-				    struct wakes *wakes)
-{
-	unsigned int i;
-
-	preempt_disable();
-	raw_spin_unlock_irqrestore(&sem->wait_lock, irqflags);
-	for (i = 0; i < wakes->nr; i++)
-		wake_up_process(wakes->task[i]);
-	wakes->nr = 0;
-	/* before preemption: nothing suspends the loan of a task that is preempted here */
-	if (wakes->loan)
-		lend_unlock(wakes->loan);
-	wakes->loan = NULL;
-	preempt_enable();
+	return watcher;
 }
 
 /* --- looks --------------------------------------------------------------- */
-
-/* Traces the holders of the lock of @w, under its wait_lock. */
-static void trace_holders(struct unfair_watch *w)
-{
-	u64 now;
-
-	if (!trace_unfair_holder_enabled())
-		return;
-	now = ktime_get_ns();
-	if (now < w->trace_due)
-		return;
-	w->trace_due = now + TRACE_EVERY;
-	unfair_trace_holders(w->sem);
-}
 
 /* @w is looking_at. Called under wait_lock of @sem, which it drops. */
 static void look_at_lock(struct unfair_watch *w, struct unfair_rwsem *sem, unsigned long irqflags)
@@ -191,15 +139,9 @@ static void look_at_lock(struct unfair_watch *w, struct unfair_rwsem *sem, unsig
 	struct look look = { };
 	bool more;
 
-	trace_holders(w);
 	for (;;) {
-		struct lend_work work = { };
-		struct wakes wakes = { };
-
-		more = __unfair_rwsem_watch(sem, &look, &work, &wakes);
-		__unfair_rwsem_unlock_and_wake(sem, irqflags, &wakes);
-		lend_apply(&work);
-		lend_watcher_pause();
+		more = calls->look(sem, &look, irqflags);
+		lend_pause();
 		raw_spin_lock_irqsave(&watch_lock, irqflags);
 		if (looking_at != w || !more || !raw_spin_trylock(&sem->wait_lock))
 			break;
@@ -273,7 +215,7 @@ static enum hrtimer_restart watch_timeout(struct hrtimer *timer)
 {
 	if (!has_work()) {
 		/*
-		 * I: pairs with start_watching() and lend_watcher_activate(). Either the task that
+		 * I: pairs with start_watching() and watcher_activate(). Either the task that
 		 * adds work sees that the timer is not armed, or the timer sees the work.
 		 */
 		smp_store_mb(timer_armed, 0);
@@ -284,33 +226,8 @@ static enum hrtimer_restart watch_timeout(struct hrtimer *timer)
 	return HRTIMER_NORESTART;
 }
 
-/**
- * lend_watcher_pause() - let tasks run that the watcher keeps off their CPU
- *
- * A pass may look at many locks, and change the priorities of many donors, which takes some
- * microseconds each. Returns at once if the watcher's burst is short so far, if no timer is as
- * short, and in other tasks.
- *
- * Context: the watcher: without locks. Other tasks: any.
- */
-void lend_watcher_pause(void)
-{
-	ktime_t pause = BURST;
-	u64 now;
-
-	if (current != watcher || hrtimer_resolution > BURST)
-		return;
-	now = ktime_get_ns();
-	if (now - burst_start < BURST)
-		return;
-	set_current_state(TASK_IDLE);
-	schedule_hrtimeout(&pause, HRTIMER_MODE_REL);
-	burst_start = ktime_get_ns();
-	paused += burst_start - now;
-}
-
-/* Makes the watcher call expedite_activate(), at once or after its pause. Interrupts are off. */
-void lend_watcher_activate(void)
+/* Makes the watcher call activate(), at once or after its pause. Interrupts are off. */
+void watcher_activate(void)
 {
 	WRITE_ONCE(must_activate, 1);
 	/* I: the flag, then the timer; if it is armed, its callback or the watcher sees the flag */
@@ -320,13 +237,12 @@ void lend_watcher_activate(void)
 
 static void look_at_all(void)
 {
-	u64 start = ktime_get_ns();
+	u64 start = ktime_get_ns(), paused = lend_paused_ns();
 
-	paused = 0;
 	look_at_locks(false);
 	lend_end_pass();
 	pass_end = ktime_get_ns();
-	pass_pause = min(PAUSE_RATIO * (pass_end - start - paused), MAX_PAUSE);
+	pass_pause = min(PAUSE_RATIO * (pass_end - start - (lend_paused_ns() - paused)), MAX_PAUSE);
 }
 
 /* The time in ns of the next pass. lend_period_us may have changed since the last one. */
@@ -339,11 +255,11 @@ static int watch(void *unused)
 {
 	u64 now, next, account_due = 0;
 
-	burst_start = ktime_get_ns();
+	lend_end_burst();
 	while (!kthread_should_stop()) {
 		/* I: clear the flag, then work; a task that adds work after that sets it again */
 		if (xchg(&must_activate, 0))
-			expedite_activate();
+			calls->activate();
 		if (xchg(&must_look, 0))
 			look_at_locks(true);
 		if (ktime_get_ns() + TIMER_SLACK >= pass_due())
@@ -374,48 +290,47 @@ static int watch(void *unused)
 		now = ktime_get_ns();
 		schedule();
 		/* shorter ones do not count: users choose how often a waiter wakes this thread */
-		if (ktime_get_ns() - now >= BURST)
-			burst_start = ktime_get_ns();
+		if (ktime_get_ns() - now >= LEND_BURST)
+			lend_end_burst();
 	}
 	__set_current_state(TASK_RUNNING);
 	return 0;
 }
 
 /* CPU time of the watcher in ns. Context: any. */
-u64 lend_watcher_cpu_ns(void)
+u64 watcher_cpu_ns(void)
 {
 	return lend_cpu_time(watcher);
 }
 
-int __init lend_watcher_init(void)
+/**
+ * watcher_init() - start the watcher
+ * @what: what it calls
+ *
+ * Return: 0; -ENOMEM, or -EINTR after a signal.
+ */
+int __init watcher_init(const struct watcher_calls *what)
 {
 	/* above all lent priorities: the watcher must be able to end a loan */
 	static const struct sched_attr top = {
 		.size = sizeof(top), .sched_policy = SCHED_FIFO, .sched_priority = MAX_RT_PRIO - 1,
 	};
-	int ret = lend_init();
 
-	if (ret)
-		return ret;
-	expedite_init();
+	calls = what;
 	compat_hrtimer_setup(&watch_timer, watch_timeout, CLOCK_MONOTONIC, HRTIMER_MODE_REL_HARD);
 	watcher = kthread_run(watch, NULL, "fscommit_lend");
-	if (IS_ERR(watcher)) {
-		lend_exit();
+	if (IS_ERR(watcher))
 		return PTR_ERR(watcher);
-	}
 	/* at exit, the timer may run after the thread has ended */
 	get_task_struct(watcher);
 	sched_setattr_nocheck(watcher, &top);
 	return 0;
 }
 
-void lend_watcher_exit(void)
+/* No lock is in use, so there is no new work. */
+void watcher_exit(void)
 {
-	/* no lock is in use, so there is no new work */
 	kthread_stop(watcher);
 	hrtimer_cancel(&watch_timer);
-	expedite_exit();
 	put_task_struct(watcher);
-	lend_exit();
 }

@@ -452,7 +452,7 @@ proctype committer()
 		:: atomic { word & WRITER -> skip }
 		fi;
 		atomic { unlock() }
-		/* deactivate_section() */
+		/* expedite_deactivate() */
 		in_section--;
 		atomic { lock(); expedited-- }
 		if

@@ -883,7 +883,7 @@ proctype writer(byte me)
 
 /* --- the watcher --------------------------------------------------------- */
 
-/* __unfair_rwsem_watch() of a free lock. */
+/* look_at_lock() of a free lock. */
 proctype watcher()
 {
 	byte i, x, n, m, f, wakes;
