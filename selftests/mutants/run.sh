@@ -151,51 +151,8 @@ fails_on()
 	fi
 }
 
-# Tests the copy-on-write tree that the tests of commit-root search use.
-tree_fuzz()
-{
-	local start=$SECONDS out=$LOGS/meta-tree-fuzz rc=0
-	{ gcc -O1 -g -Wall -fsanitize=address,undefined -fno-sanitize-recover=all -o "$out" \
-		-I"$TOP/selftests/lib" "$TOP/selftests/lib/cow_tree_fuzz.c" \
-		"$TOP"/selftests/lib/cow_{tree,blocks,search,check}.c >"$out.log" 2>&1 &&
-		"$out" >>"$out.log" 2>&1; } || rc=1
-	verdict tree-fuzz "$start" "$rc"
-}
-
-# shim_headers DIR FILE: kernel headers for module/, each of which includes only FILE
-shim_headers()
-{
-	local h
-	mkdir -p "$1"/{linux,trace}
-	for h in trace/define_trace linux/{bug,debugfs,export,kernel,module,moduleparam,percpu} \
-		linux/{sched,seq_file,shrinker,slab,string,tracepoint,version}; do
-		echo "#include \"$2\"" >"$1/$h.h"
-	done
-	for h in linux/{errno,types}; do
-		printf '#include_next <%s.h>\n#include "%s"\n' "$h" "$2" >"$1/$h.h"
-	done
-}
-
-# The COW diff in userspace, on as many corrupted trees as fit in a few seconds. Its source
-# says how to run more.
-diff_fuzz()
-{
-	local start=$SECONDS out=$LOGS/meta-diff-fuzz rc=0
-	local lib=$TOP/selftests/lib m=$TOP/selftests/cow_diff
-	shim_headers "$out-include" "$m/fuzz/userspace.h"
-	{ gcc -O1 -g -Wall -fsanitize=address,undefined -fno-sanitize-recover=all -o "$out" \
-		-I"$out-include" -I"$TOP/module/include" -I"$lib" -I"$m/module" \
-		"$m/fuzz/cow_diff_fuzz.c" \
-		"$lib"/cow_{tree,blocks,search,check}.c \
-		"$m"/module/cow_{balance,diff_tree,diff_corrupt}.c \
-		>"$out.log" 2>&1 && timeout 900 "$out" 400000 >>"$out.log" 2>&1; } || rc=1
-	verdict diff-fuzz "$start" "$rc"
-}
-
 quick()
 {
-	tree_fuzz
-	diff_fuzz
 	harness injected-warn '^FAIL' uml 'test w 60 misuse injected_warn\n'
 	harness hung-guest 'FAIL the guest hung' uml 'test hang 1000 sleep 1000\n' --timeout 8
 	harness early-power-off 'FAIL the guest stopped' uml 'test off 10 poweroff -f; sleep 100\n'
