@@ -13,20 +13,18 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "kselftest_harness.h"
 
 #include "device_test.h"
-#include "put.h"
 #include "scale.h"
+#include "trace.h"
 #include "cow_diff_test.h"
 
 #define DEVICE		"/dev/cow_diff_test"
-#define INSTANCE	"/sys/kernel/tracing/instances/cow_diff"
 #define MAX_PAIRS	256
-#define STEP		10	/* between keys */
+#define STEP		DIFF_TEST_STEP
 
 /* enum cow_diff_problem of <linux/cow_diff.h>, which is for the kernel only. */
 enum {
@@ -193,37 +191,9 @@ TEST_F(cow_diff, what_was_merged_away_is_told)
 	EXPECT_GE(away, d.old_blocks - d.new_blocks);
 }
 
-TEST_F(cow_diff, a_higher_tree_has_no_counterpart_above)
-{
-	struct diff_test_diff d;
-
-	ASSERT_EQ(0, change(self->fd, DIFF_TEST_INSERT, 600, 300, STEP));
-	d = DIFF(self->fd, PAIRS);
-	EXPECT_GOOD(d);
-	ASSERT_GT(d.levels[1], d.levels[0]);
-	EXPECT_EQ(d.levels[1] - 1, self->pair[0].level);
-	EXPECT_EQ(0, self->pair[0].old);
-	EXPECT_NE(0, self->pair[0].new);
-}
-
-TEST_F(cow_diff, a_lower_tree_tells_all_that_has_gone)
-{
-	struct diff_test_diff d;
-
-	ASSERT_EQ(0, change(self->fd, DIFF_TEST_DELETE, 0, 59, STEP));
-	d = DIFF(self->fd, PAIRS);
-	EXPECT_GOOD(d);
-	ASSERT_LT(d.levels[1], d.levels[0]);
-	EXPECT_EQ(d.levels[0] - 1, self->pair[0].level);
-	EXPECT_NE(0, self->pair[0].old);
-	EXPECT_EQ(0, self->pair[0].new);
-	EXPECT_GT(d.old_blocks, d.new_blocks);
-}
-
 TEST_F(cow_diff, all_of_a_tree_without_an_old_one)
 {
-	/* the tree was filled in generation 1 and marked in generation 2 */
-	struct diff_test_diff d = DIFF(self->fd, .flags = DIFF_TEST_NO_OLD, .bound = -2);
+	struct diff_test_diff d = DIFF(self->fd, .flags = DIFF_TEST_NO_OLD);
 
 	EXPECT_GOOD(d);
 	EXPECT_EQ(d.new_blocks, d.pairs);
@@ -253,22 +223,6 @@ TEST_F(cow_diff, a_lower_bound_finds_a_collapsed_tree)
 TEST_F(cow_diff, an_empty_old_tree_is_not_swapped)
 {
 	EXPECT_EQ(0, by_hand(self->fd, DIFF_TEST_EMPTY_OLD));
-}
-
-TEST_F(cow_diff, pairs_are_in_the_order_of_keys)
-{
-	struct diff_test_diff d;
-	unsigned int i;
-
-	ASSERT_EQ(0, change(self->fd, DIFF_TEST_CHANGE_RANDOM, 600, 60, 1));
-	d = DIFF(self->fd, PAIRS);
-	EXPECT_GOOD(d);
-	ASSERT_GT(d.pairs, 10);
-	for (i = 1; i < d.pairs && i < MAX_PAIRS; i++) {
-		struct diff_test_pair *a = &self->pair[i - 1], *b = &self->pair[i];
-
-		EXPECT_TRUE(a->key < b->key || (a->key == b->key && a->level > b->level));
-	}
 }
 
 /* A block of the generation of the mark itself is old. */
@@ -304,7 +258,7 @@ TEST_F(cow_diff, a_lower_bound_finds_the_same)
 TEST_F(cow_diff, trees_that_both_have_changed)
 {
 	struct diff_test_change c = {
-		.op = DIFF_TEST_CHANGE_RANDOM, .tree = 1, .first = 600, .step = 1,
+		.op = DIFF_TEST_CHANGE_RANDOM, .of_snapshot = 1, .first = 600, .step = 1,
 	};
 	unsigned int i;
 
@@ -374,7 +328,7 @@ TEST_F_TIMEOUT(cow_diff, reads_follow_what_changed, 120)
 					    changes, changes == 10 ? 1 : STEP));
 			d = DIFF(fd, 0);
 			EXPECT_GOOD(d);
-			EXPECT_EQ(d.blocks, d.reads);
+			EXPECT_EQ(d.old_blocks + d.new_blocks, d.reads);
 			EXPECT_LE(d.reads, 2 * d.new_blocks + d.levels[0] + d.levels[1]);
 			if (changes == 1)
 				EXPECT_LE(d.reads, d.levels[0] + d.levels[1]);
@@ -505,7 +459,7 @@ TEST_F_TIMEOUT(cow_diff, corrupted_trees_are_no_crash, 120)
 	unsigned int seed, refused = 0, rounds = 0;
 
 	for (seed = 1; seed <= scaled(20); seed++) {
-		struct diff_test_fuzz f = { .seed = seed, .rounds = 1000 };
+		struct diff_test_fuzz f = { .rounds = 1000 };
 		__u32 items = seed % 4 ? 4 + seed % 8 : 0;
 		int fd = open_tree((struct diff_test_setup){
 			.keys = items ? 200 : 2000, .seed = seed, .leaf_items = items,
@@ -526,74 +480,6 @@ TEST_F_TIMEOUT(cow_diff, corrupted_trees_are_no_crash, 120)
 	}
 	EXPECT_GT(refused, rounds / 10);
 	EXPECT_LT(refused, rounds);
-}
-
-/* --- what it is for ------------------------------------------------------ */
-
-static struct diff_test_balance balance(struct __test_metadata *_metadata,
-					struct diff_test_balance b, unsigned int snapshots,
-					__u32 keys)
-{
-	int fd = open_tree((struct diff_test_setup){ .keys = keys, .leaf_items = 16,
-					       .node_items = 32 });
-	unsigned int i;
-
-	ASSERT_GE(fd, 0);
-	for (i = 1; i <= snapshots; i++) {
-		struct diff_test_change c = { .op = DIFF_TEST_INSERT_RANDOM, .tree = i,
-					.first = (keys - 1) * STEP, .nr = 3, .step = STEP };
-
-		ASSERT_EQ(0, mark(fd, true));
-		ASSERT_EQ(0, ioctl(fd, DIFF_TEST_CHANGE, &c));
-	}
-	b.groups = 4;
-	ASSERT_EQ(0, ioctl(fd, DIFF_TEST_BALANCE, &b));
-	EXPECT_EQ(0, ioctl(fd, DIFF_TEST_CHECK));
-	close(fd);
-	return b;
-}
-
-#define BALANCE(snapshots, keys, ...)						\
-	balance(_metadata, (struct diff_test_balance){ __VA_ARGS__ }, snapshots, keys)
-
-TEST_F_TIMEOUT(cow_diff, quota_adds_up_after_a_balance, 120)
-{
-	unsigned int snapshots;
-
-	for (snapshots = 0; snapshots <= 6; snapshots += 3) {
-		struct diff_test_balance whole = BALANCE(snapshots, 2000, .whole = 1);
-		struct diff_test_balance diff = BALANCE(snapshots, 2000, 0);
-		/* some of the subtrees change before the commit, or all */
-		struct diff_test_balance some = BALANCE(snapshots, 2000, .delayed = 1,
-							.percent = 25);
-		struct diff_test_balance all = BALANCE(snapshots, 2000, .delayed = 1,
-						       .percent = 100);
-		struct diff_test_balance late = BALANCE(snapshots, 2000, .delayed = 1,
-							.percent = 100, .whole = 1);
-
-		EXPECT_EQ(0, late.quota_wrong);
-		EXPECT_LT(all.dirty, late.dirty);
-		EXPECT_EQ(0, some.quota_wrong);
-		EXPECT_EQ(0, all.quota_wrong);
-		EXPECT_LT(some.dirty, all.dirty);
-		EXPECT_LE(all.dirty, diff.dirty);
-		EXPECT_EQ(0, whole.quota_wrong);
-		EXPECT_EQ(0, diff.quota_wrong);
-		EXPECT_EQ(snapshots + 1, diff.trees);
-		EXPECT_EQ(whole.relocated, diff.relocated);
-		EXPECT_LT(diff.dirty, whole.dirty);
-	}
-}
-
-TEST_F_TIMEOUT(cow_diff, half_as_many_dirty_blocks_with_64_snapshots, 600)
-{
-	struct diff_test_balance whole = BALANCE(64, 3000, .whole = 1);
-	struct diff_test_balance diff = BALANCE(64, 3000, 0);
-
-	EXPECT_EQ(0, diff.quota_wrong);
-	EXPECT_LE(2 * diff.dirty, whole.dirty);
-	TH_LOG("%llu dirty blocks by whole subtrees, %llu by diff",
-	       (unsigned long long)whole.dirty, (unsigned long long)diff.dirty);
 }
 
 /* --- debugfs and trace events -------------------------------------------- */
@@ -632,68 +518,25 @@ TEST_F(cow_diff, debugfs_counts)
 	EXPECT_EQ(0, counter("misuses"));
 }
 
-static unsigned int lines_with(const char *text)
-{
-	FILE *f = fopen(INSTANCE "/trace", "r");
-	unsigned int n = 0;
-	char line[512];
-
-	while (f && fgets(line, sizeof(line), f))
-		n += !!strstr(line, text);
-	if (f)
-		fclose(f);
-	return n;
-}
-
 TEST_F(cow_diff, trace_events_tell_the_same)
 {
 	struct diff_test_diff d;
+	unsigned int pairs = 0;
+	char line[512];
+	int at = -1;
 
-	if (mkdir(INSTANCE, 0755) && errno != EEXIST)
-		SKIP(return, "no tracefs");
-	if (!put(INSTANCE "/events/fscommit/enable", "1"))
-		SKIP(return, "no events of fscommit");
+	if (!trace_start())
+		SKIP(return, "no trace events");
 	ASSERT_EQ(0, change(self->fd, DIFF_TEST_CHANGE_RANDOM, 600, 20, 1));
 	d = DIFF(self->fd, 0);
 	EXPECT_GOOD(d);
 	EXPECT_EQ(SWAPPED, DIFF(self->fd, .flags = DIFF_TEST_SWAP).problem);
-	EXPECT_EQ(d.pairs, lines_with("cow_diff_pair: "));
-	EXPECT_EQ(1, lines_with("cow_diff_end: "));
-	EXPECT_EQ(1, lines_with("cow_diff_trouble: problem=1 tree=old "));
-	put(INSTANCE "/events/fscommit/enable", "0");
-	rmdir(INSTANCE);
-}
-
-/* --- the test device ----------------------------------------------------- */
-
-TEST_F(cow_diff, bad_requests_are_refused)
-{
-	static const struct diff_test_setup bad[] = {
-		{ .keys = DIFF_TEST_MAX_KEYS + 1, .seed = 1 }, { .keys = 1, .seed = 0 },
-		{ .keys = 1, .seed = 1, .leaf_items = 3 },
-		{ .keys = 1, .seed = 1, .node_items = DIFF_TEST_MAX_ITEMS + 1 },
-	};
-	struct diff_test_balance b = { .groups = 0 };
-	struct diff_test_change c = { .op = DIFF_TEST_INSERT, .tree = 1, .nr = 1, .step = 1 };
-	unsigned int i;
-	int fd = open(DEVICE, O_RDWR);
-
-	ASSERT_GE(fd, 0);
-	EXPECT_EQ(~0U, DIFF(fd, 0).problem);
-	EXPECT_EQ(ENXIO, errno);
-	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		EXPECT_EQ(-1, ioctl(fd, DIFF_TEST_SETUP, &bad[i]));
-		EXPECT_EQ(EINVAL, errno);
-	}
-	close(fd);
-	EXPECT_EQ(~0U, DIFF(self->fd, .flags = DIFF_TEST_FLAGS + 1).problem);
-	EXPECT_EQ(~0U, DIFF(self->fd, .lowest_level = 8).problem);
-	EXPECT_EQ(-1, ioctl(self->fd, DIFF_TEST_BALANCE, &b));
-	EXPECT_EQ(-1, ioctl(self->fd, DIFF_TEST_CHANGE, &c));
-	EXPECT_EQ(EINVAL, change(self->fd, DIFF_TEST_CHANGE_RANDOM + 1, 1, 1, 1));
-	EXPECT_EQ(EINVAL, change(self->fd, DIFF_TEST_INSERT, 1, 1, 0));
-	EXPECT_EQ(-1, ioctl(self->fd, _IO('D', 99)));
-	EXPECT_EQ(ENOTTY, errno);
+	while ((at = trace_find(at + 1, "cow_diff_pair: ", "", line, sizeof(line))) >= 0)
+		pairs++;
+	EXPECT_EQ(d.pairs, pairs);
+	EXPECT_TRUE(trace_has("cow_diff_end: ", ""));
+	EXPECT_TRUE(trace_has("cow_diff_trouble: ", "problem=1 tree=old "));
+	trace_stop();
 }
 
 TEST_HARNESS_MAIN

@@ -2,8 +2,8 @@
 /*
  * /dev/cow_diff_test: diffs of copy-on-write B+trees. Tests only. Needs CAP_SYS_ADMIN.
  *
- * Each open file has one filesystem with one tree and its snapshots; DIFF_TEST_SETUP creates
- * it. DIFF_TEST_MARK commits: until the next mark the committed tree is the old tree of
+ * Each open file has one filesystem with one tree and at most one snapshot; DIFF_TEST_SETUP
+ * creates it. DIFF_TEST_MARK commits: until the next mark the committed tree is the old tree of
  * DIFF_TEST_DIFF.
  */
 #ifndef COW_DIFF_TEST_H
@@ -13,8 +13,8 @@
 #include <linux/types.h>
 
 #define DIFF_TEST_MAX_KEYS	4000000U
-#define DIFF_TEST_MAX_SNAPSHOTS	126U
 #define DIFF_TEST_MAX_ITEMS	169U
+#define DIFF_TEST_STEP		10U	/* between the keys of a new tree */
 #define DIFF_TEST_TEXT		200
 
 struct diff_test_setup {
@@ -30,18 +30,17 @@ enum diff_test_op {
 
 struct diff_test_change {
 	__u32 op;		/* enum diff_test_op */
-	__u32 tree;		/* 0: the tree; n: its snapshot n */
+	__u32 of_snapshot;	/* change the snapshot, not the tree */
 	__u64 first, nr, step;	/* random: @nr keys from 0 to @first in steps of @step */
 };
 
 struct diff_test_mark {
-	__u32 snapshot, unused;	/* also take a snapshot */
-	__u64 generation;	/* out: the committed one */
+	__u32 snapshot;		/* also take a new snapshot */
 };
 
 /* As struct cow_diff_pair. */
 struct diff_test_pair {
-	__u64 old, new, key;	/* key: of the block that is not repeated */
+	__u64 old, new;
 	__u32 level;
 	__u8 old_again, new_again;
 	__u16 unused;
@@ -49,12 +48,12 @@ struct diff_test_pair {
 
 /* Flags of a diff. */
 #define DIFF_TEST_UNREAD	0x01
-#define DIFF_TEST_SWAP	0x02	/* swap the arguments */
-#define DIFF_TEST_SAME	0x04	/* the old tree is the new tree, too */
+#define DIFF_TEST_SWAP		0x02	/* swap the arguments */
+#define DIFF_TEST_SAME		0x04	/* the old tree is the new tree, too */
 #define DIFF_TEST_NO_ORACLE	0x08	/* do not compare with brute force */
-#define DIFF_TEST_NO_OLD	0x10	/* an empty old tree */
-#define DIFF_TEST_SNAPSHOT	0x20	/* the old tree is the last snapshot; no bound */
-#define DIFF_TEST_FLAGS	0x3f
+#define DIFF_TEST_NO_OLD	0x10	/* an empty old tree; no bound */
+#define DIFF_TEST_SNAPSHOT	0x20	/* the old tree is the snapshot; no bound */
+#define DIFF_TEST_FLAGS		0x3f
 
 struct diff_test_diff {
 	__u32 flags, lowest_level;
@@ -69,9 +68,8 @@ struct diff_test_diff {
 	__u32 levels[2];	/* of the old and the new tree */
 	__u32 open, read_twice;	/* blocks: must be 0 */
 	__u32 differs;		/* pairs that only the diff or only brute force finds */
-	__u64 pairs, reads, shared, new_blocks, old_blocks, blocks;
-	__u64 failed;
-	__u64 all_blocks;	/* blocks of both trees; shared blocks count twice */
+	__u64 pairs, reads, shared, new_blocks, old_blocks;
+	__u64 failed;		/* reads */
 	__u64 ns;		/* of the diff */
 	char text[DIFF_TEST_TEXT];
 };
@@ -87,34 +85,22 @@ struct diff_test_corrupt {
 	char text[DIFF_TEST_TEXT];
 };
 
+/* Damage at random. */
 struct diff_test_fuzz {
-	__u64 seed;
 	__u32 rounds;
 	__u32 refused, open;	/* out */
 };
 
-struct diff_test_balance {
-	__u32 whole;		/* mark whole subtrees */
-	__u32 groups;		/* of blocks, relocated one by one: 1 to 64 */
-	__u32 delayed;		/* mark subtrees that change before the commit, */
-	__u32 percent;		/* so many of the swapped ones: 0 to 100 */
-	/* out: */
-	__u32 quota_wrong;	/* trees whose quota differs from a recount */
-	__u32 trees;
-	__u64 relocated, swapped, dirty, visited, ns;
-};
-
 #define DIFF_TEST_SETUP		_IOW('D', 1, struct diff_test_setup)
 #define DIFF_TEST_CHANGE	_IOW('D', 2, struct diff_test_change)
-#define DIFF_TEST_MARK		_IOWR('D', 3, struct diff_test_mark)
+#define DIFF_TEST_MARK		_IOW('D', 3, struct diff_test_mark)
 #define DIFF_TEST_DIFF		_IOWR('D', 4, struct diff_test_diff)
 #define DIFF_TEST_CORRUPT	_IOWR('D', 5, struct diff_test_corrupt)
 #define DIFF_TEST_FUZZ		_IOWR('D', 6, struct diff_test_fuzz)
-#define DIFF_TEST_BALANCE	_IOWR('D', 7, struct diff_test_balance)
-#define DIFF_TEST_CHECK		_IO('D', 8)	/* EUCLEAN if a tree is corrupt */
-#define DIFF_TEST_MISUSE	_IOW('D', 9, __u32)	/* enum diff_test_misuse; must fail */
+#define DIFF_TEST_CHECK		_IO('D', 7)	/* EUCLEAN if a tree is corrupt */
+#define DIFF_TEST_MISUSE	_IOW('D', 8, __u32)	/* enum diff_test_misuse; must fail */
 /* enum diff_test_by_hand; EPROTO on failure, and the log has the pair */
-#define DIFF_TEST_BY_HAND	_IOW('D', 10, __u32)
+#define DIFF_TEST_BY_HAND	_IOW('D', 9, __u32)
 
 enum diff_test_by_hand {
 	DIFF_TEST_APPENDED, DIFF_TEST_MOVED, DIFF_TEST_COLLAPSED, DIFF_TEST_EMPTY_OLD,

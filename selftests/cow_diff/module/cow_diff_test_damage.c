@@ -2,8 +2,8 @@
 /*
  * /dev/cow_diff_test: corrupt trees, and calls that are not allowed.
  */
-#include <linux/module.h>
 #include <linux/sched/signal.h>
+#include <linux/slab.h>
 
 #include "cow_diff_test_internal.h"
 
@@ -106,8 +106,8 @@ static int run_diff(struct diff_test *c, const struct cow_diff_params *p)
 
 int diff_test_corrupt(struct diff_test *c, struct diff_test_corrupt *args)
 {
-	struct cow_block *saved = cow_alloc(sizeof(*saved) * c->fs->nr_blocks);
-	struct cow_diff_reader reader = { .fs = c->fs };
+	struct cow_block *saved = kvcalloc(c->fs->nr_blocks, sizeof(*saved), GFP_KERNEL);
+	struct diff_test_reader reader = { .fs = c->fs };
 	struct damage d = { .of_new = args->of_new };
 	unsigned int i;
 	int ret;
@@ -116,7 +116,7 @@ int diff_test_corrupt(struct diff_test *c, struct diff_test_corrupt *args)
 		return -ENOMEM;
 	for (i = 0; i < c->fs->nr_blocks; i++)
 		saved[i] = *data_of(c->fs, i + 1);
-	d.p = cow_diff_params_of(&reader, c->marked.root, c->tree.root, c->generation);
+	d.p = diff_test_params(&reader, c->marked.root, c->tree.root, c->generation);
 	d.root = data_of(c->fs, d.of_new ? c->tree.root : c->marked.root);
 	ret = do_damage(c, &d, args->problem);
 	if (!ret) {
@@ -128,60 +128,113 @@ int diff_test_corrupt(struct diff_test *c, struct diff_test_corrupt *args)
 	}
 	for (i = 0; i < c->fs->nr_blocks; i++)
 		*data_of(c->fs, i + 1) = saved[i];
-	cow_free(saved);
+	kvfree(saved);
 	return ret;
 }
 
 /* --- damage at random ---------------------------------------------------- */
 
+/* Often a value near @v, or @v with one bit flipped. */
+static u64 bad_value(struct diff_test *c, u64 v)
+{
+	switch (diff_test_random_below(c, 6)) {
+	case 0:
+		return v + 1;
+	case 1:
+		return v - 1;
+	case 2:
+		return v ^ 1ULL << diff_test_random_below(c, 64);
+	case 3:
+		return 0;
+	case 4:
+		return diff_test_random_below(c, 100);
+	default:
+		return diff_test_random(c);
+	}
+}
+
+/* Damage a field of @b or a pointer in it. */
+static void damage_block(struct diff_test *c, struct cow_block *b)
+{
+	const unsigned int room = ARRAY_SIZE(b->ptr);
+	struct cow_ptr *p = &b->ptr[diff_test_random_below(c, min(b->nr + 1U, room))];
+
+	switch (diff_test_random_below(c, 8)) {
+	case 0:
+		b->generation = bad_value(c, b->generation);
+		break;
+	case 1:
+		b->level = bad_value(c, b->level);
+		break;
+	case 2:
+		b->nr = bad_value(c, b->nr);
+		break;
+	case 3:
+		p->key = bad_value(c, p->key);
+		break;
+	case 4:
+		p->generation = bad_value(c, p->generation);
+		break;
+	case 5:
+		p->block = bad_value(c, p->block);
+		break;
+	case 6:
+		/* any existing block: makes loops and duplicate subtrees */
+		p->block = 1 + diff_test_random_below(c, c->fs->nr_blocks);
+		if (diff_test_random_below(c, 2))
+			p->generation = data_of(c->fs, p->block)->generation;
+		break;
+	default:
+		*p = b->ptr[diff_test_random_below(c, room)];
+	}
+}
+
 /* A root, a block written after the mark, or any block. */
 static u32 some_block(struct diff_test *c)
 {
-	switch (cow_random_below(&c->random, 8)) {
+	switch (diff_test_random_below(c, 8)) {
 	case 0:
-		return 1 + cow_random_below(&c->random, c->fs->nr_blocks);
+		return 1 + diff_test_random_below(c, c->fs->nr_blocks);
 	case 1:
 		return c->marked.root;
 	case 2:
 		return c->tree.root;
 	default:
 		return c->fs->nr_blocks -
-		       cow_random_below(&c->random, c->fs->nr_blocks / 4 + 1);
+		       diff_test_random_below(c, c->fs->nr_blocks / 4 + 1);
 	}
 }
 
 static void fuzz_once(struct diff_test *c, struct diff_test_fuzz *f)
 {
-	struct cow_diff_reader reader = { .fs = c->fs };
-	struct cow_diff_params p = cow_diff_params_of(&reader, c->marked.root, c->tree.root,
+	struct diff_test_reader reader = { .fs = c->fs };
+	struct cow_diff_params p = diff_test_params(&reader, c->marked.root, c->tree.root,
 						      c->generation);
 
-	if (!cow_random_below(&c->random, 4))
+	if (!diff_test_random_below(c, 4))
 		p.flags = COW_DIFF_UNREAD;
-	if (!cow_random_below(&c->random, 16))
-		p.newer_than = cow_bad_value(&c->random, p.newer_than);
+	if (!diff_test_random_below(c, 16))
+		p.newer_than = bad_value(c, p.newer_than);
 	f->refused += !!run_diff(c, &p);
 	f->open += reader.open;
 }
 
 int diff_test_fuzz(struct diff_test *c, struct diff_test_fuzz *f)
 {
-	struct cow_block *saved = cow_alloc(3 * sizeof(*saved));
+	struct cow_block *saved = kvcalloc(3, sizeof(*saved), GFP_KERNEL);
 	u32 block[3], i, k, n;
 	int ret = 0;
 
 	if (!saved)
 		return -ENOMEM;
-	if (f->seed)
-		c->random.state = f->seed;
 	f->refused = 0;
 	f->open = 0;
 	for (i = 0; !ret && i < f->rounds; i++) {
-		n = 1 + cow_random_below(&c->random, 3);
+		n = 1 + diff_test_random_below(c, 3);
 		for (k = 0; k < n; k++) {
 			block[k] = some_block(c);
 			saved[k] = *data_of(c->fs, block[k]);
-			cow_corrupt(&c->random, c->fs, data_of(c->fs, block[k]));
+			damage_block(c, data_of(c->fs, block[k]));
 		}
 		fuzz_once(c, f);
 		while (k--)
@@ -191,7 +244,7 @@ int diff_test_fuzz(struct diff_test *c, struct diff_test_fuzz *f)
 		if (fatal_signal_pending(current))
 			ret = -EINTR;
 	}
-	cow_free(saved);
+	kvfree(saved);
 	return ret;
 }
 
@@ -199,10 +252,10 @@ int diff_test_fuzz(struct diff_test *c, struct diff_test_fuzz *f)
 
 int diff_test_misuse(struct diff_test *c, u32 which)
 {
-	struct cow_diff_reader reader = { .fs = c->fs };
-	struct cow_diff_params p = cow_diff_params_of(&reader, c->marked.root, c->tree.root,
+	struct diff_test_reader reader = { .fs = c->fs };
+	struct cow_diff_params p = diff_test_params(&reader, c->marked.root, c->tree.root,
 						      c->generation);
-	struct cow_diff_ops ops = cow_diff_tree_ops;
+	struct cow_diff_ops ops = diff_test_ops;
 	struct cow_diff_pair pair;
 
 	p.ops = &ops;

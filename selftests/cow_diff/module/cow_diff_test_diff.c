@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * /dev/cow_diff_test: compare diffs with brute force.
+ * /dev/cow_diff_test: read the trees, and compare diffs with brute force.
  */
 #include <linux/ktime.h>
 #include <linux/module.h>
@@ -9,9 +9,82 @@
 
 #include "cow_diff_test_internal.h"
 
+/* --- operations ---------------------------------------------------------- */
+
+static int read_block(void *private, const struct cow_diff_ptr *ptr, struct cow_diff_node *node)
+{
+	struct diff_test_reader *r = private;
+	struct cow_block *b;
+
+	if (r->fail_in && !--r->fail_in)
+		return -EIO;
+	if (!ptr->block || ptr->block > r->fs->nr_blocks)
+		return -ENXIO;
+	b = data_of(r->fs, ptr->block);
+	node->level = b->level;
+	node->nr = b->nr;
+	node->generation = b->generation;
+	/* a node has no key for its first child: use the key from the parent */
+	node->key = b->level ? ptr->key : diff_test_key(b->item[0].key);
+	node->data = b;
+	r->open++;
+	if (r->was_read)
+		r->read_twice += __test_and_set_bit(ptr->block, r->was_read);
+	return 0;
+}
+
+static void get_child(void *private, const struct cow_diff_node *node, unsigned int i,
+		      struct cow_diff_ptr *child)
+{
+	const struct cow_block *b = node->data;
+
+	child->block = b->ptr[i].block;
+	child->generation = b->ptr[i].generation;
+	child->key = i ? diff_test_key(b->ptr[i].key) : node->key;
+}
+
+static void release_block(void *private, struct cow_diff_node *node)
+{
+	struct diff_test_reader *r = private;
+
+	r->open--;
+	node->data = NULL;
+}
+
+const struct cow_diff_ops diff_test_ops = {
+	.max_children = ARRAY_SIZE(((struct cow_block *)0)->ptr),
+	.read = read_block,
+	.child = get_child,
+	.release = release_block,
+};
+
+static struct cow_diff_root root_of(struct cow_fs *fs, u32 block)
+{
+	const struct cow_block *b = block ? data_of(fs, block) : NULL;
+
+	return (struct cow_diff_root) {
+		.ptr = { .block = block, .generation = b ? b->generation : 0 },
+		.level = b ? b->level : 0,
+	};
+}
+
+struct cow_diff_params diff_test_params(struct diff_test_reader *reader, u32 old, u32 new,
+					u64 newer_than)
+{
+	return (struct cow_diff_params) {
+		.ops = &diff_test_ops,
+		.private = reader,
+		.old = root_of(reader->fs, old),
+		.new = root_of(reader->fs, new),
+		.newer_than = newer_than,
+	};
+}
+
+/* --- a diff -------------------------------------------------------------- */
+
 struct walk {
 	struct diff_test_diff	*d;
-	struct cow_diff_reader	reader;
+	struct diff_test_reader	reader;
 	struct cow_diff_params	params;
 	struct cow_diff_pair	*expected;
 	unsigned long		nr_expected;
@@ -19,41 +92,58 @@ struct walk {
 
 static struct cow_diff_params params_of(struct diff_test *c, struct walk *w)
 {
-	u32 old = w->d->flags & DIFF_TEST_NO_OLD ? 0 : c->marked.root;
-	u32 new = w->d->flags & DIFF_TEST_SAME ? old : c->tree.root;
+	u32 flags = w->d->flags, old = c->marked.root, new = c->tree.root;
 	u64 bound = c->generation + w->d->bound;
 	struct cow_diff_params p;
 
-	if (w->d->flags & DIFF_TEST_SNAPSHOT && c->nr_snapshots) {
-		old = c->snapshot[c->nr_snapshots - 1].root;
+	if (flags & DIFF_TEST_SAME)
+		new = old;
+	if (flags & DIFF_TEST_NO_OLD)
+		old = COW_NO_BLOCK;
+	if (flags & DIFF_TEST_SNAPSHOT)
+		old = c->snapshot.root;
+	if (flags & (DIFF_TEST_NO_OLD | DIFF_TEST_SNAPSHOT))
 		bound = 0;
-	}
-	if (w->d->flags & DIFF_TEST_SWAP)
+	if (flags & DIFF_TEST_SWAP)
 		swap(old, new);
-	p = cow_diff_params_of(&w->reader, old, new, bound);
+	p = diff_test_params(&w->reader, old, new, bound);
 	p.lowest_level = w->d->lowest_level;
-	p.flags = w->d->flags & DIFF_TEST_UNREAD ? COW_DIFF_UNREAD : 0;
+	p.flags = flags & DIFF_TEST_UNREAD ? COW_DIFF_UNREAD : 0;
 	return p;
 }
 
 static int expect(struct diff_test *c, struct walk *w)
 {
-	unsigned long max = 2UL * c->fs->nr_blocks + 2, new_blocks, all_blocks;
+	unsigned long max = 2UL * c->fs->nr_blocks + 2, i;
 	long nr;
 
-	w->expected = cow_alloc(max * sizeof(*w->expected));
-	if (!w->expected)
+	w->expected = kvcalloc(max, sizeof(*w->expected), GFP_KERNEL);
+	w->reader.was_read = kvcalloc(BITS_TO_LONGS(c->fs->nr_blocks + 1), sizeof(long),
+				      GFP_KERNEL);
+	if (!w->expected || !w->reader.was_read)
 		return -ENOMEM;
-	nr = cow_diff_expect(c->fs, &w->params, w->expected, max, &all_blocks);
+	nr = diff_test_expect(c->fs, &w->params, w->expected, max);
 	if (nr < 0)
 		return nr;
 	w->nr_expected = nr;
-	w->d->blocks = cow_diff_changed(w->expected, nr, &new_blocks);
-	w->d->all_blocks = all_blocks;
-	w->d->new_blocks = new_blocks;
-	w->d->old_blocks = w->d->blocks - new_blocks;
-	w->reader.was_read = cow_alloc((c->fs->nr_blocks / BITS_PER_LONG + 1) * sizeof(long));
-	return w->reader.was_read ? 0 : -ENOMEM;
+	for (i = 0; i < nr; i++) {
+		w->d->old_blocks += w->expected[i].old.block && !w->expected[i].old_again;
+		w->d->new_blocks += w->expected[i].new.block && !w->expected[i].new_again;
+	}
+	return 0;
+}
+
+static bool is_same_ptr(const struct cow_diff_ptr *a, const struct cow_diff_ptr *b)
+{
+	return a->block == b->block && a->generation == b->generation &&
+	       !memcmp(&a->key, &b->key, sizeof(a->key));
+}
+
+static bool is_same_pair(const struct cow_diff_pair *a, const struct cow_diff_pair *b)
+{
+	return is_same_ptr(&a->old, &b->old) && is_same_ptr(&a->new, &b->new) &&
+	       a->level == b->level && a->old_again == b->old_again &&
+	       a->new_again == b->new_again;
 }
 
 static int take_pair(struct walk *w, const struct cow_diff_pair *p)
@@ -61,14 +151,12 @@ static int take_pair(struct walk *w, const struct cow_diff_pair *p)
 	struct diff_test_pair __user *to = u64_to_user_ptr(w->d->pairs_at);
 	struct diff_test_pair pair = {
 		.old = p->old.block, .new = p->new.block, .level = p->level,
-		.key = cow_diff_key_of(p->new.block && !p->new_again ? &p->new.key : &p->old.key),
 		.old_again = p->old_again, .new_again = p->new_again,
 	};
 	u64 n = w->d->pairs++;
 
 	if (w->expected)
-		w->d->differs += n >= w->nr_expected ||
-				 !cow_diff_same_pair(p, &w->expected[n]);
+		w->d->differs += n >= w->nr_expected || !is_same_pair(p, &w->expected[n]);
 	if (!to || n >= w->d->max_pairs)
 		return 0;
 	return copy_to_user(&to[n], &pair, sizeof(pair)) ? -EFAULT : 0;
@@ -77,7 +165,6 @@ static int take_pair(struct walk *w, const struct cow_diff_pair *p)
 static int walk(struct diff_test *c, struct walk *w)
 {
 	struct cow_diff_pair pair;
-	unsigned int n = 0;
 	int ret, err = 0;
 
 	ret = cow_diff_begin(&c->diff, &w->params);
@@ -96,16 +183,23 @@ static int walk(struct diff_test *c, struct walk *w)
 		err = take_pair(w, &pair);
 		if (!err && fatal_signal_pending(current))
 			err = -EINTR;
-		if (err)
+		if (err || w->d->pairs == w->d->stop_after)
 			break;
-		if (!(++n % 1024))
+		if (!(w->d->pairs % 1024))
 			cond_resched();
-		if (n == w->d->stop_after)
-			break;
 	}
 	cow_diff_end(&c->diff);
 	w->d->error = ret;
 	return err;
+}
+
+static void clear_results(struct diff_test_diff *d)
+{
+	d->pairs = 0;
+	d->failed = 0;
+	d->differs = 0;
+	d->old_blocks = 0;
+	d->new_blocks = 0;
 }
 
 int diff_test_diff(struct diff_test *c, struct diff_test_diff *d)
@@ -116,9 +210,7 @@ int diff_test_diff(struct diff_test *c, struct diff_test_diff *d)
 
 	if (d->flags & ~DIFF_TEST_FLAGS || d->lowest_level >= COW_DIFF_MAX_LEVELS)
 		return -EINVAL;
-	d->pairs = 0;
-	d->failed = 0;
-	d->differs = 0;
+	clear_results(d);
 	w.params = params_of(c, &w);
 	if (!(d->flags & DIFF_TEST_NO_ORACLE))
 		ret = expect(c, &w);
@@ -138,7 +230,7 @@ int diff_test_diff(struct diff_test *c, struct diff_test_diff *d)
 		if (w.expected && !d->error && !d->stop_after && d->pairs != w.nr_expected)
 			d->differs++;
 	}
-	cow_free(w.reader.was_read);
-	cow_free(w.expected);
+	kvfree(w.reader.was_read);
+	kvfree(w.expected);
 	return ret;
 }

@@ -5,32 +5,49 @@
 #ifndef COW_DIFF_TEST_INTERNAL_H
 #define COW_DIFF_TEST_INTERNAL_H
 
+#include <linux/cow_diff.h>
 #include <linux/mutex.h>
 
-#include "cow_diff_corrupt.h"
+#include "cow_blocks.h"
 #include "cow_diff_test.h"
-#include "cow_diff_tree.h"
 
 struct diff_test {
 	struct mutex		lock;		/* one ioctl at a time */
 	struct cow_fs		*fs;		/* NULL until set up */
-	struct cow_tree		tree, marked, snapshot[DIFF_TEST_MAX_SNAPSHOTS];
-	unsigned int		nr_snapshots;
+	struct cow_tree		tree, marked, snapshot;
 	u64			generation;	/* of the mark; 0: none yet */
-	struct cow_random	random;
+	u64			random;		/* state of diff_test_random() */
 	struct cow_diff		diff;
 };
 
-/* cow_diff_test_tree.c */
-int diff_test_set_up(struct diff_test *c, const struct diff_test_setup *s);
-void diff_test_tear_down(struct diff_test *c);
-int diff_test_change(struct diff_test *c, const struct diff_test_change *ch);
-int diff_test_mark(struct diff_test *c, struct diff_test_mark *m);
-int diff_test_balance(struct diff_test *c, struct diff_test_balance *b);
-int diff_test_check(struct diff_test *c);
+/* Three words, so that a comparison uses all of them; ordered like @key. */
+static inline struct cow_diff_key diff_test_key(u64 key)
+{
+	return (struct cow_diff_key){ { key >> 6, key >> 3 & 7, key & 7 } };
+}
+
+/* The private of the operations that read the tree. */
+struct diff_test_reader {
+	struct cow_fs	*fs;
+	unsigned int	open;		/* blocks not yet released */
+	unsigned int	fail_in;	/* reads until one fails with EIO; 0: never */
+	unsigned long	*was_read;	/* optional bitmap of blocks that were read */
+	unsigned int	read_twice;
+};
+
+/* cow_diff_test_main.c */
+u64 diff_test_random(struct diff_test *c);
+u64 diff_test_random_below(struct diff_test *c, u64 n);
 
 /* cow_diff_test_diff.c */
+extern const struct cow_diff_ops diff_test_ops;
+struct cow_diff_params diff_test_params(struct diff_test_reader *reader, u32 old, u32 new,
+					u64 newer_than);
 int diff_test_diff(struct diff_test *c, struct diff_test_diff *d);
+
+/* cow_diff_test_oracle.c */
+long diff_test_expect(struct cow_fs *fs, const struct cow_diff_params *p,
+		      struct cow_diff_pair *pairs, unsigned long max);
 
 /* cow_diff_test_damage.c */
 int diff_test_corrupt(struct diff_test *c, struct diff_test_corrupt *d);

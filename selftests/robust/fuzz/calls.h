@@ -99,7 +99,7 @@ static const struct device devices[] = {
 	{ "/dev/cow_diff_test", {
 		{ DIFF_TEST_SETUP, { AT(struct diff_test_setup, keys, 2000) } },
 		{ DIFF_TEST_CHANGE, { AT(struct diff_test_change, op, 4),
-				      AT(struct diff_test_change, tree, 4),
+				      AT(struct diff_test_change, of_snapshot, 2),
 				      AT(struct diff_test_change, nr, 500),
 				      HIGH(struct diff_test_change, nr, 1) } },
 		{ DIFF_TEST_MARK, { { 0, 2 } } },
@@ -108,7 +108,6 @@ static const struct device devices[] = {
 				    HIGH(struct diff_test_diff, pairs_at, 1),
 				    AT(struct diff_test_diff, max_pairs, 1) } },
 		{ DIFF_TEST_CORRUPT, { { 0, 20 }, { 1, 2 } } },
-		{ DIFF_TEST_BALANCE, { { 0, 2 }, { 1, 9 } } },
 	} },
 	{ "/dev/rcu_reuse_test", {
 		/* any parameters of the queue: the module must refuse bad ones */
