@@ -260,17 +260,9 @@ u32 cow_copy_child(struct cow_fs *fs, struct cow_reserve *r, u32 block)
 
 /* --- filesystems --------------------------------------------------------- */
 
-void cow_usage(struct cow_fs *fs, struct cow_usage *usage)
+unsigned long cow_stale(struct cow_fs *fs)
 {
-	spin_lock(&fs->blocks_lock);
-	*usage = (struct cow_usage) {
-		.blocks = fs->nr_blocks,
-		.free = fs->nr_free,
-		.pending = fs->nr_pending,
-		.stale = fs->stale,
-		.cowed = fs->cowed,
-	};
-	spin_unlock(&fs->blocks_lock);
+	return READ_ONCE(fs->stale);
 }
 
 int cow_fs_create(struct cow_fs **fsp, const struct cow_params *params,

@@ -9,7 +9,7 @@
 EXPORT_SYMBOL_GPL(cow_fs_create);
 EXPORT_SYMBOL_GPL(cow_fs_destroy);
 EXPORT_SYMBOL_GPL(cow_running);
-EXPORT_SYMBOL_GPL(cow_usage);
+EXPORT_SYMBOL_GPL(cow_stale);
 EXPORT_SYMBOL_GPL(cow_tree_create);
 EXPORT_SYMBOL_GPL(cow_tree_drop);
 EXPORT_SYMBOL_GPL(cow_snapshot);

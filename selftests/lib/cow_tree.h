@@ -44,19 +44,12 @@ struct cow_range {
 	unsigned long	*found;		/* one bit per key; keys already set are not searched */
 };
 
-struct cow_usage {
-	unsigned int	blocks;		/* existing */
-	unsigned int	free;		/* reusable at once */
-	unsigned int	pending;	/* freed, but a committed root may reach them */
-	unsigned long	stale;		/* searches that hit a reused block: must stay 0 */
-	unsigned long	cowed;
-};
-
 int cow_fs_create(struct cow_fs **fs, const struct cow_params *params,
 		  const struct cow_ops *ops, void *private);
 void cow_fs_destroy(struct cow_fs *fs);
 u64 cow_running(const struct cow_fs *fs);
-void cow_usage(struct cow_fs *fs, struct cow_usage *usage);
+/* searches that hit a reused block: must stay 0 */
+unsigned long cow_stale(struct cow_fs *fs);
 
 int cow_tree_create(struct cow_tree *tree, struct cow_fs *fs);
 void cow_tree_drop(struct cow_tree *tree);

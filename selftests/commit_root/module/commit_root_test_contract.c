@@ -11,15 +11,18 @@
 #include <linux/rcupdate.h>
 #include <linux/sched.h>
 #include <linux/vmalloc.h>
+#include <linux/workqueue.h>
 
 #include "contract.h"
 #include "commit_root_test_internal.h"
 
-/* The addresses of @root serve as roots. */
-struct test_roots {
+/* A set, whose roots are the addresses of @root, and what it released. */
+struct test_set {
+	struct commit_root_set set;
 	char		root[8];
 	struct completion *gate;	/* releases wait for it */
 	bool		at_gate;
+	unsigned int	nr_added;	/* roots of commits */
 	unsigned int	nr_released;
 	struct {
 		void	*root;
@@ -29,7 +32,7 @@ struct test_roots {
 
 static void note_release(void *private, void *root, u64 generation)
 {
-	struct test_roots *t = private;
+	struct test_set *t = private;
 
 	if (t->gate) {
 		WRITE_ONCE(t->at_gate, true);
@@ -45,7 +48,7 @@ static void note_release(void *private, void *root, u64 generation)
 
 static const struct commit_root_ops note_ops = { note_release };
 
-static bool released_at(struct test_roots *t, unsigned int n, unsigned int root, u64 generation)
+static bool released_at(struct test_set *t, unsigned int n, unsigned int root, u64 generation)
 {
 	/* pairs with note_release() */
 	return smp_load_acquire(&t->nr_released) > n && t->released[n].root == &t->root[root] &&
@@ -60,68 +63,96 @@ static bool released_at(struct test_roots *t, unsigned int n, unsigned int root,
 	_i < 500;								\
 })
 
-struct new_root {
-	struct commit_tree	*tree;
-	void			*root;
-};
-
-static int commit_trees(struct commit_root_set *set, u64 generation, const struct new_root *new,
-			unsigned int nr)
+static int add_root(struct test_set *t, struct commit_roots *next, struct commit_tree *tree,
+		    unsigned int root)
 {
-	struct commit_roots *next = commit_root_prepare(set, GFP_KERNEL);
+	int ret = commit_root_update(next, tree, &t->root[root]);
+
+	t->nr_added += !ret;
+	return ret;
+}
+
+/* Commit: tree @a gets the root @root, and so does @b if it is not NULL. */
+static int commit_two(struct test_set *t, u64 generation, struct commit_tree *a,
+		      struct commit_tree *b, unsigned int root)
+{
+	struct commit_roots *next = commit_root_prepare(&t->set, GFP_KERNEL);
 
 	CHECK(!IS_ERR(next));
-	while (nr--) {
-		CHECK(!commit_root_update(next, new->tree, new->root));
-		new++;
-	}
+	CHECK(!add_root(t, next, a, root));
+	CHECK(!b || !add_root(t, next, b, root));
 	CHECK(!commit_root_switch(next, generation));
 	return 0;
 }
 
-static int commit_tree(struct commit_root_set *set, u64 generation, struct commit_tree *tree,
-		       void *root)
+static int commit_tree(struct test_set *t, u64 generation, struct commit_tree *tree,
+		       unsigned int root)
 {
-	const struct new_root new = { tree, root };
-
-	return commit_trees(set, generation, &new, 1);
+	return commit_two(t, generation, tree, NULL, root);
 }
 
-static int before_the_first_commit(struct commit_root_set *set, struct test_roots *t)
+static int before_the_first_commit(struct test_set *t)
 {
+	struct commit_gen gen = { .max = 1 };
 	struct commit_tree tree, late;
 	struct commit_roots *next;
-	struct commit_gen gen = { };
 	struct commit_pin pin;
 
-	commit_gen_add(&gen, 1);
-	CHECK(commit_root_pin(set, &pin) == -ENODATA);
-	CHECK(!commit_root_eligible(set, &gen));
-	CHECK(!commit_root_reusable(set));
-	CHECK(!commit_tree_init(&tree, set));
-	next = commit_root_prepare(set, GFP_KERNEL);
+	CHECK(commit_root_pin(&t->set, &pin) == -ENODATA);
+	CHECK(!commit_root_eligible(&t->set, &gen));
+	CHECK(!commit_root_reusable(&t->set));
+	CHECK(!commit_tree_init(&tree, &t->set));
+	next = commit_root_prepare(&t->set, GFP_KERNEL);
 	CHECK(!IS_ERR(next));
-	CHECK(!commit_tree_init(&late, set));
-	CHECK(!commit_root_update(next, &tree, &t->root[0]));
+	CHECK(!commit_tree_init(&late, &t->set));
+	CHECK(!add_root(t, next, &tree, 0));
 	CHECK(!commit_root_switch(next, 7));
-	CHECK(!commit_root_pin(set, &pin));
+	CHECK(!commit_root_pin(&t->set, &pin));
 	CHECK(commit_root_of(&pin, &tree, NULL) == &t->root[0]);
 	/* a tree created after the commit has no root in it */
 	CHECK(commit_root_of(&pin, &late, NULL) == ERR_PTR(-ENOENT));
-	CHECK(commit_root_eligible(set, &gen));
+	CHECK(commit_root_eligible(&t->set, &gen));
 	CHECK(commit_root_covers(&pin, &gen));
-	CHECK(commit_root_reusable(set) == 7);
-	commit_gen_add(&gen, 8);
-	CHECK(!commit_root_eligible(set, &gen));
-	CHECK(!commit_root_covers(&pin, &gen));
+	CHECK(commit_root_reusable(&t->set) == 7);
 	commit_root_unpin(&pin);
 	commit_tree_destroy(&late);
 	commit_tree_destroy(&tree);
 	return 0;
 }
 
+/* A request is as new as its newest extent. An unknown generation may be a new one. */
+static int generations(struct test_set *t)
+{
+	static const u64 unknown[] = { 0, ~0ULL };
+	struct commit_gen gen, half;
+	struct commit_tree tree;
+	struct commit_pin pin;
+	unsigned int i;
+
+	CHECK(!commit_tree_init(&tree, &t->set));
+	CHECK(!commit_tree(t, 7, &tree, 0));
+	CHECK(!commit_root_pin(&t->set, &pin));
+	commit_gen_reset(&gen);
+	CHECK(!commit_root_eligible(&t->set, &gen));
+	commit_gen_add(&gen, 7);
+	commit_gen_add(&gen, 3);
+	CHECK(commit_root_eligible(&t->set, &gen) && commit_root_covers(&pin, &gen));
+	half = gen;
+	commit_gen_add(&gen, 8);
+	CHECK(!commit_root_eligible(&t->set, &gen) && !commit_root_covers(&pin, &gen));
+	CHECK(commit_root_eligible(&t->set, &half) && commit_root_covers(&pin, &half));
+	for (i = 0; i < ARRAY_SIZE(unknown); i++) {
+		commit_gen_reset(&gen);
+		commit_gen_add(&gen, 3);
+		commit_gen_add(&gen, unknown[i]);
+		CHECK(!commit_root_eligible(&t->set, &gen) && !commit_root_covers(&pin, &gen));
+	}
+	commit_root_unpin(&pin);
+	return 0;
+}
+
 /* A pin is found while older roots are being released. */
-static int slow_release(struct commit_root_set *set, struct test_roots *t)
+static int slow_release(struct test_set *t)
 {
 	static DECLARE_COMPLETION(gate);
 	struct commit_pin_info info;
@@ -129,78 +160,85 @@ static int slow_release(struct commit_root_set *set, struct test_roots *t)
 	struct commit_pin pin;
 	bool found;
 
-	CHECK(!commit_tree_init(&tree, set));
+	CHECK(!commit_tree_init(&tree, &t->set));
 	reinit_completion(&gate);
 	t->gate = &gate;
-	CHECK(!commit_tree(set, 1, &tree, &t->root[0]));
-	CHECK(!commit_tree(set, 2, &tree, &t->root[1]));
-	CHECK(!commit_root_pin(set, &pin));
-	CHECK(!commit_tree(set, 3, &tree, &t->root[2]));
+	CHECK(!commit_tree(t, 1, &tree, 0));
+	CHECK(!commit_tree(t, 2, &tree, 1));
+	CHECK(!commit_root_pin(&t->set, &pin));
+	CHECK(!commit_tree(t, 3, &tree, 2));
 	CHECK(REACHED(READ_ONCE(t->at_gate)));
-	found = commit_root_oldest_pin(set, &info);
+	found = commit_root_oldest_pin(&t->set, &info);
 	complete_all(&gate);
-	CHECK(REACHED(commit_root_reusable(set) == 2));
+	CHECK(REACHED(commit_root_reusable(&t->set) == 2));
 	t->gate = NULL;
 	CHECK(found && info.generation == 2);
 	commit_root_unpin(&pin);
 	return 0;
 }
 
-/* After a prepare, a commit takes any number of trees that are added meanwhile. */
-static int late_trees(struct commit_root_set *set, struct test_roots *t)
+/*
+ * After a prepare, a commit takes any number of trees that are added meanwhile, each once. A second
+ * root of a tree stays the caller's.
+ */
+static int late_trees(struct test_set *t)
 {
 	static struct commit_tree trees[200];
 	struct commit_roots *next;
 	struct commit_pin pin;
 	unsigned int i;
 
-	CHECK(!commit_tree_init(&trees[0], set));
-	next = commit_root_prepare(set, GFP_KERNEL);
+	CHECK(!commit_tree_init(&trees[0], &t->set));
+	next = commit_root_prepare(&t->set, GFP_KERNEL);
 	CHECK(!IS_ERR(next));
 	for (i = 0; i < ARRAY_SIZE(trees); i++) {
-		CHECK(!i || !commit_tree_init(&trees[i], set));
-		CHECK(!commit_root_update(next, &trees[i], &t->root[i % 8]));
-		CHECK(commit_root_update(next, &trees[i], &t->root[0]) == -EEXIST);
+		CHECK(!i || !commit_tree_init(&trees[i], &t->set));
+		CHECK(!add_root(t, next, &trees[i], i % 8));
+		CHECK(add_root(t, next, &trees[i], 0) == -EEXIST);
 	}
 	CHECK(!commit_root_switch(next, 1));
-	CHECK(!commit_root_pin(set, &pin));
+	CHECK(!commit_root_pin(&t->set, &pin));
 	for (i = 0; i < ARRAY_SIZE(trees); i++)
 		CHECK(commit_root_of(&pin, &trees[i], NULL) == &t->root[i % 8]);
 	commit_root_unpin(&pin);
 	/* a tree in the place of a deleted one */
-	next = commit_root_prepare(set, GFP_KERNEL);
+	next = commit_root_prepare(&t->set, GFP_KERNEL);
 	CHECK(!IS_ERR(next));
 	commit_tree_destroy(&trees[1]);
-	CHECK(!commit_tree_init(&trees[1], set));
-	CHECK(!commit_root_update(next, &trees[1], &t->root[7]));
+	CHECK(!commit_tree_init(&trees[1], &t->set));
+	CHECK(!add_root(t, next, &trees[1], 7));
 	CHECK(!commit_root_switch(next, 2));
-	CHECK(!commit_root_pin(set, &pin));
+	CHECK(!commit_root_pin(&t->set, &pin));
 	CHECK(commit_root_of(&pin, &trees[1], NULL) == &t->root[7]);
 	commit_root_unpin(&pin);
 	return 0;
 }
 
-/* Old pins see old roots, through roots that are newer, released or deleted. */
-static int pins_of_each_commit(struct commit_root_set *set, struct test_roots *t)
+/*
+ * Old pins see old roots, through roots that are newer, released or deleted. No switch waits for
+ * a pin, and nothing pinned is released or reusable.
+ */
+static int pins_of_each_commit(struct test_set *t)
 {
 	struct commit_tree tree, slow;
 	struct commit_pin pin[8];
 	u64 generation;
 	int i;
 
-	CHECK(!commit_tree_init(&tree, set));
-	CHECK(!commit_tree_init(&slow, set));
+	CHECK(!commit_tree_init(&tree, &t->set));
+	CHECK(!commit_tree_init(&slow, &t->set));
 	for (i = 0; i < 8; i++) {
-		const struct new_root new[] = { { &tree, &t->root[i] }, { &slow, &t->root[i] } };
-
 		/* commits 10 to 13 have the first root of @slow */
-		CHECK(!commit_trees(set, 10 + i, new, i % 4 ? 1 : 2));
-		CHECK(!commit_root_pin(set, &pin[i]));
+		CHECK(!commit_two(t, 10 + i, &tree, i % 4 ? NULL : &slow, i));
+		CHECK(!commit_root_pin(&t->set, &pin[i]));
 	}
+	msleep(50);
+	CHECK(!READ_ONCE(t->nr_released) && commit_root_reusable(&t->set) == 10);
 	/* every other one is released */
 	for (i = 1; i < 7; i += 2)
 		commit_root_unpin(&pin[i]);
 	CHECK(REACHED(t->nr_released == 3));
+	CHECK(commit_root_reusable(&t->set) == 10);
 	for (i = 0; i < 8; i += i < 6 ? 2 : 1) {
 		CHECK(commit_root_of(&pin[i], &tree, &generation) == &t->root[i]);
 		CHECK(generation == 10 + i);
@@ -208,14 +246,93 @@ static int pins_of_each_commit(struct commit_root_set *set, struct test_roots *t
 		CHECK(generation == 10 + (i & 4));
 		commit_root_unpin(&pin[i]);
 	}
-	CHECK(REACHED(commit_root_reusable(set) == 17));
+	CHECK(REACHED(commit_root_reusable(&t->set) == 17));
 	CHECK(t->nr_released == 8);
 	return 0;
 }
 
+/* What one pin keeps does not grow with the commits after it; their blocks wait for the pin. */
+static int old_pin(struct test_set *t)
+{
+	struct commit_tree tree;
+	struct commit_pin pin;
+	u64 generation;
+
+	CHECK(!commit_tree_init(&tree, &t->set));
+	CHECK(!commit_tree(t, 1, &tree, 0));
+	CHECK(!commit_root_pin(&t->set, &pin));
+	for (generation = 2; generation <= 300; generation++)
+		CHECK(!commit_tree(t, generation, &tree, generation % 8));
+	CHECK(REACHED(t->nr_released == 298));
+	CHECK(commit_root_reusable(&t->set) == 1);
+	commit_root_unpin(&pin);
+	CHECK(REACHED(t->nr_released == 299 && commit_root_reusable(&t->set) == 300));
+	return 0;
+}
+
+/* Space is wanted from pins of old commits. A pin of the newest one keeps none. */
+static int wanted_space(struct test_set *t)
+{
+	struct commit_pin_info info;
+	struct commit_pin old, new;
+	struct commit_tree tree;
+
+	CHECK(!commit_tree_init(&tree, &t->set));
+	CHECK(!commit_tree(t, 1, &tree, 0));
+	CHECK(!commit_root_pin(&t->set, &old));
+	CHECK(!commit_tree(t, 2, &tree, 1));
+	CHECK(!commit_root_pin(&t->set, &new));
+	CHECK(!commit_root_wanted(&old));
+	commit_root_want_space(&t->set);
+	CHECK(commit_root_wanted(&old) && !commit_root_wanted(&new));
+	CHECK(commit_root_oldest_pin(&t->set, &info) && info.generation == 1);
+	commit_root_unpin(&old);
+	CHECK(REACHED(commit_root_reusable(&t->set) == 2));
+	CHECK(!commit_root_oldest_pin(&t->set, &info));
+	commit_root_unpin(&new);
+	return 0;
+}
+
+struct pin_of_set {
+	struct commit_root_set	*set;
+	struct commit_pin	pin;
+};
+
+static long pin_here(void *arg)
+{
+	struct pin_of_set *p = arg;
+	int ret = commit_root_pin(p->set, &p->pin);
+
+	if (!ret)
+		commit_root_disown(&p->pin);
+	return ret;
+}
+
+static long unpin_here(void *arg)
+{
+	struct pin_of_set *p = arg;
+
+	commit_root_unpin(&p->pin);
+	return 0;
+}
+
+/* A pin is dropped by another task, on another CPU. */
+static int unpin_elsewhere(struct test_set *t)
+{
+	struct pin_of_set p = { .set = &t->set };
+	struct commit_tree tree;
+
+	CHECK(!commit_tree_init(&tree, &t->set));
+	CHECK(!commit_tree(t, 1, &tree, 0));
+	CHECK(!work_on_cpu(cpumask_first(cpu_online_mask), pin_here, &p));
+	CHECK(!commit_tree(t, 2, &tree, 1));
+	work_on_cpu(cpumask_last(cpu_online_mask), unpin_here, &p);
+	CHECK(REACHED(commit_root_reusable(&t->set) == 2));
+	return 0;
+}
+
 /* The shortest of ten switches with one new root, in ns. */
-static int time_switches(struct commit_root_set *set, struct commit_tree *tree, u64 generation,
-			 u64 *ns)
+static int time_switches(struct test_set *t, struct commit_tree *tree, u64 generation, u64 *ns)
 {
 	struct commit_roots *next;
 	u64 start;
@@ -223,82 +340,81 @@ static int time_switches(struct commit_root_set *set, struct commit_tree *tree, 
 
 	*ns = U64_MAX;
 	for (i = 0; i < 10; i++) {
-		next = commit_root_prepare(set, GFP_KERNEL);
+		next = commit_root_prepare(&t->set, GFP_KERNEL);
 		CHECK(!IS_ERR(next));
-		CHECK(!commit_root_update(next, tree, tree));
+		CHECK(!add_root(t, next, tree, 0));
 		start = ktime_get_ns();
 		CHECK(!commit_root_switch(next, generation + i));
 		*ns = min(*ns, ktime_get_ns() - start);
 		/* no other CPU, and the same work for each */
-		CHECK(REACHED(commit_root_reusable(set) == generation + i));
+		CHECK(REACHED(commit_root_reusable(&t->set) == generation + i));
 	}
 	return 0;
 }
 
-/* What a switch does with interrupts off, and in all, does not grow with trees that it leaves. */
-static int switch_of_many_trees(struct commit_root_set *set, struct test_roots *t)
+/* Add @nr trees, and commit a root for each. */
+static int add_trees(struct test_set *t, struct commit_tree *trees, unsigned int nr,
+		     u64 generation)
 {
-	static const unsigned int nr[] = { 10, 1000, 100000 };
-	struct commit_tree *trees = vcalloc(nr[2], sizeof(*trees));
-	u64 ns[ARRAY_SIZE(nr)], generation = 1;
 	struct commit_roots *next;
-	unsigned int i, k = 0;
-	int ret = 0;
+	unsigned int i;
+
+	for (i = 0; i < nr; i++) {
+		CHECK(!commit_tree_init(&trees[i], &t->set));
+		cond_resched();
+	}
+	next = commit_root_prepare(&t->set, GFP_KERNEL);
+	CHECK(!IS_ERR(next));
+	for (i = 0; i < nr; i++)
+		CHECK(!add_root(t, next, &trees[i], 0));
+	CHECK(!commit_root_switch(next, generation));
+	return 0;
+}
+
+/* What a switch does with interrupts off, and in all, does not grow with trees that it leaves. */
+static int switch_of_many_trees(struct test_set *t)
+{
+	const unsigned int few = 10, many = 100000;
+	struct commit_tree *trees = vcalloc(many, sizeof(*trees));
+	u64 of_few = 0, of_many = 0;
+	int ret;
 
 	CHECK(trees);
-	for (i = 0; !ret && i < ARRAY_SIZE(nr); i++) {
-		unsigned int first = k;
-
-		for (; !ret && k < nr[i]; k++) {
-			ret = commit_tree_init(&trees[k], set);
-			cond_resched();
-		}
-		next = ret ? ERR_PTR(ret) : commit_root_prepare(set, GFP_KERNEL);
-		if (IS_ERR(next)) {
-			ret = PTR_ERR(next);
-			break;
-		}
-		while (!ret && first < k)
-			ret = commit_root_update(next, &trees[first++], t);
-		ret = ret ?: commit_root_switch(next, generation++);
-		ret = ret ?: time_switches(set, &trees[0], generation, &ns[i]);
-		generation += 10;
-	}
-	if (!ret) {
-		pr_info("%s: switches with 10, 1,000, 100,000 trees: %llu, %llu, %llu ns\n",
-			KBUILD_MODNAME, ns[0], ns[1], ns[2]);
-		/* a copy of 100,000 roots takes some hundred times as long */
-		if (ns[2] > 10 * ns[0] + 5000)
-			ret = -EPROTO;
-	}
+	ret = add_trees(t, trees, few, 1) ?:
+	      time_switches(t, trees, 2, &of_few) ?:
+	      add_trees(t, trees + few, many - few, 12) ?:
+	      time_switches(t, trees, 13, &of_many);
 	vfree(trees);
-	return ret;
+	pr_info("%s: a switch with 10 and with 100,000 trees: %llu and %llu ns\n", KBUILD_MODNAME,
+		of_few, of_many);
+	/* a copy of 100,000 roots takes some hundred times as long */
+	CHECK(!ret && of_many <= 10 * of_few + 5000);
+	return 0;
 }
 
 /* A tree that a commit does not name keeps its root, and the root is released once. */
-static int several_trees(struct commit_root_set *set, struct test_roots *t)
+static int several_trees(struct test_set *t)
 {
 	struct commit_tree a, b, c;
 	struct commit_pin old, new;
 	u64 generation = 0;
 
-	CHECK(!commit_tree_init(&a, set));
-	CHECK(!commit_tree_init(&b, set));
-	CHECK(!commit_trees(set, 1, (struct new_root[]){ { &a, &t->root[0] }, { &b, &t->root[1] } },
-			    2));
-	CHECK(!commit_tree(set, 2, &a, &t->root[2]));
+	CHECK(!commit_tree_init(&a, &t->set));
+	CHECK(!commit_tree_init(&b, &t->set));
+	CHECK(!commit_two(t, 1, &a, &b, 1));
+	CHECK(!commit_tree(t, 2, &a, 2));
 	/* an earlier pin could keep the roots of 1, too */
-	CHECK(REACHED(commit_root_reusable(set) == 2));
-	CHECK(!commit_root_pin(set, &old));
+	CHECK(REACHED(commit_root_reusable(&t->set) == 2));
+	CHECK(!commit_root_pin(&t->set, &old));
 	CHECK(commit_root_of(&old, &a, &generation) == &t->root[2] && generation == 2);
 	CHECK(commit_root_of(&old, &b, &generation) == &t->root[1] && generation == 1);
-	CHECK(t->nr_released == 1 && released_at(t, 0, 0, 1));
+	CHECK(t->nr_released == 1 && released_at(t, 0, 1, 1));
 
 	/* a new tree takes the place of a deleted one */
 	commit_tree_destroy(&b);
-	CHECK(!commit_tree_init(&c, set));
-	CHECK(!commit_tree(set, 3, &a, &t->root[3]));
-	CHECK(!commit_root_pin(set, &new));
+	CHECK(!commit_tree_init(&c, &t->set));
+	CHECK(!commit_tree(t, 3, &a, 3));
+	CHECK(!commit_root_pin(&t->set, &new));
 	CHECK(commit_root_of(&new, &c, NULL) == ERR_PTR(-ENOENT));
 	CHECK(commit_root_of(&old, &c, NULL) == ERR_PTR(-ENOENT));
 	CHECK(commit_root_of(&old, &a, NULL) == &t->root[2]);
@@ -309,152 +425,137 @@ static int several_trees(struct commit_root_set *set, struct test_roots *t)
 	CHECK(released_at(t, 1, 2, 2) && released_at(t, 2, 1, 1));
 
 	/* destroying the set releases the roots of the remaining trees */
-	CHECK(!commit_tree(set, 4, &c, &t->root[4]));
+	CHECK(!commit_tree(t, 4, &c, 4));
 	return 0;
 }
 
 /* A cancelled commit changes nothing. */
-static int cancelled_commit(struct commit_root_set *set, struct test_roots *t)
+static int cancelled_commit(struct test_set *t)
 {
 	struct commit_tree tree;
 	struct commit_roots *next;
 	struct commit_pin pin;
 
-	CHECK(!commit_tree_init(&tree, set));
-	CHECK(!commit_tree(set, 1, &tree, &t->root[0]));
-	next = commit_root_prepare(set, GFP_KERNEL);
+	CHECK(!commit_tree_init(&tree, &t->set));
+	CHECK(!commit_tree(t, 1, &tree, 0));
+	next = commit_root_prepare(&t->set, GFP_KERNEL);
 	CHECK(!IS_ERR(next));
 	CHECK(!commit_root_update(next, &tree, &t->root[1]));
 	commit_root_cancel(next);
 	commit_root_cancel(NULL);
 	commit_root_cancel(ERR_PTR(-ENOMEM));
-	CHECK(!commit_root_pin(set, &pin));
+	CHECK(!commit_root_pin(&t->set, &pin));
 	CHECK(commit_root_of(&pin, &tree, NULL) == &t->root[0]);
 	commit_root_unpin(&pin);
-	CHECK(!commit_tree(set, 2, &tree, &t->root[2]));
-	return 0;
-}
-
-/* If a commit names a tree twice, the second root stays the caller's. */
-static int named_twice(struct commit_root_set *set, struct test_roots *t)
-{
-	struct commit_roots *next;
-	struct commit_tree tree;
-	struct commit_pin pin;
-
-	CHECK(!commit_tree_init(&tree, set));
-	next = commit_root_prepare(set, GFP_KERNEL);
-	CHECK(!IS_ERR(next));
-	CHECK(!commit_root_update(next, &tree, &t->root[0]));
-	CHECK(commit_root_update(next, &tree, &t->root[1]) == -EEXIST);
-	CHECK(!commit_root_switch(next, 1));
-	CHECK(!commit_root_pin(set, &pin));
-	CHECK(commit_root_of(&pin, &tree, NULL) == &t->root[0]);
-	commit_root_unpin(&pin);
+	CHECK(!commit_tree(t, 2, &tree, 2));
 	return 0;
 }
 
 /* The age of newly replaced roots is small. */
-static int age(struct commit_root_set *set, struct test_roots *t)
+static int age(struct test_set *t)
 {
 	struct commit_pin_info info;
 	struct commit_tree tree;
 	u64 generation;
 
-	CHECK(!commit_tree_init(&tree, set));
+	CHECK(!commit_tree_init(&tree, &t->set));
 	for (generation = 1; generation <= 32; generation++) {
-		CHECK(!commit_tree(set, generation, &tree, &t->root[generation % 8]));
-		CHECK(!commit_root_oldest_pin(set, &info) || info.age_ms < 3600000);
+		CHECK(!commit_tree(t, generation, &tree, generation % 8));
+		CHECK(!commit_root_oldest_pin(&t->set, &info) || info.age_ms < 3600000);
 		usleep_range(1000, 5000);
 		/* or else the oldest one is not the newly replaced one */
-		CHECK(REACHED(commit_root_reusable(set) == generation));
+		CHECK(REACHED(commit_root_reusable(&t->set) == generation));
 	}
 	return 0;
 }
 
-/* More trees than fit into one slab allocation. */
-static int many_trees(struct commit_root_set *set, struct test_roots *t)
-{
-	const unsigned int nr = 140000;
-	struct commit_tree *trees = vcalloc(nr, sizeof(*trees));
-	unsigned int i;
-	int ret = 0;
+/* What the search operation was asked for, and finds. */
+struct finder {
+	unsigned int	nr_committed, nr_live;
+	bool		is_live;	/* the live tree has it, the committed one does not */
+};
 
-	CHECK(trees);
-	for (i = 0; !ret && i < nr; i++) {
-		ret = commit_tree_init(&trees[i], set);
-		cond_resched();
-	}
-	if (!ret)
-		ret = commit_trees(set, 1, (struct new_root[]){ { &trees[0], &t->root[0] },
-				   { &trees[nr - 1], &t->root[1] } }, 2);
-	vfree(trees);
-	return ret;
+static int find(struct commit_search *s)
+{
+	struct finder *f = s->arg;
+
+	if (s->root)
+		f->nr_committed++;
+	else
+		f->nr_live++;
+	return f->is_live && !s->root ? 0 : -ENOENT;
 }
 
-static int find_nothing(struct commit_search *s)
+static const struct commit_search_ops find_ops = { find };
+
+/* A miss in the committed tree is no answer: the live tree is searched, unless it is forced. */
+static int miss(struct test_set *t)
 {
-	unsigned int *nr_searches = s->arg;
-
-	(*nr_searches)++;
-	return -ENOENT;
-}
-
-static const struct commit_search_ops find_nothing_ops = { find_nothing };
-
-/* A commit that does not have the tree is not searched. A forced search says so. */
-static int absent_tree(struct commit_root_set *set, struct test_roots *t)
-{
-	struct commit_tree tree, late;
-	unsigned int nr_searches = 0;
+	struct finder f = { .is_live = true };
+	struct commit_tree tree;
 	struct commit_search s = {
-		.set = set, .tree = &late, .mode = COMMIT_SEARCH_FORCED, .arg = &nr_searches,
-		.ops = &find_nothing_ops, .gen = { .max = 1 },
+		.set = &t->set, .tree = &tree, .arg = &f, .ops = &find_ops, .gen = { .max = 1 },
 	};
 
-	CHECK(!commit_tree_init(&tree, set));
-	CHECK(commit_root_search(&s) == -ENODATA && !s.generation);
-	CHECK(!commit_tree(set, 3, &tree, &t->root[0]));
-	CHECK(!commit_tree_init(&late, set));
+	CHECK(!commit_tree_init(&tree, &t->set));
+	CHECK(!commit_tree(t, 3, &tree, 0));
+	s.mode = COMMIT_SEARCH_OPTIONAL;
+	CHECK(!commit_root_search(&s));
+	CHECK(s.committed && s.missed && s.live && f.nr_committed == 1 && f.nr_live == 1);
+	s.mode = COMMIT_SEARCH_FORCED;
 	CHECK(commit_root_search(&s) == -ENOENT);
-	CHECK(!s.committed && !s.missed && !s.live && !nr_searches && s.generation == 3);
+	CHECK(s.committed && s.missed && !s.live && f.nr_committed == 2 && f.nr_live == 1);
+	return 0;
+}
+
+/* A commit that does not have the tree is not searched. A forced search says so. */
+static int absent_tree(struct test_set *t)
+{
+	struct finder f = { };
+	struct commit_tree tree, late;
+	struct commit_search s = {
+		.set = &t->set, .tree = &late, .mode = COMMIT_SEARCH_FORCED, .arg = &f,
+		.ops = &find_ops, .gen = { .max = 1 },
+	};
+
+	CHECK(!commit_tree_init(&tree, &t->set));
+	CHECK(commit_root_search(&s) == -ENODATA && !s.generation);
+	CHECK(!commit_tree(t, 3, &tree, 0));
+	CHECK(!commit_tree_init(&late, &t->set));
+	CHECK(commit_root_search(&s) == -ENOENT);
+	CHECK(!s.committed && !s.missed && !s.live && !f.nr_live && s.generation == 3);
 	s.mode = COMMIT_SEARCH_OPTIONAL;
 	CHECK(commit_root_search(&s) == -ENOENT);
-	CHECK(!s.committed && !s.missed && s.live && nr_searches == 1);
-	s.mode = COMMIT_SEARCH_FORCED;
-	s.tree = &tree;
-	CHECK(commit_root_search(&s) == -ENOENT);
-	CHECK(s.committed && s.missed && !s.live && nr_searches == 2);
+	CHECK(!s.committed && !s.missed && s.live && !f.nr_committed && f.nr_live == 1);
 	return 0;
 }
 
 /* While a release of one set waits, those of another set go on. */
-static int two_sets(struct commit_root_set *set, struct test_roots *t)
+static int two_sets(struct test_set *t)
 {
 	static DECLARE_COMPLETION(gate);
-	static struct commit_root_set other;
-	static struct test_roots notes;
+	static struct test_set other;
 	struct commit_tree tree, tree_of_other;
 	bool released;
 
-	memset(&notes, 0, sizeof(notes));
-	CHECK(!commit_root_set_init(&other, "contract 2", &note_ops, &notes));
-	CHECK(!commit_tree_init(&tree_of_other, &other));
-	CHECK(!commit_tree_init(&tree, set));
+	memset(&other, 0, sizeof(other));
+	CHECK(!commit_root_set_init(&other.set, "contract 2", &note_ops, &other));
+	CHECK(!commit_tree_init(&tree_of_other, &other.set));
+	CHECK(!commit_tree_init(&tree, &t->set));
 	reinit_completion(&gate);
 	t->gate = &gate;
-	CHECK(!commit_tree(set, 1, &tree, &t->root[0]));
-	CHECK(!commit_tree(set, 2, &tree, &t->root[1]));
+	CHECK(!commit_tree(t, 1, &tree, 0));
+	CHECK(!commit_tree(t, 2, &tree, 1));
 	CHECK(REACHED(READ_ONCE(t->at_gate)));
-	CHECK(!commit_tree(&other, 1, &tree_of_other, &notes.root[0]));
-	CHECK(!commit_tree(&other, 2, &tree_of_other, &notes.root[1]));
-	released = REACHED(released_at(&notes, 0, 0, 1));
+	CHECK(!commit_tree(&other, 1, &tree_of_other, 0));
+	CHECK(!commit_tree(&other, 2, &tree_of_other, 1));
+	released = REACHED(released_at(&other, 0, 0, 1));
 	complete_all(&gate);
-	CHECK(REACHED(commit_root_reusable(set) == 2));
+	CHECK(REACHED(commit_root_reusable(&t->set) == 2));
 	t->gate = NULL;
 	CHECK(released);
-	CHECK(!commit_root_set_destroy(&other));
-	CHECK(notes.nr_released == 2);
+	CHECK(!commit_root_set_destroy(&other.set));
+	CHECK(other.nr_released == 2);
 	return 0;
 }
 
@@ -462,7 +563,7 @@ static int two_sets(struct commit_root_set *set, struct test_roots *t)
  * Pins leave interrupts as they are. A kernel with PREEMPT_RT and CONFIG_DEBUG_ATOMIC_SLEEP also
  * reports a lock that may sleep.
  */
-static int pins_with_interrupts_off(struct commit_root_set *set, struct test_roots *t)
+static int pins_with_interrupts_off(struct test_set *t)
 {
 	struct commit_pin pin, old;
 	struct commit_tree tree;
@@ -471,16 +572,16 @@ static int pins_with_interrupts_off(struct commit_root_set *set, struct test_roo
 	void *root;
 	int ret;
 
-	CHECK(!commit_tree_init(&tree, set));
-	CHECK(!commit_tree(set, 1, &tree, &t->root[0]));
-	CHECK(!commit_root_pin(set, &old));
-	CHECK(!commit_tree(set, 2, &tree, &t->root[1]));
+	CHECK(!commit_tree_init(&tree, &t->set));
+	CHECK(!commit_tree(t, 1, &tree, 0));
+	CHECK(!commit_root_pin(&t->set, &old));
+	CHECK(!commit_tree(t, 2, &tree, 1));
 	local_irq_save(irqflags);
-	ret = commit_root_pin(set, &pin);
+	ret = commit_root_pin(&t->set, &pin);
 	root = ret ? NULL : commit_root_of(&pin, &tree, NULL);
 	if (!ret)
 		commit_root_unpin(&pin);
-	commit_root_want_space(set);
+	commit_root_want_space(&t->set);
 	if (!commit_root_wanted(&old))
 		ret = -EPROTO;
 	commit_root_unpin(&old);
@@ -488,7 +589,7 @@ static int pins_with_interrupts_off(struct commit_root_set *set, struct test_roo
 	local_irq_restore(irqflags);
 	CHECK(still_off);
 	CHECK(!ret && root == &t->root[1]);
-	CHECK(REACHED(commit_root_reusable(set) == 2));
+	CHECK(REACHED(commit_root_reusable(&t->set) == 2));
 	return 0;
 }
 
@@ -514,39 +615,34 @@ static int stay_in_rcu(void *arg)
 }
 
 /* A task stays in an RCU read section, so no grace period ends. */
-static int release_beside_rcu(struct commit_root_set *set, struct test_roots *t)
+static int release_beside_rcu(struct test_set *t)
 {
 	struct rcu_reader r = { };
 	struct task_struct *task;
 	struct commit_tree tree;
 	struct commit_pin pin;
-	bool inside, released = false, reusable = false;
-	int ret = 0;
+	bool inside, released, reusable;
 
 	/* without preemption of RCU readers it would need a CPU of its own */
-	inside = IS_ENABLED(CONFIG_PREEMPT_RCU) || num_online_cpus() > 1;
-	CHECK(!commit_tree_init(&tree, set));
-	CHECK(!commit_tree(set, 1, &tree, &t->root[0]));
-	if (inside) {
-		task = kthread_run(stay_in_rcu, &r, "rcu_reader");
-		CHECK(!IS_ERR(task));
-		inside = REACHED(READ_ONCE(r.inside));
-		ret = commit_tree(set, 2, &tree, &t->root[1]);
-		/* 1 has no pin, 2 has one until 3 has replaced it */
-		released = !ret && REACHED(released_at(t, 0, 0, 1));
-		if (!ret && !commit_root_pin(set, &pin)) {
-			ret = commit_tree(set, 3, &tree, &t->root[2]);
-			commit_root_unpin(&pin);
-			reusable = !ret && REACHED(commit_root_reusable(set) == 3);
-		}
-		inside = inside && READ_ONCE(r.inside);
-		WRITE_ONCE(r.stop, true);
-		kthread_stop(task);
-		CHECK(inside && !ret && released && reusable);
+	if (!IS_ENABLED(CONFIG_PREEMPT_RCU) && num_online_cpus() == 1)
 		return 0;
+	CHECK(!commit_tree_init(&tree, &t->set));
+	CHECK(!commit_tree(t, 1, &tree, 0));
+	task = kthread_run(stay_in_rcu, &r, "rcu_reader");
+	CHECK(!IS_ERR(task));
+	inside = REACHED(READ_ONCE(r.inside));
+	/* 1 has no pin, 2 has one until 3 has replaced it */
+	released = !commit_tree(t, 2, &tree, 1) && REACHED(released_at(t, 0, 0, 1));
+	reusable = false;
+	if (!commit_root_pin(&t->set, &pin)) {
+		reusable = !commit_tree(t, 3, &tree, 2);
+		commit_root_unpin(&pin);
+		reusable = reusable && REACHED(commit_root_reusable(&t->set) == 3);
 	}
-	CHECK(!commit_tree(set, 2, &tree, &t->root[1]));
-	CHECK(!commit_tree(set, 3, &tree, &t->root[2]));
+	inside = inside && READ_ONCE(r.inside);
+	WRITE_ONCE(r.stop, true);
+	kthread_stop(task);
+	CHECK(inside && released && reusable);
 	return 0;
 }
 
@@ -554,17 +650,17 @@ static int release_beside_rcu(struct commit_root_set *set, struct test_roots *t)
  * A destroy that a pin of an older commit refuses keeps the newest roots, too: the search for the
  * older ones begins there. A tree that is destroyed then does not lose its root.
  */
-static int refused_destroy(struct commit_root_set *set, struct test_roots *t)
+static int refused_destroy(struct test_set *t)
 {
 	struct commit_tree tree;
 	struct commit_pin pin;
 	bool kept;
 
-	CHECK(!commit_tree_init(&tree, set));
-	CHECK(!commit_tree(set, 1, &tree, &t->root[0]));
-	CHECK(!commit_root_pin(set, &pin));
-	CHECK(!commit_tree(set, 2, &tree, &t->root[1]));
-	CHECK(commit_root_set_destroy(set) == -EBUSY);
+	CHECK(!commit_tree_init(&tree, &t->set));
+	CHECK(!commit_tree(t, 1, &tree, 0));
+	CHECK(!commit_root_pin(&t->set, &pin));
+	CHECK(!commit_tree(t, 2, &tree, 1));
+	CHECK(commit_root_set_destroy(&t->set) == -EBUSY);
 	kept = !READ_ONCE(t->nr_released) &&
 	       commit_root_of(&pin, &tree, NULL) == &t->root[0];
 	commit_tree_destroy(&tree);
@@ -575,47 +671,46 @@ static int refused_destroy(struct commit_root_set *set, struct test_roots *t)
 
 int root_test_contract(u32 which)
 {
-	static int (*const scenario[])(struct commit_root_set *, struct test_roots *) = {
+	static int (*const scenario[])(struct test_set *t) = {
 		[ROOT_TEST_EARLY] = before_the_first_commit,
+		[ROOT_TEST_GENERATIONS] = generations,
 		[ROOT_TEST_TREES] = several_trees,
 		[ROOT_TEST_CANCEL] = cancelled_commit,
-		[ROOT_TEST_NAMED_TWICE] = named_twice,
 		[ROOT_TEST_AGE] = age,
-		[ROOT_TEST_MANY_TREES] = many_trees,
 		[ROOT_TEST_SLOW_RELEASE] = slow_release,
 		[ROOT_TEST_LATE_TREES] = late_trees,
 		[ROOT_TEST_EACH_COMMIT] = pins_of_each_commit,
+		[ROOT_TEST_OLD_PIN] = old_pin,
+		[ROOT_TEST_WANTED] = wanted_space,
+		[ROOT_TEST_OTHER_CPU] = unpin_elsewhere,
 		[ROOT_TEST_SWITCH_COST] = switch_of_many_trees,
+		[ROOT_TEST_MISS] = miss,
 		[ROOT_TEST_NO_TREE] = absent_tree,
 		[ROOT_TEST_TWO_SETS] = two_sets,
 		[ROOT_TEST_IRQS_OFF] = pins_with_interrupts_off,
 		[ROOT_TEST_RCU_READER] = release_beside_rcu,
 		[ROOT_TEST_REFUSED] = refused_destroy,
 	};
-	/* number of roots that each scenario has passed to a switch */
-	static const unsigned int roots[] = {
-		1, 5, 2, 1, 32, 2, 3, 201, 10, 100030, 1, 2, 2, 3, 2,
-	};
 	/* static: a scenario that fails leaves its set behind */
-	static struct commit_root_set sets[ARRAY_SIZE(scenario)];
-	static struct test_roots notes[ARRAY_SIZE(scenario)];
+	static struct test_set sets[ARRAY_SIZE(scenario)];
 	static bool failed[ARRAY_SIZE(scenario)];
+	struct test_set *t;
 	int ret;
 
 	if (which >= ARRAY_SIZE(scenario))
 		return -EINVAL;
 	CHECK(!failed[which]);
-	memset(&notes[which], 0, sizeof(notes[which]));
-	ret = commit_root_set_init(&sets[which], "contract", &note_ops, &notes[which]);
+	t = &sets[which];
+	memset(t, 0, sizeof(*t));
+	ret = commit_root_set_init(&t->set, "contract", &note_ops, t);
 	if (ret)
 		return ret;
-	ret = scenario[which](&sets[which], &notes[which]) ?:
-	      commit_root_set_destroy(&sets[which]);
+	ret = scenario[which](t) ?: commit_root_set_destroy(&t->set);
 	if (ret) {
 		failed[which] = true;
 		__module_get(THIS_MODULE);
 		return ret;
 	}
-	CHECK(notes[which].nr_released == roots[which]);
+	CHECK(t->nr_released == t->nr_added);
 	return 0;
 }

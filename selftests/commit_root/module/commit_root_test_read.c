@@ -13,7 +13,6 @@ struct lookup {
 	struct root_test_request *req;
 	unsigned int		first, nr;	/* of the request's extents */
 	struct cow_range	range[ROOT_TEST_GROUP];
-	u64			version[ROOT_TEST_GROUP];
 	u64			generation[ROOT_TEST_GROUP];	/* of the searched tree */
 	unsigned long		found[ROOT_TEST_GROUP];
 	u64			value[ROOT_TEST_GROUP][ROOT_TEST_EXTENT_BLOCKS];
@@ -104,7 +103,7 @@ static int search_behind_rwsem(struct lookup *l, const struct commit_gen *gen)
 			ret = search_ranges(l, false, c->committed_root);
 		}
 		up_read(&c->commit_sem);
-		if (!ret || (ret != -ENOENT))
+		if (ret != -ENOENT)
 			return ret;
 		l->req->missed++;
 	}
@@ -117,7 +116,7 @@ static int search_extents(struct lookup *l, const struct commit_gen *gen)
 	struct root_test *c = l->c;
 	struct commit_search s = {
 		.set = &c->roots, .tree = &c->tree, .gen = *gen, .ops = &search_ops, .arg = l,
-		.mode = l->req->forced ? COMMIT_SEARCH_FORCED : COMMIT_SEARCH_OPTIONAL,
+		.mode = COMMIT_SEARCH_OPTIONAL,
 	};
 	int ret;
 
@@ -128,8 +127,6 @@ static int search_extents(struct lookup *l, const struct commit_gen *gen)
 	case ROOT_TEST_BEHIND_RWSEM:
 		return search_behind_rwsem(l, gen);
 	}
-	if (c->setup.broken & ROOT_TEST_BREAK_MISS && is_eligible(c, gen))
-		s.mode = COMMIT_SEARCH_FORCED;
 	ret = commit_root_search(&s);
 	l->req->committed += s.committed;
 	l->req->missed += s.missed;
@@ -137,78 +134,47 @@ static int search_extents(struct lookup *l, const struct commit_gen *gen)
 	return ret;
 }
 
-static void add_generation(struct root_test *c, struct commit_gen *gen, const struct extent *e)
+static void check_csums(struct lookup *l)
 {
-	if (c->setup.broken & ROOT_TEST_BREAK_MAXIMUM && gen->max)
-		return;
-	if (c->setup.broken & ROOT_TEST_BREAK_UNKNOWN && !e->generation)
-		return;
-	commit_gen_add(gen, e->generation);
-}
-
-static void compare_csums(struct lookup *l)
-{
+	struct root_test_request *req = l->req;
 	unsigned int i, k;
 
-	for (i = 1; i < l->req->nr && !l->req->split; i++)
-		l->req->mixed += l->generation[i] != l->generation[0];
-	for (i = 0; i < l->req->nr; i++)
+	for (i = 0; i < req->nr; i++) {
+		req->mixed += l->generation[i] != l->generation[0];
 		for (k = 0; k < ROOT_TEST_EXTENT_BLOCKS; k++)
-			if (!test_bit(k, &l->found[i]))
-				l->req->lost++;
-			else if (l->value[i][k] !=
-				 root_test_csum(l->range[i].first + k, l->version[i]))
-				l->req->wrong++;
+			req->bad += !test_bit(k, &l->found[i]) ||
+				    l->value[i][k] != root_test_csum(l->range[i].first + k);
+	}
 }
 
 static int look_up(struct root_test *c, struct lookup *l)
 {
-	struct root_test_request *req = l->req;
-	unsigned int i, half = req->split ? req->nr / 2 : 0;
-	struct commit_gen gen = { }, second = { };
+	unsigned int i, at_once = root_test_breaks(c, ROOT_TEST_BREAK_ONE_PIN) ? 1 : l->req->nr;
+	struct commit_gen gen = { };
 	int ret = 0;
 
-	for (i = 0; i < req->nr; i++) {
-		struct extent *e = &c->extent[req->first + i];
+	for (i = 0; i < l->req->nr; i++) {
+		struct extent *e = &c->extent[l->req->first + i];
 
 		l->range[i] = (struct cow_range) {
 			.first = e->place, .nr = ROOT_TEST_EXTENT_BLOCKS, .value = l->value[i],
 			.found = &l->found[i],
 		};
-		l->version[i] = e->version;
-		add_generation(c, &gen, e);
+		commit_gen_add(&gen, e->generation);
 	}
 	/* from here on the state of these extents must not change */
-	pause_for(req);
-	if (c->setup.broken & ROOT_TEST_BREAK_ADD && req->first)
-		add_generation(c, &gen, &c->extent[req->first - 1]);
-	/* the second half of a split request inherits the generation bound */
-	second = gen;
-	if (half && c->setup.broken & ROOT_TEST_BREAK_SPLIT)
-		commit_gen_reset(&second);
-	if (c->setup.broken & ROOT_TEST_BREAK_ONE_PIN) {
-		for (i = 0; i < req->nr && (!ret || ret == -ENOENT); i++) {
-			l->first = i;
-			l->nr = 1;
-			ret = search_extents(l, &gen);
-		}
-		return ret;
-	}
-	if (half) {
-		l->nr = half;
+	pause_for(l->req);
+	for (i = 0; i < l->req->nr && (!ret || ret == -ENOENT); i += at_once) {
+		l->first = i;
+		l->nr = at_once;
 		ret = search_extents(l, &gen);
 	}
-	if (!ret || ret == -ENOENT) {
-		l->first = half;
-		l->nr = req->nr - half;
-		ret = search_extents(l, &second);
-	}
-	return ret;
+	return ret == -ENOENT ? 0 : ret;
 }
 
 int root_test_read_extents(struct root_test *c, struct root_test_request *req)
 {
-	bool keep = !(c->setup.broken & ROOT_TEST_BREAK_KEEP);
+	bool keep = !root_test_breaks(c, ROOT_TEST_BREAK_KEEP);
 	struct lookup *l;
 	int ret;
 
@@ -218,12 +184,9 @@ int root_test_read_extents(struct root_test *c, struct root_test_request *req)
 	l = kzalloc(sizeof(*l), GFP_KERNEL_ACCOUNT);
 	if (!l)
 		return -ENOMEM;
-	req->committed = 0;
-	req->missed = 0;
-	req->live = 0;
-	req->wrong = 0;
-	req->lost = 0;
-	req->mixed = 0;
+	*req = (struct root_test_request) {
+		.first = req->first, .nr = req->nr, .pause_us = req->pause_us,
+	};
 	l->c = c;
 	l->req = req;
 	if (keep)
@@ -231,10 +194,8 @@ int root_test_read_extents(struct root_test *c, struct root_test_request *req)
 	ret = look_up(c, l);
 	if (keep)
 		unfair_up_read(root_test_group_of(c, req->first));
-	if (!ret || ret == -ENOENT) {
-		compare_csums(l);
-		ret = 0;
-	}
+	if (!ret)
+		check_csums(l);
 	kfree(l);
 	return ret;
 }

@@ -79,11 +79,8 @@ static const struct device devices[] = {
 		{ ROOT_TEST_WRITE, { { 0, 200 } } }, { ROOT_TEST_MOVE, { { 0, 200 } } },
 		{ ROOT_TEST_COMMIT, { } },
 		{ ROOT_TEST_PIN, { { 0, 8 } } }, { ROOT_TEST_UNPIN, { { 0, 8 } } },
-		{ ROOT_TEST_LOOKUP, { { 0, 8 }, { 1, 200 } } }, { ROOT_TEST_WHERE, { { 0, 200 } } },
-		{ ROOT_TEST_STATE, { } }, { ROOT_TEST_SNAPSHOT, { } },
-		{ ROOT_TEST_FORGET, { { 0, 200 } } },
+		{ ROOT_TEST_STATE, { } },
 		{ ROOT_TEST_DESTROY, { } },
-		{ ROOT_TEST_WANT_SPACE, { } }, { ROOT_TEST_WANTED, { { 0, 8 } } },
 	} },
 	{ "/dev/share_gate_test", {
 		{ GATE_TEST_SETUP, { AT(struct gate_test_setup, files, 32),

@@ -1,89 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Pins by id, and misuse that must be refused with a warning.
+ * Misuse of commit_root.h that must be refused with a warning, or that lockdep reports.
  */
-#include <linux/ktime.h>
+#include <linux/slab.h>
 
 #include "commit_root_test_internal.h"
 
-int root_test_take_pin(struct root_test *c, struct root_test_pin *p)
+static void no_release(void *private, void *root, u64 generation)
 {
-	u64 generation = 0;
-	int ret;
-
-	if (p->id >= ROOT_TEST_MAX_PINS || c->pinned[p->id])
-		return -EINVAL;
-	ret = commit_root_pin(&c->roots, &c->pin[p->id]);
-	if (ret)
-		return ret;
-	/* any task may drop it */
-	commit_root_disown(&c->pin[p->id]);
-	commit_root_of(&c->pin[p->id], &c->tree, &generation);
-	WRITE_ONCE(c->pinned[p->id], generation);
-	p->generation = commit_root_generation(&c->pin[p->id]);
-	return 0;
 }
 
-int root_test_drop_pin(struct root_test *c, u32 id)
-{
-	if (id >= ROOT_TEST_MAX_PINS || !c->pinned[id])
-		return -EINVAL;
-	WRITE_ONCE(c->pinned[id], 0);
-	commit_root_unpin(&c->pin[id]);
-	return 0;
-}
-
-int root_test_look_up_pinned(struct root_test *c, struct root_test_lookup *l)
-{
-	u64 value[ROOT_TEST_EXTENT_BLOCKS];
-	unsigned long found = 0;
-	struct cow_range range = { l->place, ROOT_TEST_EXTENT_BLOCKS, value, &found };
-	unsigned int k;
-	void *root;
-	int ret;
-
-	if (l->id >= ROOT_TEST_MAX_PINS || !c->pinned[l->id])
-		return -EINVAL;
-	root = commit_root_of(&c->pin[l->id], &c->tree, NULL);
-	if (IS_ERR(root))
-		return PTR_ERR(root);
-	ret = cow_search_root(c->fs, (unsigned long)root, &range);
-	if (ret && ret != -ENOENT)
-		return ret;
-	l->wrong = 0;
-	l->lost = 0;
-	for (k = 0; k < ROOT_TEST_EXTENT_BLOCKS; k++)
-		if (!test_bit(k, &found))
-			l->lost++;
-		else if (value[k] != root_test_csum(l->place + k, l->version))
-			l->wrong++;
-	return 0;
-}
-
-int root_test_pin_loop(struct root_test *c, struct root_test_loop *loop)
-{
-	struct commit_pin pin;
-	u64 i, start;
-	int ret = 0;
-
-	if (loop->count > 100000000)
-		return -EINVAL;
-	start = ktime_get_ns();
-	for (i = 0; i < loop->count && !ret; i++) {
-		ret = commit_root_pin(&c->roots, &pin);
-		if (!ret)
-			commit_root_unpin(&pin);
-	}
-	loop->ns = ktime_get_ns() - start;
-	return ret;
-}
+static const struct commit_root_ops no_ops = { no_release };
 
 /* Use a tree of another set. */
 static int use_foreign_tree(struct root_test *c, u32 which, const struct commit_tree *foreign)
 {
-	static const struct commit_search_ops no_ops = { };
+	static const struct commit_search_ops no_search = { };
 	struct commit_search s = {
-		.set = &c->roots, .tree = foreign, .mode = COMMIT_SEARCH_FORCED, .ops = &no_ops,
+		.set = &c->roots, .tree = foreign, .mode = COMMIT_SEARCH_FORCED, .ops = &no_search,
 	};
 	struct commit_roots *next;
 	struct commit_pin pin;
@@ -116,7 +50,7 @@ static int misuse_two_sets(struct root_test *c, u32 which, struct commit_root_se
 	struct commit_roots *next;
 	int ret;
 
-	ret = commit_root_set_init(other, "other", &root_test_root_ops, c);
+	ret = commit_root_set_init(other, "other", &no_ops, c);
 	if (ret)
 		goto free;
 	if (which == ROOT_TEST_DESTROY_PREPARED) {
@@ -178,7 +112,7 @@ int root_test_misuse(struct root_test *c, u32 which)
 		ret = commit_root_pin(&c->roots, &c->pin[0]);
 		if (ret)
 			return ret;
-		WRITE_ONCE(c->pinned[0], commit_root_generation(&c->pin[0]));
+		c->pinned[0] = true;
 		return -EDEADLK;
 	case ROOT_TEST_SWITCH_BACK:
 		next = commit_root_prepare(&c->roots, GFP_KERNEL);
