@@ -16,18 +16,18 @@ struct damage {
 };
 
 /* The first child that the diff enters: a child that the other tree does not have. */
-static struct cow_ptr *entered_child(struct diff_test *c, const struct damage *d)
+static struct cow_entry *entered_child(struct diff_test *c, const struct damage *d)
 {
-	struct cow_block *other = data_of(c->fs, d->of_new ? d->p.old.ptr.block :
+	struct cow_block *other = cow_block(c->fs, d->of_new ? d->p.old.ptr.block :
 							     d->p.new.ptr.block);
 	unsigned int i, k;
 
 	for (i = 0; i < d->root->nr; i++) {
 		for (k = 0; k < other->nr; k++)
-			if (other->ptr[k].block == d->root->ptr[i].block)
+			if (other->entry[k].block == d->root->entry[i].block)
 				break;
 		if (k == other->nr)
-			return &d->root->ptr[i];
+			return &d->root->entry[i];
 	}
 	return NULL;
 }
@@ -35,12 +35,12 @@ static struct cow_ptr *entered_child(struct diff_test *c, const struct damage *d
 /* Damage the tree so that the diff must find @problem. */
 static int do_damage(struct diff_test *c, struct damage *d, u32 problem)
 {
-	struct cow_ptr *p = entered_child(c, d);
+	struct cow_entry *p = entered_child(c, d);
 	struct cow_block *child;
 
 	if (!p || !d->root->level || d->root->nr < 3)
 		return -ENODATA;
-	child = data_of(c->fs, p->block);
+	child = cow_block(c->fs, p->block);
 	switch (problem) {
 	case COW_DIFF_SWAPPED:
 		swap(d->p.old, d->p.new);
@@ -61,7 +61,7 @@ static int do_damage(struct diff_test *c, struct damage *d, u32 problem)
 		p->generation = d->root->generation + 1;
 		return 0;
 	case COW_DIFF_BAD_KEY:
-		swap(d->root->ptr[1].key, d->root->ptr[2].key);
+		swap(d->root->entry[1].key, d->root->entry[2].key);
 		return 0;
 	case COW_DIFF_NO_CHILD:
 		p->block = 0;
@@ -80,7 +80,7 @@ static int do_damage(struct diff_test *c, struct damage *d, u32 problem)
 		if (!d->of_new)
 			return -EINVAL;
 		/* the new tree has a newer block at a place that the old tree still uses */
-		p = &d->root->ptr[0];
+		p = &d->root->entry[0];
 		if (p->generation > d->p.newer_than)
 			return -ENODATA;
 		p->generation = d->root->generation;
@@ -106,7 +106,7 @@ static int run_diff(struct diff_test *c, const struct cow_diff_params *p)
 
 int diff_test_corrupt(struct diff_test *c, struct diff_test_corrupt *args)
 {
-	struct cow_block *saved = kvcalloc(c->fs->nr_blocks, sizeof(*saved), GFP_KERNEL);
+	struct cow_block *saved = kvcalloc(cow_nr_blocks(c->fs), sizeof(*saved), GFP_KERNEL);
 	struct diff_test_reader reader = { .fs = c->fs };
 	struct damage d = { .of_new = args->of_new };
 	unsigned int i;
@@ -114,10 +114,10 @@ int diff_test_corrupt(struct diff_test *c, struct diff_test_corrupt *args)
 
 	if (!saved)
 		return -ENOMEM;
-	for (i = 0; i < c->fs->nr_blocks; i++)
-		saved[i] = *data_of(c->fs, i + 1);
+	for (i = 0; i < cow_nr_blocks(c->fs); i++)
+		saved[i] = *cow_block(c->fs, i + 1);
 	d.p = diff_test_params(&reader, c->marked.root, c->tree.root, c->generation);
-	d.root = data_of(c->fs, d.of_new ? c->tree.root : c->marked.root);
+	d.root = cow_block(c->fs, d.of_new ? c->tree.root : c->marked.root);
 	ret = do_damage(c, &d, args->problem);
 	if (!ret) {
 		args->error = run_diff(c, &d.p);
@@ -126,8 +126,8 @@ int diff_test_corrupt(struct diff_test *c, struct diff_test_corrupt *args)
 		args->open = reader.open;
 		cow_diff_describe(&c->diff, args->text, sizeof(args->text));
 	}
-	for (i = 0; i < c->fs->nr_blocks; i++)
-		*data_of(c->fs, i + 1) = saved[i];
+	for (i = 0; i < cow_nr_blocks(c->fs); i++)
+		*cow_block(c->fs, i + 1) = saved[i];
 	kvfree(saved);
 	return ret;
 }
@@ -156,8 +156,8 @@ static u64 bad_value(struct diff_test *c, u64 v)
 /* Damage a field of @b or a pointer in it. */
 static void damage_block(struct diff_test *c, struct cow_block *b)
 {
-	const unsigned int room = ARRAY_SIZE(b->ptr);
-	struct cow_ptr *p = &b->ptr[diff_test_random_below(c, min(b->nr + 1U, room))];
+	const unsigned int room = COW_ENTRIES;
+	struct cow_entry *p = &b->entry[diff_test_random_below(c, min(b->nr + 1U, room))];
 
 	switch (diff_test_random_below(c, 8)) {
 	case 0:
@@ -180,12 +180,12 @@ static void damage_block(struct diff_test *c, struct cow_block *b)
 		break;
 	case 6:
 		/* any existing block: makes loops and duplicate subtrees */
-		p->block = 1 + diff_test_random_below(c, c->fs->nr_blocks);
+		p->block = 1 + diff_test_random_below(c, cow_nr_blocks(c->fs));
 		if (diff_test_random_below(c, 2))
-			p->generation = data_of(c->fs, p->block)->generation;
+			p->generation = cow_block(c->fs, p->block)->generation;
 		break;
 	default:
-		*p = b->ptr[diff_test_random_below(c, room)];
+		*p = b->entry[diff_test_random_below(c, room)];
 	}
 }
 
@@ -194,14 +194,14 @@ static u32 some_block(struct diff_test *c)
 {
 	switch (diff_test_random_below(c, 8)) {
 	case 0:
-		return 1 + diff_test_random_below(c, c->fs->nr_blocks);
+		return 1 + diff_test_random_below(c, cow_nr_blocks(c->fs));
 	case 1:
 		return c->marked.root;
 	case 2:
 		return c->tree.root;
 	default:
-		return c->fs->nr_blocks -
-		       diff_test_random_below(c, c->fs->nr_blocks / 4 + 1);
+		return cow_nr_blocks(c->fs) -
+		       diff_test_random_below(c, cow_nr_blocks(c->fs) / 4 + 1);
 	}
 }
 
@@ -233,12 +233,12 @@ int diff_test_fuzz(struct diff_test *c, struct diff_test_fuzz *f)
 		n = 1 + diff_test_random_below(c, 3);
 		for (k = 0; k < n; k++) {
 			block[k] = some_block(c);
-			saved[k] = *data_of(c->fs, block[k]);
-			damage_block(c, data_of(c->fs, block[k]));
+			saved[k] = *cow_block(c->fs, block[k]);
+			damage_block(c, cow_block(c->fs, block[k]));
 		}
 		fuzz_once(c, f);
 		while (k--)
-			*data_of(c->fs, block[k]) = saved[k];
+			*cow_block(c->fs, block[k]) = saved[k];
 		if (!(i % 64))
 			cond_resched();
 		if (fatal_signal_pending(current))

@@ -5,6 +5,7 @@
 #include <linux/ktime.h>
 #include <linux/module.h>
 #include <linux/sched/signal.h>
+#include <linux/slab.h>
 #include <linux/uaccess.h>
 
 #include "cow_diff_test_internal.h"
@@ -18,14 +19,14 @@ static int read_block(void *private, const struct cow_diff_ptr *ptr, struct cow_
 
 	if (r->fail_in && !--r->fail_in)
 		return -EIO;
-	if (!ptr->block || ptr->block > r->fs->nr_blocks)
+	if (!ptr->block || ptr->block > cow_nr_blocks(r->fs))
 		return -ENXIO;
-	b = data_of(r->fs, ptr->block);
+	b = cow_block(r->fs, ptr->block);
 	node->level = b->level;
 	node->nr = b->nr;
 	node->generation = b->generation;
 	/* a node has no key for its first child: use the key from the parent */
-	node->key = b->level ? ptr->key : diff_test_key(b->item[0].key);
+	node->key = b->level ? ptr->key : diff_test_key(b->entry[0].key);
 	node->data = b;
 	r->open++;
 	if (r->was_read)
@@ -38,9 +39,9 @@ static void get_child(void *private, const struct cow_diff_node *node, unsigned 
 {
 	const struct cow_block *b = node->data;
 
-	child->block = b->ptr[i].block;
-	child->generation = b->ptr[i].generation;
-	child->key = i ? diff_test_key(b->ptr[i].key) : node->key;
+	child->block = b->entry[i].block;
+	child->generation = b->entry[i].generation;
+	child->key = i ? diff_test_key(b->entry[i].key) : node->key;
 }
 
 static void release_block(void *private, struct cow_diff_node *node)
@@ -52,7 +53,7 @@ static void release_block(void *private, struct cow_diff_node *node)
 }
 
 const struct cow_diff_ops diff_test_ops = {
-	.max_children = ARRAY_SIZE(((struct cow_block *)0)->ptr),
+	.max_children = COW_ENTRIES,
 	.read = read_block,
 	.child = get_child,
 	.release = release_block,
@@ -60,7 +61,7 @@ const struct cow_diff_ops diff_test_ops = {
 
 static struct cow_diff_root root_of(struct cow_fs *fs, u32 block)
 {
-	const struct cow_block *b = block ? data_of(fs, block) : NULL;
+	const struct cow_block *b = block ? cow_block(fs, block) : NULL;
 
 	return (struct cow_diff_root) {
 		.ptr = { .block = block, .generation = b ? b->generation : 0 },
@@ -114,11 +115,11 @@ static struct cow_diff_params params_of(struct diff_test *c, struct walk *w)
 
 static int expect(struct diff_test *c, struct walk *w)
 {
-	unsigned long max = 2UL * c->fs->nr_blocks + 2, i;
+	unsigned long max = 2UL * cow_nr_blocks(c->fs) + 2, i;
 	long nr;
 
 	w->expected = kvcalloc(max, sizeof(*w->expected), GFP_KERNEL);
-	w->reader.was_read = kvcalloc(BITS_TO_LONGS(c->fs->nr_blocks + 1), sizeof(long),
+	w->reader.was_read = kvcalloc(BITS_TO_LONGS(cow_nr_blocks(c->fs) + 1), sizeof(long),
 				      GFP_KERNEL);
 	if (!w->expected || !w->reader.was_read)
 		return -ENOMEM;

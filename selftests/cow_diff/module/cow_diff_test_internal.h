@@ -8,7 +8,7 @@
 #include <linux/cow_diff.h>
 #include <linux/mutex.h>
 
-#include "cow_blocks.h"
+#include "cow_tree.h"
 #include "cow_diff_test.h"
 
 struct diff_test {

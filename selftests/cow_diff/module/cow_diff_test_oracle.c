@@ -21,7 +21,7 @@ struct all {
 
 static void see_all(struct cow_fs *fs, struct all *all, u32 block, u64 key, u64 last)
 {
-	const struct cow_block *b = data_of(fs, block);
+	const struct cow_block *b = cow_block(fs, block);
 	unsigned int i;
 
 	__set_bit(block, all->has);
@@ -34,15 +34,15 @@ static void see_all(struct cow_fs *fs, struct all *all, u32 block, u64 key, u64 
 		.level = b->level,
 	};
 	for (i = 0; b->level && i < b->nr; i++)
-		see_all(fs, all, b->ptr[i].block, i ? b->ptr[i].key : key,
-			i + 1 < b->nr ? b->ptr[i + 1].key - 1 : last);
+		see_all(fs, all, b->entry[i].block, i ? b->entry[i].key : key,
+			i + 1 < b->nr ? b->entry[i + 1].key - 1 : last);
 }
 
 static int see_tree(struct cow_fs *fs, struct all *all, u32 root)
 {
 	all->nr = 0;
-	all->seen = kvcalloc(fs->nr_blocks + 1, sizeof(*all->seen), GFP_KERNEL);
-	all->has = kvcalloc(BITS_TO_LONGS(fs->nr_blocks + 1), sizeof(long), GFP_KERNEL);
+	all->seen = kvcalloc(cow_nr_blocks(fs) + 1, sizeof(*all->seen), GFP_KERNEL);
+	all->has = kvcalloc(BITS_TO_LONGS(cow_nr_blocks(fs) + 1), sizeof(long), GFP_KERNEL);
 	if (!all->seen || !all->has)
 		return -ENOMEM;
 	if (root)
