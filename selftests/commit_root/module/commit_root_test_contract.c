@@ -16,9 +16,10 @@
 #include "contract.h"
 #include "commit_root_test_internal.h"
 
-/* A set, whose roots are the addresses of @root, and what it released. */
+/* A set with a tree, whose roots are the addresses of @root, and what it released. */
 struct test_set {
 	struct commit_root_set set;
+	struct commit_tree tree;
 	char		root[8];
 	struct completion *gate;	/* releases wait for it */
 	bool		at_gate;
@@ -91,24 +92,29 @@ static int commit_tree(struct test_set *t, u64 generation, struct commit_tree *t
 	return commit_two(t, generation, tree, NULL, root);
 }
 
+/* Commit a root of the tree of @t. */
+static int commit_one(struct test_set *t, u64 generation, unsigned int root)
+{
+	return commit_tree(t, generation, &t->tree, root);
+}
+
 static int before_the_first_commit(struct test_set *t)
 {
 	struct commit_gen gen = { .max = 1 };
-	struct commit_tree tree, late;
+	struct commit_tree late;
 	struct commit_roots *next;
 	struct commit_pin pin;
 
 	CHECK(commit_root_pin(&t->set, &pin) == -ENODATA);
 	CHECK(!commit_root_eligible(&t->set, &gen));
 	CHECK(!commit_root_reusable(&t->set));
-	CHECK(!commit_tree_init(&tree, &t->set));
 	next = commit_root_prepare(&t->set, GFP_KERNEL);
 	CHECK(!IS_ERR(next));
 	CHECK(!commit_tree_init(&late, &t->set));
-	CHECK(!add_root(t, next, &tree, 0));
+	CHECK(!add_root(t, next, &t->tree, 0));
 	CHECK(!commit_root_switch(next, 7));
 	CHECK(!commit_root_pin(&t->set, &pin));
-	CHECK(commit_root_of(&pin, &tree, NULL) == &t->root[0]);
+	CHECK(commit_root_of(&pin, &t->tree, NULL) == &t->root[0]);
 	/* a tree created after the commit has no root in it */
 	CHECK(commit_root_of(&pin, &late, NULL) == ERR_PTR(-ENOENT));
 	CHECK(commit_root_eligible(&t->set, &gen));
@@ -116,7 +122,7 @@ static int before_the_first_commit(struct test_set *t)
 	CHECK(commit_root_reusable(&t->set) == 7);
 	commit_root_unpin(&pin);
 	commit_tree_destroy(&late);
-	commit_tree_destroy(&tree);
+	commit_tree_destroy(&t->tree);
 	return 0;
 }
 
@@ -125,12 +131,10 @@ static int generations(struct test_set *t)
 {
 	static const u64 unknown[] = { 0, ~0ULL };
 	struct commit_gen gen, half;
-	struct commit_tree tree;
 	struct commit_pin pin;
 	unsigned int i;
 
-	CHECK(!commit_tree_init(&tree, &t->set));
-	CHECK(!commit_tree(t, 7, &tree, 0));
+	CHECK(!commit_one(t, 7, 0));
 	CHECK(!commit_root_pin(&t->set, &pin));
 	commit_gen_reset(&gen);
 	CHECK(!commit_root_eligible(&t->set, &gen));
@@ -156,17 +160,15 @@ static int slow_release(struct test_set *t)
 {
 	static DECLARE_COMPLETION(gate);
 	struct commit_pin_info info;
-	struct commit_tree tree;
 	struct commit_pin pin;
 	bool found;
 
-	CHECK(!commit_tree_init(&tree, &t->set));
 	reinit_completion(&gate);
 	t->gate = &gate;
-	CHECK(!commit_tree(t, 1, &tree, 0));
-	CHECK(!commit_tree(t, 2, &tree, 1));
+	CHECK(!commit_one(t, 1, 0));
+	CHECK(!commit_one(t, 2, 1));
 	CHECK(!commit_root_pin(&t->set, &pin));
-	CHECK(!commit_tree(t, 3, &tree, 2));
+	CHECK(!commit_one(t, 3, 2));
 	CHECK(REACHED(READ_ONCE(t->at_gate)));
 	found = commit_root_oldest_pin(&t->set, &info);
 	complete_all(&gate);
@@ -220,16 +222,15 @@ static int late_trees(struct test_set *t)
  */
 static int pins_of_each_commit(struct test_set *t)
 {
-	struct commit_tree tree, slow;
+	struct commit_tree slow;
 	struct commit_pin pin[8];
 	u64 generation;
 	int i;
 
-	CHECK(!commit_tree_init(&tree, &t->set));
 	CHECK(!commit_tree_init(&slow, &t->set));
 	for (i = 0; i < 8; i++) {
 		/* commits 10 to 13 have the first root of @slow */
-		CHECK(!commit_two(t, 10 + i, &tree, i % 4 ? NULL : &slow, i));
+		CHECK(!commit_two(t, 10 + i, &t->tree, i % 4 ? NULL : &slow, i));
 		CHECK(!commit_root_pin(&t->set, &pin[i]));
 	}
 	msleep(50);
@@ -240,7 +241,7 @@ static int pins_of_each_commit(struct test_set *t)
 	CHECK(REACHED(t->nr_released == 3));
 	CHECK(commit_root_reusable(&t->set) == 10);
 	for (i = 0; i < 8; i += i < 6 ? 2 : 1) {
-		CHECK(commit_root_of(&pin[i], &tree, &generation) == &t->root[i]);
+		CHECK(commit_root_of(&pin[i], &t->tree, &generation) == &t->root[i]);
 		CHECK(generation == 10 + i);
 		CHECK(commit_root_of(&pin[i], &slow, &generation) == &t->root[i & 4]);
 		CHECK(generation == 10 + (i & 4));
@@ -254,15 +255,13 @@ static int pins_of_each_commit(struct test_set *t)
 /* What one pin keeps does not grow with the commits after it; their blocks wait for the pin. */
 static int old_pin(struct test_set *t)
 {
-	struct commit_tree tree;
 	struct commit_pin pin;
 	u64 generation;
 
-	CHECK(!commit_tree_init(&tree, &t->set));
-	CHECK(!commit_tree(t, 1, &tree, 0));
+	CHECK(!commit_one(t, 1, 0));
 	CHECK(!commit_root_pin(&t->set, &pin));
 	for (generation = 2; generation <= 300; generation++)
-		CHECK(!commit_tree(t, generation, &tree, generation % 8));
+		CHECK(!commit_one(t, generation, generation % 8));
 	CHECK(REACHED(t->nr_released == 298));
 	CHECK(commit_root_reusable(&t->set) == 1);
 	commit_root_unpin(&pin);
@@ -275,12 +274,10 @@ static int wanted_space(struct test_set *t)
 {
 	struct commit_pin_info info;
 	struct commit_pin old, new;
-	struct commit_tree tree;
 
-	CHECK(!commit_tree_init(&tree, &t->set));
-	CHECK(!commit_tree(t, 1, &tree, 0));
+	CHECK(!commit_one(t, 1, 0));
 	CHECK(!commit_root_pin(&t->set, &old));
-	CHECK(!commit_tree(t, 2, &tree, 1));
+	CHECK(!commit_one(t, 2, 1));
 	CHECK(!commit_root_pin(&t->set, &new));
 	CHECK(!commit_root_wanted(&old));
 	commit_root_want_space(&t->set);
@@ -320,12 +317,10 @@ static long unpin_here(void *arg)
 static int unpin_elsewhere(struct test_set *t)
 {
 	struct pin_of_set p = { .set = &t->set };
-	struct commit_tree tree;
 
-	CHECK(!commit_tree_init(&tree, &t->set));
-	CHECK(!commit_tree(t, 1, &tree, 0));
+	CHECK(!commit_one(t, 1, 0));
 	CHECK(!work_on_cpu(cpumask_first(cpu_online_mask), pin_here, &p));
-	CHECK(!commit_tree(t, 2, &tree, 1));
+	CHECK(!commit_one(t, 2, 1));
 	work_on_cpu(cpumask_last(cpu_online_mask), unpin_here, &p);
 	CHECK(REACHED(commit_root_reusable(&t->set) == 2));
 	return 0;
@@ -432,22 +427,20 @@ static int several_trees(struct test_set *t)
 /* A cancelled commit changes nothing. */
 static int cancelled_commit(struct test_set *t)
 {
-	struct commit_tree tree;
 	struct commit_roots *next;
 	struct commit_pin pin;
 
-	CHECK(!commit_tree_init(&tree, &t->set));
-	CHECK(!commit_tree(t, 1, &tree, 0));
+	CHECK(!commit_one(t, 1, 0));
 	next = commit_root_prepare(&t->set, GFP_KERNEL);
 	CHECK(!IS_ERR(next));
-	CHECK(!commit_root_update(next, &tree, &t->root[1]));
+	CHECK(!commit_root_update(next, &t->tree, &t->root[1]));
 	commit_root_cancel(next);
 	commit_root_cancel(NULL);
 	commit_root_cancel(ERR_PTR(-ENOMEM));
 	CHECK(!commit_root_pin(&t->set, &pin));
-	CHECK(commit_root_of(&pin, &tree, NULL) == &t->root[0]);
+	CHECK(commit_root_of(&pin, &t->tree, NULL) == &t->root[0]);
 	commit_root_unpin(&pin);
-	CHECK(!commit_tree(t, 2, &tree, 2));
+	CHECK(!commit_one(t, 2, 2));
 	return 0;
 }
 
@@ -455,12 +448,10 @@ static int cancelled_commit(struct test_set *t)
 static int age(struct test_set *t)
 {
 	struct commit_pin_info info;
-	struct commit_tree tree;
 	u64 generation;
 
-	CHECK(!commit_tree_init(&tree, &t->set));
 	for (generation = 1; generation <= 32; generation++) {
-		CHECK(!commit_tree(t, generation, &tree, generation % 8));
+		CHECK(!commit_one(t, generation, generation % 8));
 		CHECK(!commit_root_oldest_pin(&t->set, &info) || info.age_ms < 3600000);
 		usleep_range(1000, 5000);
 		/* or else the oldest one is not the newly replaced one */
@@ -492,13 +483,11 @@ static const struct commit_search_ops find_ops = { find };
 static int miss(struct test_set *t)
 {
 	struct finder f = { .is_live = true };
-	struct commit_tree tree;
 	struct commit_search s = {
-		.set = &t->set, .tree = &tree, .arg = &f, .ops = &find_ops, .gen = { .max = 1 },
+		.set = &t->set, .tree = &t->tree, .arg = &f, .ops = &find_ops, .gen = { .max = 1 },
 	};
 
-	CHECK(!commit_tree_init(&tree, &t->set));
-	CHECK(!commit_tree(t, 3, &tree, 0));
+	CHECK(!commit_one(t, 3, 0));
 	s.mode = COMMIT_SEARCH_OPTIONAL;
 	CHECK(!commit_root_search(&s));
 	CHECK(s.committed && s.missed && s.live && f.nr_committed == 1 && f.nr_live == 1);
@@ -512,15 +501,14 @@ static int miss(struct test_set *t)
 static int absent_tree(struct test_set *t)
 {
 	struct finder f = { };
-	struct commit_tree tree, late;
+	struct commit_tree late;
 	struct commit_search s = {
 		.set = &t->set, .tree = &late, .mode = COMMIT_SEARCH_FORCED, .arg = &f,
 		.ops = &find_ops, .gen = { .max = 1 },
 	};
 
-	CHECK(!commit_tree_init(&tree, &t->set));
 	CHECK(commit_root_search(&s) == -ENODATA && !s.generation);
-	CHECK(!commit_tree(t, 3, &tree, 0));
+	CHECK(!commit_one(t, 3, 0));
 	CHECK(!commit_tree_init(&late, &t->set));
 	CHECK(commit_root_search(&s) == -ENOENT);
 	CHECK(!s.committed && !s.missed && !s.live && !f.nr_live && s.generation == 3);
@@ -535,20 +523,18 @@ static int two_sets(struct test_set *t)
 {
 	static DECLARE_COMPLETION(gate);
 	static struct test_set other;
-	struct commit_tree tree, tree_of_other;
 	bool released;
 
 	memset(&other, 0, sizeof(other));
 	CHECK(!commit_root_set_init(&other.set, "contract 2", &note_ops, &other));
-	CHECK(!commit_tree_init(&tree_of_other, &other.set));
-	CHECK(!commit_tree_init(&tree, &t->set));
+	CHECK(!commit_tree_init(&other.tree, &other.set));
 	reinit_completion(&gate);
 	t->gate = &gate;
-	CHECK(!commit_tree(t, 1, &tree, 0));
-	CHECK(!commit_tree(t, 2, &tree, 1));
+	CHECK(!commit_one(t, 1, 0));
+	CHECK(!commit_one(t, 2, 1));
 	CHECK(REACHED(READ_ONCE(t->at_gate)));
-	CHECK(!commit_tree(&other, 1, &tree_of_other, 0));
-	CHECK(!commit_tree(&other, 2, &tree_of_other, 1));
+	CHECK(!commit_one(&other, 1, 0));
+	CHECK(!commit_one(&other, 2, 1));
 	released = REACHED(released_at(&other, 0, 0, 1));
 	complete_all(&gate);
 	CHECK(REACHED(commit_root_reusable(&t->set) == 2));
@@ -566,19 +552,17 @@ static int two_sets(struct test_set *t)
 static int pins_with_interrupts_off(struct test_set *t)
 {
 	struct commit_pin pin, old;
-	struct commit_tree tree;
 	unsigned long irqflags;
 	bool still_off;
 	void *root;
 	int ret;
 
-	CHECK(!commit_tree_init(&tree, &t->set));
-	CHECK(!commit_tree(t, 1, &tree, 0));
+	CHECK(!commit_one(t, 1, 0));
 	CHECK(!commit_root_pin(&t->set, &old));
-	CHECK(!commit_tree(t, 2, &tree, 1));
+	CHECK(!commit_one(t, 2, 1));
 	local_irq_save(irqflags);
 	ret = commit_root_pin(&t->set, &pin);
-	root = ret ? NULL : commit_root_of(&pin, &tree, NULL);
+	root = ret ? NULL : commit_root_of(&pin, &t->tree, NULL);
 	if (!ret)
 		commit_root_unpin(&pin);
 	commit_root_want_space(&t->set);
@@ -619,23 +603,21 @@ static int release_beside_rcu(struct test_set *t)
 {
 	struct rcu_reader r = { };
 	struct task_struct *task;
-	struct commit_tree tree;
 	struct commit_pin pin;
 	bool inside, released, reusable;
 
 	/* without preemption of RCU readers it would need a CPU of its own */
 	if (!IS_ENABLED(CONFIG_PREEMPT_RCU) && num_online_cpus() == 1)
 		return 0;
-	CHECK(!commit_tree_init(&tree, &t->set));
-	CHECK(!commit_tree(t, 1, &tree, 0));
+	CHECK(!commit_one(t, 1, 0));
 	task = kthread_run(stay_in_rcu, &r, "rcu_reader");
 	CHECK(!IS_ERR(task));
 	inside = REACHED(READ_ONCE(r.inside));
 	/* 1 has no pin, 2 has one until 3 has replaced it */
-	released = !commit_tree(t, 2, &tree, 1) && REACHED(released_at(t, 0, 0, 1));
+	released = !commit_one(t, 2, 1) && REACHED(released_at(t, 0, 0, 1));
 	reusable = false;
 	if (!commit_root_pin(&t->set, &pin)) {
-		reusable = !commit_tree(t, 3, &tree, 2);
+		reusable = !commit_one(t, 3, 2);
 		commit_root_unpin(&pin);
 		reusable = reusable && REACHED(commit_root_reusable(&t->set) == 3);
 	}
@@ -652,18 +634,16 @@ static int release_beside_rcu(struct test_set *t)
  */
 static int refused_destroy(struct test_set *t)
 {
-	struct commit_tree tree;
 	struct commit_pin pin;
 	bool kept;
 
-	CHECK(!commit_tree_init(&tree, &t->set));
-	CHECK(!commit_tree(t, 1, &tree, 0));
+	CHECK(!commit_one(t, 1, 0));
 	CHECK(!commit_root_pin(&t->set, &pin));
-	CHECK(!commit_tree(t, 2, &tree, 1));
+	CHECK(!commit_one(t, 2, 1));
 	CHECK(commit_root_set_destroy(&t->set) == -EBUSY);
 	kept = !READ_ONCE(t->nr_released) &&
-	       commit_root_of(&pin, &tree, NULL) == &t->root[0];
-	commit_tree_destroy(&tree);
+	       commit_root_of(&pin, &t->tree, NULL) == &t->root[0];
+	commit_tree_destroy(&t->tree);
 	commit_root_unpin(&pin);
 	CHECK(kept);
 	return 0;
@@ -705,7 +685,8 @@ int root_test_contract(u32 which)
 	ret = commit_root_set_init(&t->set, "contract", &note_ops, t);
 	if (ret)
 		return ret;
-	ret = scenario[which](t) ?: commit_root_set_destroy(&t->set);
+	ret = commit_tree_init(&t->tree, &t->set) ?: scenario[which](t) ?:
+	      commit_root_set_destroy(&t->set);
 	if (ret) {
 		failed[which] = true;
 		__module_get(THIS_MODULE);
