@@ -12,7 +12,7 @@ project = "fscommit"
 version = release = re.search(r'MODULE_VERSION\("([^"]+)"\)',
                               (HERE / "../module/main.c").read_text(encoding="utf-8"))[1]
 copyright = "the fscommit authors, GPL-2.0"  # pylint: disable=redefined-builtin
-extensions = ["kernel_doc", "page_links"]
+extensions = ["figures", "kernel_doc", "page_links"]
 exclude_patterns = ["_build"]
 language = "en"
 
