@@ -5,8 +5,8 @@
 
 NAME.tsv is in docs/figures. Its head has lines `# KEY: VALUE` that say where the values are from,
 the next line the names of the columns, and each other line is a row; a tab separates columns. The
-keys are values (what they are: the title of the table), rounds, kernel, machine, command, and
-commit, which is required.
+keys are values (what they are: the title of the table), rounds, kernel, machine, command,
+date, and commit, which is required.
 """
 
 import pathlib
@@ -16,7 +16,7 @@ from docutils.parsers.rst import Directive
 from docutils.statemachine import StringList
 
 FOLDER = pathlib.Path(__file__).resolve().parent / "figures"
-KEYS = ("rounds", "kernel", "machine", "command", "commit")
+KEYS = ("rounds", "kernel", "machine", "command", "date", "commit")
 
 
 def read(path):
