@@ -2,33 +2,21 @@
 /*
  * /dev/scale_test: see scale_test.h. It uses only the public interface of the lock.
  */
-#include <linux/completion.h>
 #include <linux/cpumask.h>
 #include <linux/delay.h>
 #include <linux/kthread.h>
-#include <linux/math64.h>
 #include <linux/mm.h>
 #include <linux/sched/signal.h>
-#include <linux/smp.h>
+#include <linux/unfair_rwsem.h>
+#include <linux/workqueue.h>
 
 #include "scale_test.h"
-#include "test_locks.h"
 #include "test_device.h"
 
-/* Readers of one object in SCALE_MANY besides the holder. */
-#define MAX_SWEEPERS	3
-/* Pairs between two clock readings. */
-#define PAIRS_PER_ROUND	16
-
-struct scale {
-	struct mutex		setup;	/* protects the fields below */
-	const struct test_lock_ops *ops;	/* NULL until created */
-	u32			type;
-	union test_lock		lock;
-	struct completion	go;
-	atomic_t		readers;
-	u64			first_tick, first_ns;	/* of SCALE_CREATE */
-};
+#define ROUNDS		100
+#define CROWDED_ROUNDS	5
+#define PAIRS		16	/* between two clock readings */
+#define READS		300	/* of one lock; enough to make it biased */
 
 static int move_to(u32 cpu)
 {
@@ -37,202 +25,124 @@ static int move_to(u32 cpu)
 	return set_cpus_allowed_ptr(current, cpumask_of(cpu));
 }
 
-/* User-Mode Linux's clock has a resolution of only 256 ns. */
-static u64 ticks(void)
-{
-#if defined(CONFIG_X86) || defined(CONFIG_UML_X86)
-	u32 low, high;
+/* --- growth -------------------------------------------------------------- */
 
-	asm volatile("lfence; rdtsc" : "=a" (low), "=d" (high) : : "memory");
-	return (u64)high << 32 | low;
-#else
-	return ktime_get_ns();
-#endif
-}
-
-static u64 ticks_to_ns(const struct scale *s, u64 nr)
-{
-	u64 ns = ktime_get_ns() - s->first_ns;
-	u64 per_us = div64_u64((ticks() - s->first_tick) * 1000, max(ns, 1ULL));
-
-	return div64_u64(nr * 1000, max(per_us, 1ULL));
-}
-
-static int create(struct scale *s, u32 type)
-{
-	int ret = -EBUSY;
-
-	if (type >= LOCK_TEST_NR_TYPES)
-		return -EINVAL;
-	mutex_lock(&s->setup);
-	if (!s->ops) {
-		ret = test_lock_init(&s->lock, type);
-		s->type = type;
-		s->first_tick = ticks();
-		s->first_ns = ktime_get_ns();
-		if (!ret)
-			/* pairs with run_scale(): ops imply an initialised lock */
-			smp_store_release(&s->ops, &test_locks[type]);
-	}
-	mutex_unlock(&s->setup);
-	return ret;
-}
-
-static u64 clock_ns(void)
+static u64 time_pairs(struct unfair_rwsem *lock, bool write)
 {
 	u64 start = ktime_get_ns();
+	int i;
 
-	return ktime_get_ns() - start;
+	for (i = 0; i < PAIRS; i++) {
+		if (write) {
+			unfair_down_write(lock);
+			unfair_up_write(lock);
+		} else {
+			unfair_down_read(lock);
+			unfair_up_read(lock);
+		}
+	}
+	return (ktime_get_ns() - start) / PAIRS;
 }
 
-/* --- sleeping readers ---------------------------------------------------- */
-
-static int read_and_move(struct scale *s, struct scale_read *r)
+static u64 time_migrated_unlock(struct unfair_rwsem *lock, const struct scale_count *c)
 {
-	int ret = move_to(r->from_cpu);
 	u64 start;
 
-	if (ret)
-		return ret;
-	s->ops->lock(&s->lock, false, LOCK_TEST_PLAIN, 0, 0);
-	atomic_inc(&s->readers);
-	ret = wait_for_completion_killable(&s->go);
-	if (!ret)
-		ret = move_to(r->to_cpu);
-	atomic_dec(&s->readers);
-	start = ticks();
-	r->clock_ns = ticks() - start;
-	start = ticks();
-	s->ops->unlock(&s->lock, false);
-	r->unlock_ns = ticks_to_ns(s, ticks() - start);
-	r->clock_ns = ticks_to_ns(s, r->clock_ns);
-	return ret;
-}
-
-/* --- instructions -------------------------------------------------------- */
-
-/* Inline calls, as in a driver. */
-#define TIME_PAIRS(lock_call, unlock_call, sem)				\
-({									\
-	u64 _start = ktime_get_ns();					\
-	int _i;								\
-									\
-	for (_i = 0; _i < PAIRS_PER_ROUND; _i++) {			\
-		lock_call(sem);						\
-		unlock_call(sem);					\
-	}								\
-	ktime_get_ns() - _start;					\
-})
-
-static u64 time_pairs(struct scale *s, bool write)
-{
-	struct rw_semaphore *rwsem = &s->lock.rwsem;
-	struct unfair_rwsem *unfair = &s->lock.unfair;
-
-	if (s->type != LOCK_TEST_UNFAIR)
-		return write ? TIME_PAIRS(down_write, up_write, rwsem) :
-			       TIME_PAIRS(down_read, up_read, rwsem);
-	return write ? TIME_PAIRS(unfair_down_write, unfair_up_write, unfair) :
-		       TIME_PAIRS(unfair_down_read, unfair_up_read, unfair);
-}
-
-static u64 time_sections(struct scale *s)
-{
-#define BEGIN_SECTION(sem)	unfair_rwsem_expedite(sem, &section)
-#define END_SECTION(sem)	unfair_rwsem_unexpedite(&section)
-	struct unfair_section section;
-
-	return TIME_PAIRS(BEGIN_SECTION, END_SECTION, &s->lock.unfair);
-}
-
-static u64 time_unlock(struct scale *s)
-{
-	u64 start = ktime_get_ns();
-
-	if (s->type == LOCK_TEST_UNFAIR)
-		unfair_up_read(&s->lock.unfair);
-	else
-		up_read(&s->lock.rwsem);
+	if (move_to(c->from_cpu))
+		return 0;
+	unfair_down_read(lock);
+	if (move_to(c->to_cpu)) {
+		unfair_up_read(lock);
+		return 0;
+	}
+	start = ktime_get_ns();
+	unfair_up_read(lock);
 	return ktime_get_ns() - start;
 }
 
-static int migrated_unlock(struct scale *s, const struct scale_count *c, u64 *ns)
+static int wait_in_queue(void *lock)
 {
-	int ret = move_to(c->from_cpu);
+	unfair_down_read(lock);
+	unfair_up_read(lock);
+	return 0;
+}
 
-	if (ret)
-		return ret;
-	s->ops->lock(&s->lock, false, LOCK_TEST_PLAIN, 0, 0);
-	ret = move_to(c->to_cpu);
-	*ns = time_unlock(s);
-	return ret;
+static bool all_asleep(struct task_struct **task, u32 nr)
+{
+	u32 i;
+
+	for (i = 0; i < nr; i++)
+		if (READ_ONCE(task[i]->on_cpu) || task_is_running(task[i]))
+			return false;
+	return true;
+}
+
+static u64 time_crowded_unlock(struct unfair_rwsem *lock, u32 waiters)
+{
+	struct task_struct **task = kvcalloc(waiters, sizeof(*task), GFP_KERNEL), *t;
+	u64 start, ns = 0;
+	u32 nr;
+
+	if (!task)
+		return 0;
+	unfair_down_write(lock);
+	for (nr = 0; nr < waiters; nr++) {
+		t = kthread_run(wait_in_queue, lock, "scale/%u", nr);
+		if (IS_ERR(t))
+			break;
+		/* it cannot end before the lock is released */
+		task[nr] = get_task_struct(t);
+	}
+	do
+		msleep(20);
+	while (!all_asleep(task, nr));
+	/* a woken reader must not run before the release has ended */
+	preempt_disable();
+	start = ktime_get_ns();
+	unfair_up_write(lock);
+	ns = ktime_get_ns() - start;
+	preempt_enable();
+	while (nr--) {
+		kthread_stop(task[nr]);
+		put_task_struct(task[nr]);
+	}
+	kvfree(task);
+	return ns;
 }
 
 /* Report the fastest round: interrupts and other CPUs disturb the others. */
-static int count(struct scale *s, struct scale_count *c)
+static int count(struct unfair_rwsem *lock, struct scale_count *c)
 {
-	u64 ns = 0, min_ns = U64_MAX, min_clock = U64_MAX;
-	u32 i, pairs = c->path == SCALE_MIGRATED_UNLOCK ? 1 : PAIRS_PER_ROUND;
-	int ret = 0;
+	u32 i, rounds = c->path == SCALE_CROWDED_UNLOCK ? CROWDED_ROUNDS : ROUNDS;
+	u64 ns = 0, min_ns = U64_MAX, min_clock = U64_MAX, start;
 
-	if (c->path >= SCALE_NR_PATHS || !c->rounds || c->rounds > SCALE_MAX_ROUNDS)
+	if (c->path >= SCALE_NR_PATHS || c->waiters > SCALE_MAX_WAITERS)
 		return -EINVAL;
-	if (s->type != LOCK_TEST_UNFAIR &&
-	    (s->type != LOCK_TEST_RWSEM || c->path == SCALE_SECTION))
-		return -EOPNOTSUPP;
-	for (i = 0; i < c->rounds && !ret; i++) {
+	for (i = 0; i < rounds; i++) {
 		switch (c->path) {
 		case SCALE_READ_PAIR:
 		case SCALE_WRITE_PAIR:
-			ns = time_pairs(s, c->path == SCALE_WRITE_PAIR);
+			ns = time_pairs(lock, c->path == SCALE_WRITE_PAIR);
 			break;
 		case SCALE_MIGRATED_UNLOCK:
-			ret = migrated_unlock(s, c, &ns);
+			ns = time_migrated_unlock(lock, c);
 			break;
-		case SCALE_SECTION:
-			ns = time_sections(s);
+		case SCALE_CROWDED_UNLOCK:
+			ns = time_crowded_unlock(lock, c->waiters);
 			break;
 		}
+		if (!ns)
+			return -EINVAL;
 		min_ns = min(min_ns, ns);
-		min_clock = min(min_clock, clock_ns());
+		start = ktime_get_ns();
+		min_clock = min(min_clock, ktime_get_ns() - start);
 		if (fatal_signal_pending(current))
-			ret = -EINTR;
+			return -EINTR;
 		cond_resched();
 	}
-	c->min_ns = (min_ns - min(min_ns, min_clock)) / pairs;
-	return ret;
-}
-
-/* --- initialisation ------------------------------------------------------ */
-
-static int init_locks(struct scale_init *in)
-{
-	bool unfair = in->type == LOCK_TEST_UNFAIR;
-	size_t size = unfair ? sizeof(struct unfair_rwsem) : sizeof(struct rw_semaphore);
-	struct unfair_rwsem *u;
-	struct rw_semaphore *r;
-	u64 start;
-	void *all;
-	u32 i;
-
-	if ((!unfair && in->type != LOCK_TEST_RWSEM) || !in->locks ||
-	    in->locks > SCALE_MAX_LOCKS)
-		return -EINVAL;
-	all = kvcalloc(in->locks, size, GFP_KERNEL);
-	if (!all)
-		return -ENOMEM;
-	u = all;
-	r = all;
-	start = ktime_get_ns();
-	if (unfair) {
-		for (i = 0; i < in->locks; i++)
-			init_unfair_rwsem(&u[i]);
-	} else {
-		for (i = 0; i < in->locks; i++)
-			init_rwsem(&r[i]);
-	}
-	in->ns = ktime_get_ns() - start;
-	kvfree(all);
+	if (c->path > SCALE_WRITE_PAIR)
+		min_ns -= min(min_ns, min_clock);
+	c->min_ns = min_ns;
 	return 0;
 }
 
@@ -246,230 +156,118 @@ struct object {
 
 struct many {
 	struct object		*objects;
-	u32			nr, reads;
-	u32			turn;		/* objects held so far; U32_MAX: phase two */
-	bool			stop;
-	atomic_t		done, violations;
-	atomic64_t		concurrent_reads;
-	struct completion	ended;
+	u32			nr, reads, violations;
 };
 
-/* Sleep at times: the task waited for may run on a virtual CPU that has no host CPU. */
-#define SPIN_UNTIL(cond)				\
-do {							\
-	u32 _spins = 0;					\
-							\
-	while (!(cond)) {				\
-		if (++_spins % 1000 && !need_resched())	\
-			cpu_relax();			\
-		else					\
-			usleep_range(10, 50);		\
-	}						\
-} while (0)
-
-static void read_object(struct many *m, struct object *o)
+static int read_all(void *arg)
 {
-	unfair_down_read(&o->lock);
-	if (READ_ONCE(o->written))
-		atomic_inc(&m->violations);
-	unfair_up_read(&o->lock);
-}
-
-static int sweep(void *data)
-{
-	struct many *m = data;
-	u32 i, r, turn, seen = 0;
-
-	for (;;) {
-		/* pairs with read_every_other(): its lock is held */
-		SPIN_UNTIL((turn = smp_load_acquire(&m->turn)) != seen);
-		if (turn == U32_MAX)
-			break;
-		seen = turn;
-		for (r = 0; r < m->reads; r++)
-			read_object(m, &m->objects[(turn - 1) * 2]);
-		atomic_inc_return(&m->done);
-	}
-	while (!READ_ONCE(m->stop)) {
-		for (i = 0; i < m->nr && !READ_ONCE(m->stop); i += 1 + i % 7) {
-			read_object(m, &m->objects[i]);
-			atomic64_inc(&m->concurrent_reads);
-			if (need_resched())
-				schedule();
-		}
-	}
-	kthread_complete_and_exit(&m->ended, 0);
-}
-
-static void read_every_other(struct many *m, int sweepers)
-{
+	struct many *m = arg;
 	struct object *o;
 	u32 i;
 
-	for (i = 0; i < m->nr / 2; i++) {
-		o = &m->objects[i * 2];
+	for (i = 0; !kthread_should_stop(); i = (i + 1 + i % 7) % m->nr) {
+		o = &m->objects[i];
 		unfair_down_read(&o->lock);
-		atomic_set(&m->done, 0);
-		/* pairs with sweep() */
-		smp_store_release(&m->turn, i + 1);
-		SPIN_UNTIL(atomic_read(&m->done) == sweepers);
+		m->violations += READ_ONCE(o->written);
 		unfair_up_read(&o->lock);
+		m->reads++;
+		cond_resched();
 	}
+	return 0;
+}
+
+static long read_often(void *arg)
+{
+	struct unfair_rwsem *lock = arg;
+	int i;
+
+	for (i = 0; i < READS; i++) {
+		unfair_down_read(lock);
+		unfair_up_read(lock);
+	}
+	return 0;
 }
 
 static void write_each(struct many *m)
 {
 	struct object *o;
-	u32 i;
 
-	for (i = 0; i < m->nr; i++) {
-		o = &m->objects[i];
+	for (o = m->objects; o < m->objects + m->nr; o++) {
+		/* overlapping reads make the lock biased */
+		unfair_down_read(&o->lock);
+		work_on_cpu(cpumask_last(cpu_online_mask), read_often, &o->lock);
+		unfair_up_read(&o->lock);
 		unfair_down_write(&o->lock);
 		WRITE_ONCE(o->written, true);
 		o->value++;
 		WRITE_ONCE(o->written, false);
 		unfair_up_write(&o->lock);
-		if (need_resched())
-			schedule();
+		cond_resched();
 	}
-}
-
-static int start_sweepers(struct many *m)
-{
-	int cpu, n = 0, want = min_t(int, MAX_SWEEPERS, num_online_cpus() - 1);
-	struct task_struct *t;
-
-	for_each_online_cpu(cpu) {
-		if (n == want)
-			break;
-		/* the holder runs on the first CPU */
-		if (cpu == cpumask_first(cpu_online_mask))
-			continue;
-		t = kthread_create(sweep, m, "scale/%d", cpu);
-		if (IS_ERR(t))
-			break;
-		kthread_bind(t, cpu);
-		wake_up_process(t);
-		n++;
-	}
-	return n;
 }
 
 static int many(struct scale_many *a)
 {
-	struct many *m;
-	int sweepers, i, ret = -ENOMEM;
-	u64 start;
-	u32 n;
+	struct many m = { .nr = a->locks };
+	struct task_struct *reader;
+	u32 i;
 
-	if (!a->locks || a->locks > SCALE_MAX_LOCKS || a->reads > 10000)
+	if (!a->locks || a->locks > SCALE_MAX_LOCKS)
 		return -EINVAL;
-	m = kzalloc(sizeof(*m), GFP_KERNEL);
-	if (!m)
+	m.objects = kvcalloc(a->locks, sizeof(*m.objects), GFP_KERNEL);
+	if (!m.objects)
 		return -ENOMEM;
-	m->objects = kvcalloc(a->locks, sizeof(*m->objects), GFP_KERNEL);
-	if (!m->objects)
-		goto out;
-	ret = move_to(cpumask_first(cpu_online_mask));
-	if (ret)
-		goto out;
-	m->nr = a->locks;
-	m->reads = a->reads;
-	init_completion(&m->ended);
-	for (n = 0; n < m->nr; n++)
-		init_unfair_rwsem(&m->objects[n].lock);
-	sweepers = start_sweepers(m);
-
-	start = ktime_get_ns();
-	read_every_other(m, sweepers);
-	a->read_ns = ktime_get_ns() - start;
-	WRITE_ONCE(m->turn, U32_MAX);
-	start = ktime_get_ns();
-	write_each(m);
-	a->write_ns = ktime_get_ns() - start;
-	WRITE_ONCE(m->stop, true);
-	for (i = 0; i < sweepers; i++)
-		wait_for_completion(&m->ended);
-
-	a->locked = 0;
-	for (n = 0; n < m->nr; n++) {
-		a->locked += unfair_rwsem_is_locked(&m->objects[n].lock) ||
-			     unfair_rwsem_is_contended(&m->objects[n].lock);
-		if (m->objects[n].value != 1)
-			atomic_inc(&m->violations);
+	for (i = 0; i < m.nr; i++)
+		init_unfair_rwsem(&m.objects[i].lock);
+	reader = kthread_run(read_all, &m, "scale_reader");
+	if (!IS_ERR(reader)) {
+		write_each(&m);
+		kthread_stop(reader);
 	}
-	a->violations = atomic_read(&m->violations);
-	a->concurrent_reads = atomic64_read(&m->concurrent_reads);
-out:
-	kvfree(m->objects);
-	kfree(m);
-	return ret;
+	a->locked = 0;
+	for (i = 0; i < m.nr; i++) {
+		a->locked += unfair_rwsem_is_locked(&m.objects[i].lock) ||
+			     unfair_rwsem_is_contended(&m.objects[i].lock);
+		m.violations += m.objects[i].value != 1;
+	}
+	a->violations = m.violations;
+	a->reads = m.reads;
+	kvfree(m.objects);
+	return PTR_ERR_OR_ZERO(reader);
 }
 
 /* --- the device ---------------------------------------------------------- */
 
 union scale_args {
-	u32			type;
-	struct scale_read	read;
 	struct scale_count	count;
-	struct scale_init	init;
 	struct scale_many	many;
-	struct scale_state	state;
 };
 
-static int run_scale(void *object, unsigned int cmd, void *args)
+static int run_scale(void *lock, unsigned int cmd, void *args)
 {
-	struct scale *s = object;
 	union scale_args *a = args;
 
 	switch (cmd) {
-	case SCALE_CREATE:
-		return create(s, a->type);
-	case SCALE_INIT:
-		return init_locks(&a->init);
+	case SCALE_COUNT:
+		return count(lock, &a->count);
 	case SCALE_MANY:
 		return many(&a->many);
-	case SCALE_GO:
-		complete_all(&s->go);
-		return 0;
-	case SCALE_STATE:
-		a->state.readers = atomic_read(&s->readers);
-		return 0;
-	}
-	/* pairs with create() */
-	if (!smp_load_acquire(&s->ops))
-		return -ENXIO;
-	switch (cmd) {
-	case SCALE_READ:
-		return read_and_move(s, &a->read);
-	case SCALE_COUNT:
-		return count(s, &a->count);
 	}
 	return -ENOTTY;
 }
 
 static int open_scale(void **object)
 {
-	struct scale *s = kzalloc(sizeof(*s), GFP_KERNEL);
+	struct unfair_rwsem *lock = kzalloc(sizeof(*lock), GFP_KERNEL);
 
-	if (!s)
+	if (!lock)
 		return -ENOMEM;
-	mutex_init(&s->setup);
-	init_completion(&s->go);
-	*object = s;
+	init_unfair_rwsem(lock);
+	*object = lock;
 	return 0;
 }
 
-static void release_scale(void *object)
-{
-	struct scale *s = object;
-
-	if (s->ops)
-		test_lock_destroy(&s->lock, s->type);
-	kfree(s);
-}
-
-TEST_DEVICE(scale_test, open_scale, release_scale, run_scale, union scale_args);
+TEST_DEVICE(scale_test, open_scale, kfree, run_scale, union scale_args);
 
 MODULE_DESCRIPTION("How the lock scales with CPUs, readers and locks");
 MODULE_LICENSE("GPL");
