@@ -56,7 +56,7 @@ plan()
 		echo 'test prepare 10 mkdir -p /tmp/out'
 		while read -r name seconds cmd; do
 			case $cmd in
-			csumbench*|diffbench*) ;;
+			csumbench*|diffbench*|sharebench*|reusebench*) ;;
 			*) cmd+=" --json=/tmp/out/$name.json" ;;
 			esac
 			echo "test $name $seconds $cmd"
@@ -162,7 +162,7 @@ diff()
 	boot diff uml 200 "$usually_diff"
 }
 
-# share gate: fsyncs by 1 to 1,024 jobs, without and with shared extents
+# share gate: fsyncs by 1 to 1,024 jobs, without and with shared extents; no part of the report
 share()
 {
 	plan share <<-END
@@ -170,10 +170,9 @@ share()
 		shared 300 sharebench --min-jobs=16 --max-jobs=128 -s 10 $share
 	END
 	boot share 6.12 1300 "$usually_share"
-	files+=("$out"/share/{share,shared}.json)
 }
 
-# reuse queue: alone, and beside tasks that look up paths
+# reuse queue: alone, and beside tasks that look up paths; no part of the report
 reuse()
 {
 	plan reuse-uml <<-END
@@ -185,7 +184,6 @@ reuse()
 	END
 	boot reuse-uml uml 900 "$usually_reuse"
 	boot reuse-6.12 6.12 900 "$usually_reuse"
-	files+=("$out"/reuse-uml/{reuse,nowork}.json "$out/reuse-6.12/reuse.json")
 }
 
 run()

@@ -81,4 +81,18 @@ static inline double duration(const char *s, unsigned int max)
 	return v;
 }
 
+static inline int compare_double(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* Sorts @values and returns the median. */
+static inline double median_of(double *values, int nr)
+{
+	qsort(values, nr, sizeof(*values), compare_double);
+	return values[nr / 2];
+}
+
 #endif /* FSCOMMIT_OPTIONS_H */

@@ -5,12 +5,10 @@
  */
 #include <linux/hash.h>
 #include <linux/ktime.h>
-#include <linux/math64.h>
 #include <linux/rculist.h>
 #include <linux/rcupdate.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
-#include <linux/sort.h>
 
 #include "rcu_reuse_test_internal.h"
 
@@ -41,66 +39,16 @@ struct bench {
 	u32			sum;
 };
 
-/* One pass over an object: the unit of work. */
-static u32 pass(const struct node *n)
-{
-	const u32 *p = (const u32 *)n->payload;
-	u32 sum = 0;
-	int i;
-
-	/* do not hoist the loads out of the caller's loop */
-	barrier();
-	for (i = 0; i < PAYLOAD / 4; i++)
-		sum = hash_32(sum ^ p[i], 32) + i;
-	return sum;
-}
-
-static void work(struct bench *b, const struct node *n, unsigned int passes)
-{
-	while (passes--)
-		b->sum += pass(n);
-}
-
-static u64 time_passes(struct bench *b, const struct node *n, unsigned int passes)
+/* Read the object again and again until the time is over. */
+static void work(struct bench *b, const struct node *n)
 {
 	u64 start = ktime_get_ns();
+	int i;
 
-	work(b, n, passes);
-	return ktime_get_ns() - start;
-}
-
-static int compare_u64(const void *a, const void *b)
-{
-	u64 x = *(const u64 *)a, y = *(const u64 *)b;
-
-	return x < y ? -1 : x > y;
-}
-
-/*
- * A low sample, but not the minimum: an emulator's clock may stand still. Not the median: a
- * guest may stand still, too.
- */
-static unsigned int measure_pass(struct bench *b, const struct node *n)
-{
-	unsigned int passes = 64, i;
-	u64 ns[9];
-
-	while (time_passes(b, n, passes) < 2 * NSEC_PER_MSEC && passes < 1 << 20)
-		passes *= 2;
-	for (i = 0; i < ARRAY_SIZE(ns); i++)
-		ns[i] = time_passes(b, n, passes);
-	sort(ns, ARRAY_SIZE(ns), sizeof(ns[0]), compare_u64, NULL);
-	return max_t(u64, div_u64(ns[2], passes), 1);
-}
-
-/* Measure only once, so that all variants do the same work. */
-static unsigned int passes_for(struct bench *b, const struct node *n)
-{
-	static unsigned int pass_ns;
-
-	if (!pass_ns)
-		pass_ns = measure_pass(b, n);
-	return b->args->work_ns / pass_ns;
+	while (ktime_get_ns() - start < b->args->work_ns) {
+		for (i = 0; i < PAYLOAD; i++)
+			b->sum += READ_ONCE(n->payload[i]);
+	}
 }
 
 static void node_free(struct bench *b, struct node *n)
@@ -198,7 +146,7 @@ static void after_free(struct bench *b)
 	}
 }
 
-static int one_batch(struct bench *b, unsigned int passes)
+static int one_batch(struct bench *b)
 {
 	unsigned int i, nr = b->args->batch;
 	int ret = 0;
@@ -215,7 +163,7 @@ static int one_batch(struct bench *b, unsigned int passes)
 		spin_lock(&b->lock);
 		hlist_add_head_rcu(&n->link, &b->bucket[hash_ptr(n, 10)]);
 		spin_unlock(&b->lock);
-		work(b, n, passes);
+		work(b, n);
 	}
 	while (i--) {
 		spin_lock(&b->lock);
@@ -231,20 +179,11 @@ static int one_batch(struct bench *b, unsigned int passes)
 static int loop(struct bench *b)
 {
 	struct reuse_test_bench *args = b->args;
-	struct node *n = node_alloc(b);
-	u64 start, last, now;
-	unsigned int passes;
-	int ret = 0;
+	u64 start = ktime_get_ns(), last = start, now;
+	int ret;
 
-	if (!n)
-		return -ENOMEM;
-	passes = passes_for(b, n);
-	node_free(b, n);
-	args->allocated = 0;
-	start = ktime_get_ns();
-	last = start;
 	do {
-		ret = one_batch(b, passes);
+		ret = one_batch(b);
 		now = ktime_get_ns();
 		args->longest_ns = max(args->longest_ns, now - last);
 		last = now;

@@ -54,11 +54,9 @@ struct gate_test_clone {
 struct gate_test_crash {
 	__u64 checked;		/* out: blocks of new extents that were logged */
 	__u64 missing;		/* out: those without a checksum after the replay */
-	__u64 sum;		/* out: sum of the checksums found */
 };
 
 struct gate_test_state {
-	__u64 generation;
 	__u64 skipped, locked;	/* sections */
 	__u64 deleted;		/* overlapping items */
 };

@@ -2,14 +2,16 @@
 /*
  * What the calls of share_gate.h promise, on gates of their own, and misuse that must be reported.
  */
-#include <linux/delay.h>
-#include <linux/list.h>
-#include <linux/sched/signal.h>
+#include <linux/share_gate.h>
 
 #include "contract.h"
-#include "share_gate_test_internal.h"
+#include "share_gate_test.h"
+#include "share_gate_test_contract.h"
 
-#define shared(gate, generation)	share_gate_may_be_shared(gate, generation)
+static bool shared(const struct share_gate *gate, u64 generation)
+{
+	return share_gate_may_be_shared(gate, generation);
+}
 
 static int monotonic(void)
 {
