@@ -53,12 +53,13 @@ count()
 	local n path
 	for n in 2 16 64; do
 		boot "$1:$n" "$1" growth "$((n / 16 + 1)) min" --icount --smp "$n"
-		compare "$1-waiters-$n" "$(figure "$1:$n" crowded-unlock-20)" \
-			"$(figure "$1:$n" crowded-unlock-400)"
 		for path in read-pair write-pair migrated-unlock; do
 			compare "$1-$path-$n" "$(figure "$1:2" $path)" "$(figure "$1:$n" $path)"
 		done
 	done
+	# on more CPUs the woken readers run beside the release, and the clock counts them, too
+	compare "$1-waiters" "$(figure "$1:2" crowded-unlock-20)" \
+		"$(figure "$1:2" crowded-unlock-400)"
 }
 
 guests=("$@")

@@ -17,7 +17,6 @@ enum reuse_test_flavour {
 	REUSE_TEST_RCU,
 	REUSE_TEST_EXPEDITED,
 	REUSE_TEST_SRCU,
-	REUSE_TEST_BUSTED,	/* a plain FIFO without grace periods: torture must detect it */
 	REUSE_TEST_NR_FLAVOURS,
 };
 
@@ -67,12 +66,10 @@ struct reuse_test_torture {
 	__u32 ms, readers, writers;	/* 1 to 64 of each */
 	__u32 stamps;			/* objects stay in a table and are stamped */
 	/* out: */
-	__u64 reads, reused, fresh, early;
-	/*
-	 * State of a reader's object at the end of its section: linked; unlinked or free; reused,
-	 * which must not happen.
-	 */
-	__u64 pipe[3];
+	__u64 reads;
+	__u64 unlinked;		/* reads that ended after their object was unlinked or freed */
+	__u64 damaged;		/* reads that ended after it was reused, which must not happen */
+	__u64 reused;		/* objects */
 };
 
 #define REUSE_TEST_SETUP	_IOW('Q', 1, struct reuse_test_setup)

@@ -16,11 +16,11 @@
 struct object {
 	struct rcu_reuse_head	reuse;
 	struct rcu_reuse_cookie	stamp;
-	struct object		*next;		/* free, or in the busted queue */
+	struct object		*next;		/* free */
 	unsigned long		cookie;		/* taken when it was unlinked */
 	u64			number;		/* in order of enqueue */
 	u64			life;		/* number of uses */
-	int			pipe;		/* see struct reuse_test_torture */
+	int			pipe;		/* see read_once() */
 	bool			queued;
 	/* of stamps */
 	unsigned long		stamp_cookie;	/* taken before the stamp */
@@ -40,8 +40,8 @@ struct reuse_test {
 	struct srcu_struct	srcu;
 	struct object		*object;	/* NULL until set up */
 	raw_spinlock_t		free_lock;	/* protects the next two lines */
-	struct object		*free, *busted_first, *busted_last;
-	unsigned long		nr_free, nr_busted;
+	struct object		*free;
+	unsigned long		nr_free;
 	atomic64_t		released, early, foreign, numbers;
 	struct task_struct	*reader;
 	struct completion	reader_is_in;

@@ -63,46 +63,14 @@ static void check_out(struct reuse_test *r, struct object *o)
 	o->queued = false;
 }
 
-static void busted_enqueue(struct reuse_test *r, struct object *o)
-{
-	unsigned long irqflags;
-
-	raw_spin_lock_irqsave(&r->free_lock, irqflags);
-	o->next = NULL;
-	if (r->nr_busted++)
-		r->busted_last->next = o;
-	else
-		r->busted_first = o;
-	r->busted_last = o;
-	raw_spin_unlock_irqrestore(&r->free_lock, irqflags);
-}
-
-static struct object *busted_dequeue(struct reuse_test *r)
-{
-	struct object *o = NULL;
-	unsigned long irqflags;
-
-	raw_spin_lock_irqsave(&r->free_lock, irqflags);
-	if (r->nr_busted) {
-		o = r->busted_first;
-		r->busted_first = o->next;
-		r->nr_busted--;
-	}
-	raw_spin_unlock_irqrestore(&r->free_lock, irqflags);
-	return o;
-}
-
 int reuse_test_enqueue(struct reuse_test *r, struct object *o)
 {
-	int ret = 0;
+	int ret;
 
 	o->number = atomic64_inc_return(&r->numbers);
 	o->queued = true;
 	o->cookie = unlink_cookie(r);
-	if (r->setup.flavour == REUSE_TEST_BUSTED)
-		busted_enqueue(r, o);
-	else
-		ret = rcu_reuse_enqueue(&r->queue, &o->reuse);
+	ret = rcu_reuse_enqueue(&r->queue, &o->reuse);
 	if (ret)
 		o->queued = false;
 	return ret;
@@ -110,17 +78,13 @@ int reuse_test_enqueue(struct reuse_test *r, struct object *o)
 
 struct object *reuse_test_dequeue(struct reuse_test *r)
 {
-	struct rcu_reuse_head *head;
+	struct rcu_reuse_head *head = rcu_reuse_dequeue(&r->queue);
 	struct object *o;
 
-	if (r->setup.flavour == REUSE_TEST_BUSTED) {
-		o = busted_dequeue(r);
-	} else {
-		head = rcu_reuse_dequeue(&r->queue);
-		o = head ? container_of(head, struct object, reuse) : NULL;
-	}
-	if (o)
-		check_out(r, o);
+	if (!head)
+		return NULL;
+	o = container_of(head, struct object, reuse);
+	check_out(r, o);
 	return o;
 }
 
@@ -128,14 +92,12 @@ void reuse_test_stamp(struct reuse_test *r, struct object *o)
 {
 	o->stamp_cookie = unlink_cookie(r);
 	o->stamped = true;
-	if (r->setup.flavour != REUSE_TEST_BUSTED)
-		rcu_reuse_stamp(&r->clock, &o->stamp);
+	rcu_reuse_stamp(&r->clock, &o->stamp);
 }
 
 bool reuse_test_passed(struct reuse_test *r, struct object *o)
 {
-	bool passed = r->setup.flavour == REUSE_TEST_BUSTED ||
-		      rcu_reuse_passed(&r->clock, &o->stamp);
+	bool passed = rcu_reuse_passed(&r->clock, &o->stamp);
 
 	if (passed && o->stamped && !cookie_passed(r, o->stamp_cookie))
 		atomic64_inc(&r->early);
@@ -169,39 +131,37 @@ struct call {
 
 static void stamp_one(struct call *c)
 {
-	struct object *o = &c->r->object[c->next++];
-
-	if (c->cmd == REUSE_TEST_STAMP) {
-		reuse_test_stamp(c->r, o);
-		c->io->done++;
-	} else {
-		c->io->done += c->io->until_none ? cookie_passed(c->r, o->stamp_cookie) :
-						   reuse_test_passed(c->r, o);
-	}
+	reuse_test_stamp(c->r, &c->r->object[c->next++]);
+	c->io->done++;
 }
 
-static void do_one(struct call *c)
+static void question_one(struct call *c)
 {
-	struct object *o;
-	int ret;
+	struct object *o = &c->r->object[c->next++];
 
-	if (c->cmd == REUSE_TEST_STAMP || c->cmd == REUSE_TEST_PASSED) {
-		stamp_one(c);
+	c->io->done += c->io->until_none ? cookie_passed(c->r, o->stamp_cookie) :
+					   reuse_test_passed(c->r, o);
+}
+
+static void enqueue_one(struct call *c)
+{
+	struct object *o = reuse_test_fresh(c->r);
+	int ret = o ? reuse_test_enqueue(c->r, o) : -ENOMEM;
+
+	if (!ret) {
+		c->io->done++;
 		return;
 	}
-	if (c->cmd == REUSE_TEST_ENQUEUE) {
-		o = reuse_test_fresh(c->r);
-		ret = o ? reuse_test_enqueue(c->r, o) : -ENOMEM;
-		c->io->done += !ret;
-		if (!ret)
-			return;
-		c->io->error = -ret;
-		c->end = true;
-		if (o)
-			reuse_test_free(c->r, o);
-		return;
-	}
-	o = reuse_test_dequeue(c->r);
+	c->io->error = -ret;
+	c->end = true;
+	if (o)
+		reuse_test_free(c->r, o);
+}
+
+static void dequeue_one(struct call *c)
+{
+	struct object *o = reuse_test_dequeue(c->r);
+
 	if (!o) {
 		c->end = c->io->until_none;
 		return;
@@ -210,6 +170,24 @@ static void do_one(struct call *c)
 	c->io->disorder += o->number < c->last;
 	c->last = o->number;
 	reuse_test_free(c->r, o);
+}
+
+static void do_one(struct call *c)
+{
+	switch (c->cmd) {
+	case REUSE_TEST_ENQUEUE:
+		enqueue_one(c);
+		break;
+	case REUSE_TEST_DEQUEUE:
+		dequeue_one(c);
+		break;
+	case REUSE_TEST_STAMP:
+		stamp_one(c);
+		break;
+	case REUSE_TEST_PASSED:
+		question_one(c);
+		break;
+	}
 }
 
 static void do_chunk(void *arg)
@@ -252,7 +230,7 @@ static int do_in_context(struct call *c)
 	return ret;
 }
 
-static int many(struct reuse_test *r, struct reuse_test_io *io, unsigned int cmd)
+static int do_calls(struct reuse_test *r, struct reuse_test_io *io, unsigned int cmd)
 {
 	struct call c = { .r = r, .io = io, .cmd = cmd };
 	unsigned int left = io->nr;
@@ -405,10 +383,10 @@ static void get_state(struct reuse_test *r, struct reuse_test_state *s)
 {
 	raw_spin_lock_irq(&r->free_lock);
 	s->free = r->nr_free;
-	s->queued = r->nr_busted;
+	s->queued = 0;
 	raw_spin_unlock_irq(&r->free_lock);
 	if (down_read_trylock(&r->life)) {
-		if (r->has_queue && r->setup.flavour != REUSE_TEST_BUSTED)
+		if (r->has_queue)
 			s->queued = rcu_reuse_count(&r->queue);
 		up_read(&r->life);
 	}
@@ -460,9 +438,12 @@ union reuse_test_args {
 	u32 number;
 };
 
-static int with_lock(struct reuse_test *r, unsigned int cmd, union reuse_test_args *a)
+/* Commands that change the reader or the queue. */
+static int control(struct reuse_test *r, unsigned int cmd, union reuse_test_args *a)
 {
 	switch (cmd) {
+	case REUSE_TEST_SETUP:
+		return set_up(r, &a->setup);
 	case REUSE_TEST_READER_IN:
 		return reader_in(r);
 	case REUSE_TEST_READER_RESTS:
@@ -489,7 +470,7 @@ static void shrinker_count(struct reuse_test *r, struct reuse_test_io *io)
 	local_irq_enable();
 }
 
-static int on_queue(struct reuse_test *r, unsigned int cmd, union reuse_test_args *a)
+static int use_queue(struct reuse_test *r, unsigned int cmd, union reuse_test_args *a)
 {
 	int ret = 0;
 
@@ -502,34 +483,8 @@ static int on_queue(struct reuse_test *r, unsigned int cmd, union reuse_test_arg
 	else if (cmd == REUSE_TEST_COUNT)
 		shrinker_count(r, &a->io);
 	else
-		ret = many(r, &a->io, cmd);
+		ret = do_calls(r, &a->io, cmd);
 	up_read(&r->life);
-	return ret;
-}
-
-static int reuse_test_do(struct reuse_test *r, unsigned int cmd, union reuse_test_args *a)
-{
-	int ret;
-
-	switch (cmd) {
-	case REUSE_TEST_ENQUEUE:
-	case REUSE_TEST_DEQUEUE:
-	case REUSE_TEST_STAMP:
-	case REUSE_TEST_PASSED:
-	case REUSE_TEST_COUNT:
-	case REUSE_TEST_DRAIN:
-		return on_queue(r, cmd, a);
-	/* allowed while destroy waits for the reader */
-	case REUSE_TEST_READER_OUT:
-		return reader_out(r);
-	case REUSE_TEST_STATE:
-		get_state(r, &a->state);
-		return 0;
-	}
-	if (mutex_lock_killable(&r->lock))
-		return -EINTR;
-	ret = with_lock(r, cmd, a);
-	mutex_unlock(&r->lock);
 	return ret;
 }
 
@@ -541,12 +496,27 @@ static int reuse_test_run(void *object, unsigned int cmd, void *args)
 
 	if (cmd == REUSE_TEST_BENCH)
 		return reuse_test_bench(&a->bench);
-	if (cmd != REUSE_TEST_SETUP) {
-		/* pairs with set_up() */
-		return smp_load_acquire(&r->object) ? reuse_test_do(r, cmd, a) : -ENXIO;
+	/* pairs with set_up() */
+	if (cmd != REUSE_TEST_SETUP && !smp_load_acquire(&r->object))
+		return -ENXIO;
+	switch (cmd) {
+	case REUSE_TEST_ENQUEUE:
+	case REUSE_TEST_DEQUEUE:
+	case REUSE_TEST_STAMP:
+	case REUSE_TEST_PASSED:
+	case REUSE_TEST_COUNT:
+	case REUSE_TEST_DRAIN:
+		return use_queue(r, cmd, a);
+	/* allowed while destroy waits for the reader */
+	case REUSE_TEST_READER_OUT:
+		return reader_out(r);
+	case REUSE_TEST_STATE:
+		get_state(r, &a->state);
+		return 0;
 	}
-	mutex_lock(&r->lock);
-	ret = set_up(r, &a->setup);
+	if (mutex_lock_killable(&r->lock))
+		return -EINTR;
+	ret = control(r, cmd, a);
 	mutex_unlock(&r->lock);
 	return ret;
 }

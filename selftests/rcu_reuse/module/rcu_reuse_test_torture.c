@@ -29,7 +29,7 @@ struct torture {
 	struct reuse_test	*r;
 	bool			stamps;
 	struct object __rcu	*slot[SLOTS];
-	atomic64_t		reads, reused, fresh, pipe[3];
+	atomic64_t		reads, unlinked, damaged, reused;
 };
 
 static u32 rnd(struct rnd_state *state, u32 below)
@@ -48,6 +48,7 @@ static void stay(struct reuse_test *r, struct rnd_state *rnd_state)
 		reuse_test_preempt_point();
 }
 
+/* The pipe count of the object: 0, linked; 1, unlinked or free; 2, reused, which is damage. */
 static void read_once(struct torture *t, struct rnd_state *rnd_state)
 {
 	struct reuse_test *r = t->r;
@@ -71,8 +72,9 @@ static void read_once(struct torture *t, struct rnd_state *rnd_state)
 	if (READ_ONCE(o->life) != life)
 		pipe = 2;
 	reuse_test_read_unlock(r, idx);
-	atomic64_inc(&t->pipe[pipe]);
 	atomic64_inc(&t->reads);
+	if (pipe)
+		atomic64_inc(pipe == 1 ? &t->unlinked : &t->damaged);
 }
 
 static int reader(void *arg)
@@ -108,7 +110,6 @@ static struct object *take_new(struct torture *t)
 		o = reuse_test_fresh(t->r);
 		if (!o)
 			return NULL;
-		atomic64_inc(&t->fresh);
 	}
 	WRITE_ONCE(o->life, o->life + 1);
 	return o;
@@ -155,8 +156,6 @@ static void use_in_place(struct torture *t, struct rnd_state *rnd_state)
 		/* pairs with read_once() */
 		smp_store_release(&o->free, false);
 		atomic64_inc(&t->reused);
-	} else {
-		atomic64_inc(&t->fresh);
 	}
 	bit_spin_unlock(0, &o->busy);
 }
@@ -231,11 +230,9 @@ int reuse_test_torture(struct reuse_test *r, struct reuse_test_torture *args)
 	}
 	ret = run(t, args);
 	args->reads = atomic64_read(&t->reads);
+	args->unlinked = atomic64_read(&t->unlinked);
+	args->damaged = atomic64_read(&t->damaged);
 	args->reused = atomic64_read(&t->reused);
-	args->fresh = atomic64_read(&t->fresh);
-	args->early = atomic64_read(&r->early);
-	for (i = 0; i < 3; i++)
-		args->pipe[i] = atomic64_read(&t->pipe[i]);
 out:
 	/* all readers have ended */
 	for (i = 0; i < SLOTS; i++) {
