@@ -27,8 +27,8 @@
 #include "put.h"
 #include "scale.h"
 #include "rcu_reuse_test.h"
+#include "trace.h"
 
-#define TRACING	"/sys/kernel/tracing/"
 #define ONLINE	"/sys/devices/system/cpu/cpu1/online"
 
 static const struct reuse_test_setup defaults = {
@@ -631,37 +631,25 @@ TEST_F(rcu_reuse, counters_add_up)
 		  counter("released_shrink") + counter("refused") + counter("misuses"));
 }
 
-static unsigned int lines_of(const char *text)
-{
-	char line[512];
-	unsigned int n = 0;
-	FILE *f = fopen(TRACING "trace", "r");
-
-	while (f && fgets(line, sizeof(line), f))
-		n += !!strstr(line, text);
-	if (f)
-		fclose(f);
-	return n;
-}
-
 TEST_F(rcu_reuse, events_are_traced)
 {
 	struct reuse_test_io e = { .nr = 64, .context = REUSE_TEST_IPI, .cpu = 0 };
+	char line[512];
+	int at;
 
-	if (!put(TRACING "events/fscommit/rcu_reuse_batch/enable", "1"))
+	if (!trace_start())
 		SKIP(return, "no trace events");
-	/* O_TRUNC clears the trace buffer */
-	close(open(TRACING "trace", O_WRONLY | O_TRUNC));
-	put(TRACING "events/fscommit/rcu_reuse_ready/enable", "1");
-	put(TRACING "events/fscommit/rcu_reuse_hand_over/enable", "1");
-	put(TRACING "events/fscommit/rcu_reuse_release/enable", "1");
 	EXPECT_EQ(64, io(self->fd, REUSE_TEST_ENQUEUE, e).done);
 	EXPECT_EQ(32, dequeue_all(self->fd, 32, 5000));
 	EXPECT_EQ(0, run_ioctl(self->fd, REUSE_TEST_DRAIN, NULL));
-	put(TRACING "events/fscommit/enable", "0");
-	EXPECT_EQ(2, lines_of("rcu_reuse_batch: queue=test list=0"));
-	EXPECT_GE(lines_of("rcu_reuse_ready: queue=test list=0"), 1);
-	EXPECT_EQ(1, lines_of("rcu_reuse_release: queue=test list=0 nr=32 why=drain"));
+	/* two batches */
+	at = trace_find(0, "rcu_reuse_batch: queue=test list=0", "", line, sizeof(line));
+	ASSERT_LE(0, at);
+	EXPECT_LT(at, trace_find(at + 1, "rcu_reuse_batch: queue=test list=0", "", line,
+				 sizeof(line)));
+	EXPECT_TRUE(trace_has("rcu_reuse_ready: queue=test list=0", ""));
+	EXPECT_TRUE(trace_has("rcu_reuse_release: queue=test list=0 nr=32 why=drain", ""));
+	trace_stop();
 }
 
 /* --- torture ------------------------------------------------------------- */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * /dev/share_gate_test: a toy filesystem, see share_gate_test.h. As the rules of share_gate.h demand,
- * a share holds the locks of both files and an fsync that of its file.
+ * /dev/share_gate_test: a toy filesystem, see share_gate_test.h. As the rules of share_gate.h
+ * demand, a share holds the locks of both files and an fsync that of its file.
  */
 #include <linux/mutex.h>
 #include <linux/rwsem.h>
