@@ -47,7 +47,6 @@ struct cache {
 	struct unfair_rwsem	cp_sem;
 	struct table		*live;		/* cannot change while cp_sem is held */
 	struct mutex		block_lock[NR_BLOCK_LOCKS];	/* live->block[]; inside cp_sem */
-	bool			changed;	/* since the last checkpoint began */
 
 	struct mutex		checkpoint_lock;	/* outside cp_sem */
 	u64			committed;	/* generation in the file */

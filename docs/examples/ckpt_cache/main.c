@@ -79,7 +79,6 @@ static int cache_write_blocks(struct cache *c, loff_t pos, const char *buf, size
 			memcpy(b->data + (pos + done) % CACHE_BLOCK, buf + done, n);
 		mutex_unlock(lock);
 	}
-	WRITE_ONCE(c->changed, true);
 	return ret;
 }
 
@@ -116,11 +115,27 @@ static struct table *exchange_live(struct cache *c, struct table *live)
 	memcpy(live, table, sizeof(*live));
 	live->generation++;
 	c->live = live;
-	WRITE_ONCE(c->changed, false);
 	return table;
 }
 
-static int write_checkpoint(struct cache *c)
+/* Makes @table the committed one. Uses up @next, also on an error. */
+static int commit_table(struct cache *c, struct commit_roots *next, struct table *table)
+{
+	int ret = commit_root_update(next, &c->tree, table);
+
+	if (!ret)
+		ret = commit_root_switch(next, table->generation);
+	if (ret)
+		commit_root_cancel(next);
+	return ret;
+}
+
+/*
+ * When this returns 0, the file has all data written before the call. It excludes operations only
+ * while it exchanges the live table; they continue while it writes. The caller holds
+ * checkpoint_lock.
+ */
+static int cache_checkpoint(struct cache *c)
 {
 	struct commit_roots *next;
 	struct table *table, *live;
@@ -144,35 +159,18 @@ static int write_checkpoint(struct cache *c)
 	/* operations no longer change the table: they make their own versions in live */
 	table = exchange_live(c, live);
 	ret = store_write(c, table);
-	if (!ret)
-		ret = commit_root_update(next, &c->tree, table);
-	if (!ret)
-		ret = commit_root_switch(next, table->generation);
+	if (ret)
+		commit_root_cancel(next);
+	else
+		ret = commit_table(c, next, table);
 	if (ret) {
 		/* the live table has all of it, and the next checkpoint writes it again */
-		commit_root_cancel(next);
 		kvfree(table);
-		WRITE_ONCE(c->changed, true);
 		return ret;
 	}
 	/* release_table() gets the table when the next checkpoint has replaced it */
 	c->committed = table->generation;
 	return 0;
-}
-
-/*
- * When this returns 0, the file has all data written before the call. It excludes operations only
- * while it exchanges the live table; they continue while it writes.
- */
-static int cache_checkpoint(struct cache *c)
-{
-	int ret = 0;
-
-	mutex_lock(&c->checkpoint_lock);
-	if (READ_ONCE(c->changed))
-		ret = write_checkpoint(c);
-	mutex_unlock(&c->checkpoint_lock);
-	return ret;
 }
 
 /* Neither a pin nor a later checkpoint has this table any more. */
@@ -226,7 +224,12 @@ static ssize_t live_read(struct file *file, char __user *to, size_t len, loff_t 
 
 static int live_fsync(struct file *file, loff_t start, loff_t end, int datasync)
 {
-	return cache_checkpoint(cache);
+	int ret;
+
+	mutex_lock(&cache->checkpoint_lock);
+	ret = cache_checkpoint(cache);
+	mutex_unlock(&cache->checkpoint_lock);
+	return ret;
 }
 
 static loff_t cache_llseek(struct file *file, loff_t offset, int whence)
@@ -332,22 +335,6 @@ static void free_blocks(struct cache *c, const struct table *table)
 		block_free(c, b);
 }
 
-/* The table in the file becomes the first commit. */
-static int commit_first(struct cache *c, struct table *table)
-{
-	struct commit_roots *next = commit_root_prepare(&c->roots, GFP_KERNEL);
-	int ret;
-
-	if (IS_ERR(next))
-		return PTR_ERR(next);
-	ret = commit_root_update(next, &c->tree, table);
-	if (!ret)
-		ret = commit_root_switch(next, table->generation);
-	if (ret)
-		commit_root_cancel(next);
-	return ret;
-}
-
 static void init_locks(struct cache *c)
 {
 	unsigned int i;
@@ -364,6 +351,7 @@ static struct cache *cache_open(const char *file)
 {
 	struct cache *c = kvzalloc(sizeof(*c), GFP_KERNEL);
 	struct table *table = kvzalloc(sizeof(*table), GFP_KERNEL);
+	struct commit_roots *next;
 	int ret = -ENOMEM;
 
 	if (!c || !table)
@@ -384,7 +372,9 @@ static struct cache *cache_open(const char *file)
 	c->committed = table->generation;
 	memcpy(c->live, table, sizeof(*table));
 	c->live->generation++;
-	ret = commit_first(c, table);
+	/* the table in the file becomes the first commit */
+	next = commit_root_prepare(&c->roots, GFP_KERNEL);
+	ret = IS_ERR(next) ? PTR_ERR(next) : commit_table(c, next, table);
 	if (ret)
 		goto unload;
 	return c;
