@@ -72,13 +72,13 @@ static struct thread *start_threads(int fd, int nr, struct lock_test_op op)
 /* A process whose @nr readers hold the lock, asleep, until kill_pid(). */
 static pid_t start_sleepers(int fd, int nr)
 {
+	const struct lock_test_op op = { .mode = LOCK_TEST_READ, .hold = LOCK_TEST_UNTIL_GO };
 	pid_t pid = fork();
 
 	if (pid)
 		return pid;
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (!start_threads(fd, nr, (struct lock_test_op){ .mode = LOCK_TEST_READ,
-							  .hold = LOCK_TEST_UNTIL_GO }))
+	if (!start_threads(fd, nr, op))
 		_exit(1);
 	for (;;)
 		pause();

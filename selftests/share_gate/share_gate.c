@@ -191,7 +191,8 @@ CONTRACT(count_of_marks_wraps, GATE_TEST_COUNT_WRAPS)
 TEST_F(share_gate, counters_add_up)
 {
 	static const struct { const char *name; long more; } counter[] = {
-		{ "marks", 1 }, { "clears", 2 }, { "sections_locked", 2 }, { "sections_skipped", 1 },
+		{ "marks", 1 }, { "clears", 2 }, { "sections_locked", 2 },
+		{ "sections_skipped", 1 },
 	};
 	long before[4];
 	int i;

@@ -232,8 +232,9 @@ int main(int argc, char **argv)
 				run((turn + round) % GATE_TEST_NR_MODES, jobs, round);
 		print_row(jobs);
 	}
-	printf("fsyncs a second, median of %ld rounds; sleeps: per fsync; gate: against always "
-	       "locked; locked: its sections\n%ld %% of the writes are shared, a commit every "
-	       "%ld ms\n", opt.rounds, opt.shared, opt.interval);
+	printf("fsyncs a second, median of %ld rounds; sleeps: per fsync\n", opt.rounds);
+	printf("gate: against always locked; locked: sections of the gate\n");
+	printf("%ld %% of the writes are shared, a commit every %ld ms\n", opt.shared,
+	       opt.interval);
 	return 0;
 }
