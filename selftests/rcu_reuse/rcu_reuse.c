@@ -291,11 +291,21 @@ TEST(missed_grace_period_is_requested_again)
 	check_end(_metadata, fd, defaults.objects);
 }
 
-/* It closes a batch that is not full. Nobody else requests grace periods of the SRCU domain. */
-TEST_F(rcu_reuse, dequeue_requests_the_grace_period)
+/*
+ * A dequeue closes a batch that is not full and requests its grace period. In the queue's own SRCU
+ * domain nobody else does.
+ */
+TEST(dequeue_requests_the_grace_period)
 {
-	EXPECT_EQ(1, enqueue(self->fd, 1));
-	EXPECT_EQ(1, dequeue_all(self->fd, 1, 5000));
+	struct reuse_test_setup setup = setup_for(REUSE_TEST_SRCU);
+	int fd;
+
+	NEEDS_DEVICE();
+	fd = open_queue(&setup);
+	ASSERT_GE(fd, 0);
+	EXPECT_EQ(1, enqueue(fd, 1));
+	EXPECT_EQ(1, dequeue_all(fd, 1, 5000));
+	check_end(_metadata, fd, defaults.objects);
 }
 
 static unsigned int tenths_of_a_second(void)
