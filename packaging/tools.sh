@@ -25,7 +25,7 @@ sources()
 	for t in "${scripts[@]}" ckptlat.c; do
 		printf 'tools/%s\n' "$t" "${t%.c}.8"
 	done
-	printf 'selftests/%s\n' "${test_module[@]}" lib/{stats,options,json}.h
+	printf 'selftests/%s\n' "${test_module[@]}"
 }
 
 build()

@@ -4,14 +4,15 @@
  *
  * Low-priority readers and one important writer contend for each lock type of
  * /dev/fscommit_test, beside busy tasks, in interleaved rounds. All of them are userspace tasks.
- * Options that cyclictest also has keep its names.
+ * Options that cyclictest also has keep its names. `gcc -O2 -static` builds it on any machine; it
+ * needs no other file.
  */
 #define _GNU_SOURCE
-#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
 #include <limits.h>
+#include <linux/types.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -26,18 +27,13 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
+#include <sys/utsname.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "../selftests/unfair_rwsem/module/fscommit_test.h"
-#include "../selftests/lib/stats.h"
-
 #define PROGRAM "ckptlat"
 #define VERSION "1.0"
-#include "../selftests/lib/options.h"
-#include "../selftests/lib/json.h"
 
 #define EXIT_THRESHOLD	2	/* a latency was too long; like cyclictest and rtla */
 #define MAX_READERS	256
@@ -45,14 +41,36 @@
 #define MAX_SAMPLES	(1 << 20)
 #define CGROUP		"/sys/fs/cgroup/ckptlat"
 
+/*
+ * The part of the device's interface that this program uses. Each open file is one lock: CREATE
+ * chooses its type. LOCK acquires it, holds it for hold_us on the CPU, and releases it.
+ */
+enum { TYPE_RWSEM, TYPE_F2FS, TYPE_PERCPU, TYPE_UNFAIR };
+enum { MODE_READ, MODE_WRITE };
+
+struct lock_op {
+	__u32 mode;
+	__u32 how, hold;	/* 0: uninterruptible, on the CPU */
+	__u32 hold_us;
+	__u32 unused[4];
+	__u64 wait_ns;		/* output: how long the acquisition took */
+	__u64 order;
+	__u32 pad[4];
+};
+
+#define LOCK_CREATE	_IOW('F', 1, __u32)
+#define LOCK_LOCK	_IOWR('F', 2, struct lock_op)
+#define LOCK_SET_BOUND	_IOW('F', 5, __u32)
+#define MAX_HOLD_US	10000000
+
 static const struct lock_name {
 	const char *option, *shown;
 	unsigned int type;
 } lock_names[] = {
-	{ "rwsem", "rw_semaphore", LOCK_TEST_RWSEM },
-	{ "percpu", "percpu_rw_semaphore", LOCK_TEST_PERCPU },
-	{ "f2fs", "f2fs-style unfair", LOCK_TEST_F2FS },
-	{ "unfair", "unfair_rwsem", LOCK_TEST_UNFAIR },
+	{ "rwsem", "rw_semaphore", TYPE_RWSEM },
+	{ "percpu", "percpu_rw_semaphore", TYPE_PERCPU },
+	{ "f2fs", "f2fs-style unfair", TYPE_F2FS },
+	{ "unfair", "unfair_rwsem", TYPE_UNFAIR },
 };
 
 #define NR_LOCKS	(sizeof(lock_names) / sizeof(lock_names[0]))
@@ -62,19 +80,28 @@ static struct {
 	bool lock[NR_LOCKS];
 	long readers, rounds, busy;
 	double duration;
-	long interval, section, slice, reader_interval, reader_section;
-	int policy, reader_policy;
+	long interval, section, reader_interval, reader_section;
+	int reader_policy;
 	long prio, nice, reader_nice;
 	long cpu_max, cpu_weight;
-	long threshold, histogram, bound;
-	bool quiet, hackbench;
+	long threshold, bound;
+	bool quiet;
 	const char *json, *title;
 } opt = {
 	.lock = { true, true, true, true },
 	.readers = 8, .rounds = 3, .busy = 4, .duration = 4,
 	.interval = 1000, .section = 1000, .reader_interval = 500, .reader_section = 20,
-	.policy = SCHED_OTHER, .nice = -20, .reader_policy = SCHED_OTHER, .reader_nice = 19,
+	.nice = -20, .reader_policy = SCHED_OTHER, .reader_nice = 19,
 	.bound = -1,
+};
+
+/*
+ * Latencies. The first MAX_SAMPLES are kept, so a percentile is a measured value. The maximum is
+ * that of all.
+ */
+struct samples {
+	_Atomic uint64_t count, max;
+	uint32_t *at;		/* in units of 8 ns: up to 34 s */
 };
 
 /* Results of a lock type over all rounds; shared with the children. */
@@ -94,14 +121,69 @@ struct shared {
 static struct shared *shared;
 static struct result *results[NR_LOCKS];
 
+__attribute__((format(printf, 1, 2), noreturn))
+static void fatal(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	fprintf(stderr, PROGRAM ": ");
+	vfprintf(stderr, fmt, ap);
+	fprintf(stderr, "\n");
+	va_end(ap);
+	exit(1);
+}
+
+static double now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec + t.tv_nsec / 1e9;
+}
+
+/* Several tasks may call this at once. */
+static void samples_add(struct samples *s, uint64_t ns)
+{
+	uint64_t i = atomic_fetch_add(&s->count, 1), max = atomic_load(&s->max);
+
+	if (i < MAX_SAMPLES)
+		s->at[i] = ns / 8 > UINT32_MAX ? UINT32_MAX : ns / 8;
+	while (ns > max && !atomic_compare_exchange_weak(&s->max, &max, ns))
+		;
+}
+
+static uint64_t samples_kept(const struct samples *s)
+{
+	return s->count < MAX_SAMPLES ? s->count : MAX_SAMPLES;
+}
+
+static int samples_compare(const void *a, const void *b)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static void samples_sort(struct samples *s)
+{
+	qsort(s->at, samples_kept(s), sizeof(*s->at), samples_compare);
+}
+
+/* The samples must be sorted. */
+static unsigned long long samples_percentile(const struct samples *s, double percent)
+{
+	uint64_t n = samples_kept(s), i = n * percent / 100;
+
+	return n ? s->at[i < n ? i : n - 1] * 8ULL : 0;
+}
+
 static void *share(size_t size)
 {
 	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
-	if (p == MAP_FAILED) {
-		perror("ckptlat: mmap");
-		exit(1);
-	}
+	if (p == MAP_FAILED)
+		fatal("mmap: %s", strerror(errno));
 	return p;
 }
 
@@ -116,31 +198,10 @@ static void set_priority(int policy, int prio, int nice)
 {
 	struct sched_param p = { .sched_priority = prio };
 
-	if (policy == SCHED_OTHER || policy == SCHED_BATCH) {
-		if (setpriority(PRIO_PROCESS, 0, nice))
-			fatal("nice %d: %s", nice, strerror(errno));
-		p.sched_priority = 0;
-	}
-	if (policy == SCHED_IDLE)
-		p.sched_priority = 0;
+	if (policy == SCHED_OTHER && setpriority(PRIO_PROCESS, 0, nice))
+		fatal("nice %d: %s", nice, strerror(errno));
 	if (sched_setscheduler(0, policy, &p))
-		fatal("policy %d, priority %d: %s", policy, p.sched_priority, strerror(errno));
-}
-
-/* A woken task with a shorter slice preempts tasks with a longer slice. */
-static void set_slice(int nice, long us)
-{
-	/* struct sched_attr: its header conflicts with the C library's */
-	struct {
-		uint32_t size, policy;
-		uint64_t flags;
-		int32_t nice;
-		uint32_t priority;
-		uint64_t runtime, deadline, period;
-	} attr = { .size = sizeof(attr), .nice = nice, .runtime = us * 1000 };
-
-	if (syscall(SYS_sched_setattr, 0, &attr, 0))
-		fatal("slice of %ld us: %s", us, strerror(errno));
+		fatal("policy %d, priority %d: %s", policy, prio, strerror(errno));
 }
 
 static bool write_file(const char *path, const char *fmt, ...)
@@ -187,9 +248,9 @@ static void child_start(const char *name)
 		sleep_us(500);
 }
 
-static bool lock_once(int fd, struct lock_test_op *op)
+static bool lock_once(int fd, struct lock_op *op)
 {
-	if (!ioctl(fd, LOCK_TEST_LOCK, op))
+	if (!ioctl(fd, LOCK_LOCK, op))
 		return true;
 	if (errno != EINTR)
 		atomic_fetch_add(&shared->errors, 1);
@@ -198,9 +259,8 @@ static bool lock_once(int fd, struct lock_test_op *op)
 
 static void reader(int fd, struct result *r)
 {
-	struct lock_test_op op = {
-		.mode = LOCK_TEST_READ, .how = LOCK_TEST_PLAIN, .hold = LOCK_TEST_BUSY,
-		.hold_us = opt.reader_section,
+	struct lock_op op = {
+		.mode = MODE_READ, .hold_us = opt.reader_section,
 	};
 
 	if (want_cgroup() && !write_file(CGROUP "/cgroup.procs", "0"))
@@ -219,14 +279,11 @@ static void reader(int fd, struct result *r)
 
 static void writer(int fd, struct result *r, int round)
 {
-	struct lock_test_op op = {
-		.mode = LOCK_TEST_WRITE, .how = LOCK_TEST_PLAIN, .hold = LOCK_TEST_BUSY,
-		.hold_us = opt.section,
+	struct lock_op op = {
+		.mode = MODE_WRITE, .hold_us = opt.section,
 	};
 
-	set_priority(opt.policy, opt.prio, opt.nice);
-	if (opt.slice && opt.policy == SCHED_OTHER)
-		set_slice(opt.nice, opt.slice);
+	set_priority(opt.prio ? SCHED_FIFO : SCHED_OTHER, opt.prio, opt.nice);
 	child_start("checkpoint");
 	while (!atomic_load(&shared->stop)) {
 		if (!lock_once(fd, &op))
@@ -249,24 +306,9 @@ static void busy(void)
 	_exit(0);
 }
 
-static pid_t spawn_hackbench(void)
-{
-	pid_t pid = fork();
-
-	if (pid)
-		return pid;
-	setpgid(0, 0);
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (!freopen("/dev/null", "w", stdout))
-		_exit(126);
-	execlp("hackbench", "hackbench", "-g", "2", "-l", "1000000", NULL);
-	fprintf(stderr, "ckptlat: hackbench: %s (package rt-tests)\n", strerror(errno));
-	_exit(127);
-}
-
 static void run(unsigned int l, int round)
 {
-	pid_t pids[MAX_READERS + MAX_BUSY + 1], noise = 0;
+	pid_t pids[MAX_READERS + MAX_BUSY + 1];
 	__u32 type = lock_names[l].type, bound = opt.bound;
 	int n = 0, i, fd, status;
 
@@ -274,9 +316,9 @@ static void run(unsigned int l, int round)
 	if (fd < 0)
 		fatal("/dev/fscommit_test: %s (insmod fscommit_test.ko; root only)",
 		      strerror(errno));
-	if (ioctl(fd, LOCK_TEST_CREATE, &type))
+	if (ioctl(fd, LOCK_CREATE, &type))
 		fatal("cannot create %s: %s", lock_names[l].shown, strerror(errno));
-	if (l == OURS && opt.bound >= 0 && ioctl(fd, LOCK_TEST_SET_BOUND, &bound))
+	if (l == OURS && opt.bound >= 0 && ioctl(fd, LOCK_SET_BOUND, &bound))
 		fatal("bound of %ld us: %s", opt.bound, strerror(errno));
 	atomic_store(&shared->ready, 0);
 	atomic_store(&shared->go, 0);
@@ -307,17 +349,9 @@ static void run(unsigned int l, int round)
 		}
 		sleep_us(1000);
 	}
-	if (opt.hackbench)
-		noise = spawn_hackbench();
 	atomic_store(&shared->go, 1);
 	sleep_us(opt.duration * 1e6);
 	atomic_store(&shared->stop, 1);
-	if (noise > 0) {
-		kill(-noise, SIGKILL);
-		if (waitpid(noise, &status, 0) == noise && WIFEXITED(status) &&
-		    WEXITSTATUS(status) >= 126)
-			fatal("no background load");
-	}
 	for (i = 0; i < n; i++)
 		waitpid(pids[i], NULL, 0);
 	results[l]->reads += atomic_load(&shared->reads);
@@ -362,70 +396,93 @@ static void print_table(void)
 	fflush(stdout);
 }
 
-/* Like cyclictest: a line per microsecond, a column per lock type, then the overflows. */
-static void print_histogram(void)
+/* Prints the inside of a JSON string. */
+static void print_escaped(FILE *f, const char *s)
 {
-	unsigned int l;
-	long us;
-
-	printf("# Histogram of the writer's wait, in us\n# us");
-	for (l = 0; l < NR_LOCKS; l++)
-		if (opt.lock[l])
-			printf(" %s", lock_names[l].option);
-	printf("\n");
-	for (us = 0; us < opt.histogram; us++) {
-		printf("%06ld", us);
-		for (l = 0; l < NR_LOCKS; l++)
-			if (opt.lock[l])
-				printf(" %06llu", (unsigned long long)
-				       samples_between(&results[l]->writer, us * 1000,
-						       us * 1000 + 1000));
-		printf("\n");
+	for (; *s; s++) {
+		if (*s == '"' || *s == '\\')
+			fprintf(f, "\\%c", *s);
+		else if ((unsigned char)*s < ' ')
+			fprintf(f, "\\u%04x", *s);
+		else
+			fputc(*s, f);
 	}
-	printf("# Overflows:");
-	for (l = 0; l < NR_LOCKS; l++)
-		if (opt.lock[l])
-			printf(" %06llu", (unsigned long long)
-			       samples_between(&results[l]->writer, opt.histogram * 1000,
-					       UINT64_MAX));
-	printf("\n");
 }
 
+/* [[upper bound in ns, count], ...]: eight steps per octave, without the empty ones. */
+static void print_json_histogram(FILE *f, const struct samples *s)
+{
+	uint64_t i = 0, n = samples_kept(s), octave = 8, step, to, in;
+	const char *comma = "";
+
+	for (step = 0; i < n; step = (step + 1) % 8, octave *= step ? 1 : 2) {
+		to = octave + octave / 8 * (step + 1);
+		for (in = 0; i < n && s->at[i] * 8ULL < to; i++)
+			in++;
+		if (in)
+			fprintf(f, "%s[%llu, %llu]", comma, (unsigned long long)to,
+				(unsigned long long)in);
+		comma = in ? ", " : comma;
+	}
+}
+
+static void print_json_waits(FILE *f, const char *name, const struct samples *s)
+{
+	fprintf(f, "      \"%s\": { \"p50\": %llu, \"p99\": %llu, \"p99.9\": %llu, \"max\": %llu },\n",
+		name, samples_percentile(s, 50), samples_percentile(s, 99),
+		samples_percentile(s, 99.9), (unsigned long long)s->max);
+}
+
+static void print_json_lock(FILE *f, const struct result *r)
+{
+	int i;
+
+	fprintf(f, "      \"writes\": %llu, \"reads\": %llu,\n",
+		(unsigned long long)r->writer.count, (unsigned long long)r->reads);
+	print_json_waits(f, "writer_wait", &r->writer);
+	print_json_waits(f, "reader_wait", &r->reader);
+	fprintf(f, "      \"writer_max_of_rounds\": [");
+	for (i = 0; i < opt.rounds; i++)
+		fprintf(f, "%s%llu", i ? ", " : "", (unsigned long long)r->round_max[i]);
+	fprintf(f, "],\n      \"writer_histogram\": [");
+	print_json_histogram(f, &r->writer);
+	fprintf(f, "]\n    }");
+}
+
+/* The members up to sysinfo are those of cyclictest. */
 static void print_json(int argc, char **argv, time_t start, int ret)
 {
-	FILE *f = json_begin(opt.json, NULL, argc, argv, start, "%s", opt.title ?: "");
+	FILE *f = strcmp(opt.json, "-") ? fopen(opt.json, "w") : stdout;
+	const char *comma = "";
+	struct utsname u;
 	unsigned int l;
-	int i, first = 1;
+	int i;
 
-	fprintf(f, "  \"return_code\": %d,\n", ret);
-	fprintf(f, "  \"unit\": \"ns\",\n  \"locks\": {");
+	if (!f)
+		fatal("%s: %s", opt.json, strerror(errno));
+	uname(&u);
+	fprintf(f, "{\n  \"file_version\": 1,\n  \"cmdline\": \"");
+	for (i = 0; i < argc; i++) {
+		fputs(i ? " " : "", f);
+		print_escaped(f, argv[i]);
+	}
+	fprintf(f, "\",\n  \"title\": \"");
+	print_escaped(f, opt.title ?: "");
+	fprintf(f, "\",\n  \"start_time\": %lld,\n  \"end_time\": %lld,\n",
+		(long long)start, (long long)time(NULL));
+	fprintf(f, "  \"sysinfo\": { \"release\": \"%s\", \"version\": \"%s\", \"machine\": \"%s\", \"cpus\": %ld },\n",
+		u.release, u.version, u.machine, sysconf(_SC_NPROCESSORS_ONLN));
+	fprintf(f, "  \"return_code\": %d,\n  \"unit\": \"ns\",\n  \"locks\": {", ret);
 	for (l = 0; l < NR_LOCKS; l++) {
-		struct result *r = results[l];
-
 		if (!opt.lock[l])
 			continue;
-		fprintf(f, "%s\n    \"%s\": {\n", first ? "" : ",", lock_names[l].option);
-		first = 0;
-		fprintf(f, "      \"writes\": %llu, \"reads\": %llu,\n",
-			(unsigned long long)r->writer.count, (unsigned long long)r->reads);
-		fprintf(f, "      \"writer_wait\": { \"p50\": %llu, \"p99\": %llu, \"p99.9\": %llu, \"max\": %llu },\n",
-			(unsigned long long)samples_percentile(&r->writer, 50),
-			(unsigned long long)samples_percentile(&r->writer, 99),
-			(unsigned long long)samples_percentile(&r->writer, 99.9),
-			(unsigned long long)r->writer.max);
-		fprintf(f, "      \"reader_wait\": { \"p50\": %llu, \"p99\": %llu, \"max\": %llu },\n",
-			(unsigned long long)samples_percentile(&r->reader, 50),
-			(unsigned long long)samples_percentile(&r->reader, 99),
-			(unsigned long long)r->reader.max);
-		fprintf(f, "      \"writer_max_of_rounds\": [");
-		for (i = 0; i < opt.rounds; i++)
-			fprintf(f, "%s%llu", i ? ", " : "", (unsigned long long)r->round_max[i]);
-		fprintf(f, "],\n      \"writer_histogram\": ");
-		samples_print_json(f, &r->writer);
-		fprintf(f, "\n    }");
+		fprintf(f, "%s\n    \"%s\": {\n", comma, lock_names[l].option);
+		print_json_lock(f, results[l]);
+		comma = ",";
 	}
-	fprintf(f, "\n  }");
-	json_end(f, opt.json);
+	fprintf(f, "\n  }\n}\n");
+	if (ferror(f) | (f != stdout ? fclose(f) : fflush(f)))
+		fatal("%s: write failed", opt.json);
 }
 
 static void usage(FILE *f)
@@ -439,40 +496,22 @@ static void usage(FILE *f)
 "  -r NUM   --rounds=NUM      rounds, order rotated, 1 to 64           [3]\n"
 "  -i US    --interval=US     the writer's pause                       [1000]\n"
 "  -s US    --section=US      the writer's section                     [1000]\n"
-"  -p PRIO  --priority=PRIO   the writer's real-time priority, 1 to 99\n"
-"           --policy=NAME     of the writer: other, fifo, rr           [other]\n"
+"  -p PRIO  --priority=PRIO   the writer is SCHED_FIFO, 1 to 99\n"
 "           --nice=NUM        of the writer                            [-20]\n"
-"           --slice=US        the writer's slice, 100 to 100000; 6.12 and later\n"
 "  -B NUM   --busy=NUM        busy tasks at nice 0, 0 to 64            [4]\n"
-"           --hackbench       hackbench of rt-tests as additional load\n"
 "           --reader-interval=US, --reader-section=US                  [500, 20]\n"
-"           --reader-policy=NAME  other, batch, idle                   [other]\n"
+"           --reader-policy=NAME  other, idle                          [other]\n"
 "           --reader-nice=NUM                                          [19]\n"
 "           --reader-cpu-max=PERCENT   readers in a cgroup limited to PERCENT of a CPU\n"
 "           --reader-cpu-weight=NUM    readers in a cgroup of this weight\n"
 "           --bound=US        reader bound of unfair_rwsem, 0: off     [module's]\n"
 "  -b US    --breaktrace=US   exit 2 if a writer of unfair_rwsem waits longer\n"
-"  -h US    --histogram=US    print a histogram up to US, and overflows\n"
-"           --json=FILE       results with all histograms; -: stdout\n"
-"           --title=TEXT      for the report\n"
+"           --json=FILE       results with histograms; -: stdout\n"
+"           --title=TEXT      printed first, and in the JSON file\n"
 "  -q       --quiet           only the table\n"
 "  -V       --version\n"
-"           --help\n\n"
+"  -h       --help\n\n"
 "Exit status: 0; 1 on an error; 2 when a wait was longer than --breaktrace.\n");
-}
-
-static int policy(const char *option, const char *s, const char *allowed)
-{
-	static const struct { const char *name; int policy; } p[] = {
-		{ "other", SCHED_OTHER }, { "fifo", SCHED_FIFO }, { "rr", SCHED_RR },
-		{ "batch", SCHED_BATCH }, { "idle", SCHED_IDLE },
-	};
-	unsigned int i;
-
-	for (i = 0; i < sizeof(p) / sizeof(p[0]); i++)
-		if (!strcmp(s, p[i].name) && strstr(allowed, s))
-			return p[i].policy;
-	fatal("%s=%s: must be one of %s", option, s, allowed);
 }
 
 static void choose_locks(char *list)
@@ -499,68 +538,99 @@ static void choose_locks(char *list)
 }
 
 enum {
-	OPT_POLICY = 256, OPT_NICE, OPT_HACKBENCH, OPT_RINTERVAL, OPT_RSECTION, OPT_RPOLICY,
-	OPT_RNICE, OPT_SLICE, OPT_RMAX, OPT_RWEIGHT, OPT_BOUND, OPT_JSON, OPT_TITLE, OPT_HELP,
+	OPT_NICE = 256, OPT_RINTERVAL, OPT_RSECTION, OPT_RPOLICY, OPT_RNICE, OPT_RMAX, OPT_RWEIGHT,
+	 OPT_BOUND, OPT_JSON, OPT_TITLE,
 };
 
 static const struct option options[] = {
 	{ "lock", 1, NULL, 'l' }, { "threads", 1, NULL, 't' }, { "duration", 1, NULL, 'D' },
 	{ "rounds", 1, NULL, 'r' }, { "interval", 1, NULL, 'i' }, { "section", 1, NULL, 's' },
-	{ "priority", 1, NULL, 'p' }, { "policy", 1, NULL, OPT_POLICY },
-	{ "nice", 1, NULL, OPT_NICE }, { "slice", 1, NULL, OPT_SLICE }, { "busy", 1, NULL, 'B' },
-	{ "hackbench", 0, NULL, OPT_HACKBENCH }, { "reader-interval", 1, NULL, OPT_RINTERVAL },
+	{ "priority", 1, NULL, 'p' }, { "nice", 1, NULL, OPT_NICE }, { "busy", 1, NULL, 'B' },
+	{ "reader-interval", 1, NULL, OPT_RINTERVAL },
 	{ "reader-section", 1, NULL, OPT_RSECTION }, { "reader-policy", 1, NULL, OPT_RPOLICY },
 	{ "reader-nice", 1, NULL, OPT_RNICE }, { "reader-cpu-max", 1, NULL, OPT_RMAX },
 	{ "reader-cpu-weight", 1, NULL, OPT_RWEIGHT }, { "bound", 1, NULL, OPT_BOUND },
-	{ "breaktrace", 1, NULL, 'b' }, { "histogram", 1, NULL, 'h' },
+	{ "breaktrace", 1, NULL, 'b' },
 	{ "json", 1, NULL, OPT_JSON }, { "title", 1, NULL, OPT_TITLE },
-	{ "quiet", 0, NULL, 'q' }, { "version", 0, NULL, 'V' }, { "help", 0, NULL, OPT_HELP }, { }
+	{ "quiet", 0, NULL, 'q' }, { "version", 0, NULL, 'V' }, { "help", 0, NULL, 'h' }, { }
 };
 
-static const struct number_option numbers[] = {
+/* The options whose argument is a number. @c is what getopt_long() returns. */
+static const struct number_option {
+	int c;
+	const char *name;
+	long *value, min, max;
+} numbers[] = {
 	{ 't', "--threads", &opt.readers, 0, MAX_READERS },
 	{ 'r', "--rounds", &opt.rounds, 1, 64 },
 	{ 'i', "--interval", &opt.interval, 0, 10000000 },
-	{ 's', "--section", &opt.section, 0, LOCK_TEST_MAX_HOLD_US },
+	{ 's', "--section", &opt.section, 0, MAX_HOLD_US },
 	{ 'p', "--priority", &opt.prio, 1, 99 },
 	{ OPT_NICE, "--nice", &opt.nice, -20, 19 },
-	{ OPT_SLICE, "--slice", &opt.slice, 100, 100000 },
 	{ 'B', "--busy", &opt.busy, 0, MAX_BUSY },
 	{ OPT_RINTERVAL, "--reader-interval", &opt.reader_interval, 0, 10000000 },
-	{ OPT_RSECTION, "--reader-section", &opt.reader_section, 0, LOCK_TEST_MAX_HOLD_US },
+	{ OPT_RSECTION, "--reader-section", &opt.reader_section, 0, MAX_HOLD_US },
 	{ OPT_RNICE, "--reader-nice", &opt.reader_nice, -20, 19 },
 	{ OPT_RMAX, "--reader-cpu-max", &opt.cpu_max, 1, 10000 },
 	{ OPT_RWEIGHT, "--reader-cpu-weight", &opt.cpu_weight, 1, 10000 },
 	{ OPT_BOUND, "--bound", &opt.bound, 0, 10000000 },
-	{ 'b', "--breaktrace", &opt.threshold, 1, LONG_MAX / 1000 },
-	{ 'h', "--histogram", &opt.histogram, 1, 1000000 }, { }
+	{ 'b', "--breaktrace", &opt.threshold, 1, LONG_MAX / 1000 }, { }
 };
+
+/* Returns false if option @c is none of numbers[]. */
+static bool set_number(int c, const char *arg)
+{
+	const struct number_option *o = numbers;
+	char *end;
+	long v;
+
+	while (o->c && o->c != c)
+		o++;
+	if (!o->c)
+		return false;
+	errno = 0;
+	v = strtol(arg, &end, 10);
+	if (errno || end == arg || *end || v < o->min || v > o->max)
+		fatal("%s=%s: must be a number from %ld to %ld", o->name, arg, o->min, o->max);
+	*o->value = v;
+	return true;
+}
+
+/* Returns seconds. */
+static double duration(const char *s)
+{
+	char *end;
+	double v = strtod(s, &end);
+
+	if (*end == 'm')
+		v *= 60, end++;
+	else if (*end == 'h')
+		v *= 3600, end++;
+	else if (*end == 's')
+		end++;
+	if (end == s || *end || !(v >= 0.1 && v <= 3600))
+		fatal("--duration=%s: must be from 0.1s to 1h", s);
+	return v;
+}
 
 static void parse(int argc, char **argv)
 {
 	int c;
 
-	while ((c = getopt_long(argc, argv, "l:t:D:r:i:s:p:B:b:h:qV", options, NULL)) != -1) {
-		if (set_number_option(numbers, c, optarg)) {
-			if (c == 'p' && opt.policy == SCHED_OTHER)
-				opt.policy = SCHED_FIFO;
+	while ((c = getopt_long(argc, argv, "l:t:D:r:i:s:p:B:b:qVh", options, NULL)) != -1) {
+		if (set_number(c, optarg))
 			continue;
-		}
 		switch (c) {
 		case 'l':
 			choose_locks(optarg);
 			break;
 		case 'D':
-			opt.duration = duration(optarg, 3600);
-			break;
-		case OPT_POLICY:
-			opt.policy = policy("--policy", optarg, "other, fifo, rr");
-			break;
-		case OPT_HACKBENCH:
-			opt.hackbench = true;
+			opt.duration = duration(optarg);
 			break;
 		case OPT_RPOLICY:
-			opt.reader_policy = policy("--reader-policy", optarg, "other, batch, idle");
+			if (strcmp(optarg, "other") && strcmp(optarg, "idle"))
+				fatal("--reader-policy=%s: must be other or idle", optarg);
+			opt.reader_policy = strcmp(optarg, "idle") ? SCHED_OTHER : SCHED_IDLE;
 			break;
 		case OPT_JSON:
 			opt.json = optarg;
@@ -574,7 +644,7 @@ static void parse(int argc, char **argv)
 		case 'V':
 			puts(PROGRAM " " VERSION);
 			exit(0);
-		case OPT_HELP:
+		case 'h':
 			usage(stdout);
 			exit(0);
 		default:
@@ -584,8 +654,6 @@ static void parse(int argc, char **argv)
 	}
 	if (optind < argc)
 		fatal("unexpected argument '%s'", argv[optind]);
-	if (opt.policy != SCHED_OTHER && !opt.prio)
-		opt.prio = 50;
 }
 
 int main(int argc, char **argv)
@@ -600,8 +668,8 @@ int main(int argc, char **argv)
 	for (l = 0; l < NR_LOCKS; l++) {
 		locks += opt.lock[l];
 		results[l] = share(sizeof(struct result));
-		samples_init(&results[l]->writer, share(samples_size(MAX_SAMPLES)), MAX_SAMPLES);
-		samples_init(&results[l]->reader, share(samples_size(MAX_SAMPLES)), MAX_SAMPLES);
+		results[l]->writer.at = share(MAX_SAMPLES * sizeof(uint32_t));
+		results[l]->reader.at = share(MAX_SAMPLES * sizeof(uint32_t));
 	}
 	setup_cgroup();
 	if (opt.title && !opt.quiet)
@@ -636,8 +704,6 @@ int main(int argc, char **argv)
 			fatal("%s: the writer never got the lock", lock_names[l].shown);
 	}
 	print_table();
-	if (opt.histogram)
-		print_histogram();
 	if (opt.threshold && opt.lock[OURS] &&
 	    results[OURS]->writer.max > (uint64_t)opt.threshold * 1000) {
 		printf("unfair_rwsem: a writer waited %.3f ms, more than the %.3f ms of --breaktrace\n",

@@ -17,7 +17,7 @@ mkdir -p "$CACHE/build"
 gcc -O2 -static -o "$CACHE/build/ckptlat" "$TOP/tools/ckptlat.c"
 
 mkdir -p "$out"
-common='-r 2 -D 1.2s --busy=4 --threads=8 --histogram=1000'
+common='-r 2 -D 1.2s --busy=4 --threads=8'
 idle='--reader-policy=idle --reader-section=500'
 throttled='--reader-nice=0 --reader-cpu-max=10'
 # Debian's 6.12 boots with voluntary preemption; 7.3 and PREEMPT_RT have no such mode
@@ -69,4 +69,4 @@ awk '
 	"${picture[@]}"
 echo
 echo "Picture: $out/demo.svg"
-echo "Histograms: $out/{idle,throttled,default}.txt; JSON: the same with .json"
+echo "Tables: $out/{idle,throttled,default}.txt; with histograms: the same with .json"
