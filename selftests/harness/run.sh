@@ -236,7 +236,7 @@ else
 	in_lane emulated "run_kernels ${emulated[*]}"
 	in_lane debug "run_kernels ${debug[*]}"
 	in_lane native "run_kernels ${native[*]}" run_all_expected ${meta:+run_meta \
-		"run_part packaging quick 17" "run_part robust quick 10"}
+		"run_part packaging quick 13" "run_part robust quick 10"}
 fi
 wait
 

@@ -11,7 +11,7 @@ checked=0
 # shellcheck disable=SC2034
 tools='fscommit-top fscommit-check fscommit-bug-report ckptlat'
 
-# check WHERE NAME COMMAND...: records one result, logs the output of COMMAND, and prints it if it
+# check WHERE NAME COMMAND...: record one result, log the output of COMMAND, and print it if it
 # fails. COMMAND ends at its first failing line. Never call check in a condition, where errexit
 # has no effect: it returns 0 and leaves the status in $checked.
 check()
@@ -23,14 +23,13 @@ check()
 	(set -e; "$@") >"$said" 2>&1 </dev/null
 	checked=$?
 	set -e
-	case $checked in
-	0) result "$where" "$name" ok $((SECONDS - start)) ;;
-	4)	result "$where" "$name" skip $((SECONDS - start))
-		say "  $where: $name is skipped: $(tail -n 1 "$said")" ;;
-	*)	result "$where" "$name" FAIL $((SECONDS - start))
+	if [ $checked -eq 0 ]; then
+		result "$where" "$name" ok $((SECONDS - start))
+	else
+		result "$where" "$name" FAIL $((SECONDS - start))
 		say "  $where: $name failed; the end of $said:"
-		tail -n 15 "$said" | sed 's/^/    | /' >&2 ;;
-	esac
+		tail -n 15 "$said" | sed 's/^/    | /' >&2
+	fi
 }
 
 # refused COMMAND...: fails if COMMAND succeeds; errexit ignores `! command`
@@ -41,26 +40,19 @@ refused()
 	return 1
 }
 
-# skipped REASON...: ends a command of check()
-skipped()
-{
-	echo "$*"
-	exit 4
-}
-
-# in_kernel KERNEL FOLDER SCRIPT: runs SCRIPT with the compiler of that kernel; it sees FOLDER
+# in_kernel KERNEL FOLDER SCRIPT: run SCRIPT with the compiler of that kernel; it sees FOLDER
 in_kernel()
 {
 	printf 'set -e\n%s\n' "$3" | FSCOMMIT_BUILD_ROOT=$2 "$HARNESS/kernel.sh" shell "$1"
 }
 
-# kernel_arch KERNEL: prints ARCH= for make
+# kernel_arch KERNEL: print ARCH= for make
 kernel_arch()
 {
 	[ "$(cat "$CACHE/kernels/$1/arch")" != um ] || echo ARCH=um
 }
 
-# copy_product FOLDER: copies the files needed to build and install, without the tests
+# copy_product FOLDER: copy the files needed to build and install, without the tests
 copy_product()
 {
 	mkdir -p "$1"
@@ -73,7 +65,18 @@ copy_product()
 
 # --- chroots -----------------------------------------------------------------
 
-# make_chroot NAME SUITE [PACKAGE...]
+# need_chroot NAME SUITE [PACKAGE...]: make the folder chroot/NAME of the cache. Return 1, with a
+# skip recorded, if this user cannot.
+need_chroot()
+{
+	if [ "$(id -u)" -ne 0 ]; then
+		say "  $1: a chroot with mounts needs root"
+		result "$2" "$1" skip 0
+		return 1
+	fi
+	locked "chroot-$1" make_chroot "$@" || exit 1
+}
+
 make_chroot()
 {
 	local name=$1 suite=$2 dir=$CACHE/chroot/$1 tmp
@@ -94,6 +97,36 @@ make_chroot()
 	mv "$tmp" "$dir"
 }
 
+# run_life NAME PROGRAM FILES ARG...: copy the chroot NAME and run PROGRAM of FILES there, which is
+# mounted at /fscommit. Its TAP becomes results, of the suite $suite; what it leaves in /tmp/out is
+# copied to the logs.
+run_life()
+{
+	local name=$1 program=$2 files=$3 root=$CACHE/build/life-$1 out=$LOGS/life-$1 line start
+	start=$SECONDS
+	shift 3
+	rm -rf "$root" "$out"
+	mkdir -p "$out" "$root"
+	cp -a "$CACHE/chroot/$name/root/." "$root/"
+	cp -a "$files" "$root/fscommit"
+	cp "$PACKAGING"/life_lib.sh "$PACKAGING/$program" "$root/fscommit/"
+	mkdir -p "$root/tmp/out"
+	step "$program in $name" "5 min" "$out/log" in_chroot "$root" \
+		bash -c 'exec >/tmp/out/tap "$@"' bash bash "/fscommit/$program" "$@" ||
+		say "  $program did not finish: see $out/log"
+	cp -a "$root/tmp/out/." "$out/"
+	rm -rf "$root"
+	while read -r line; do
+		case $line in
+		ok*) result "$suite" "${line##* }" ok 0 ;;
+		not*)	result "$suite" "${line##* }" FAIL 0
+			say "  $suite: ${line##* } failed: see $out/log" ;;
+		1..*) result "$suite" "$program" ok $((SECONDS - start)) ;;
+		esac
+	done <"$out/tap"
+	grep -q '^1\.\.' "$out/tap" || result "$suite" "$program" FAIL $((SECONDS - start))
+}
+
 # in_chroot FOLDER COMMAND...
 in_chroot()
 {
@@ -108,20 +141,4 @@ in_chroot()
 		exec chroot "$root" /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root \
 			LC_ALL=C DEBIAN_FRONTEND=noninteractive "$@"
 		' sh "$@"
-}
-
-# collect_life WHERE FOLDER PROGRAM SECONDS: the results of FOLDER/tap, which PROGRAM wrote. A line
-# may end with " # N", the seconds of that test.
-collect_life()
-{
-	local line name seconds
-	while read -r line; do
-		read -r name seconds < <(sed -E 's/^(not )?ok [0-9]+ //; s/ # / /' <<<"$line")
-		case $line in
-		ok*) result "$1" "$name" ok "${seconds:-$4}" ;;
-		not*)	result "$1" "$name" FAIL "${seconds:-$4}"
-			say "  $1: $name failed: see $2/log" ;;
-		esac
-	done < <(grep -E '^(not )?ok ' "$2/tap")
-	grep -q '^1\.\.' "$2/tap" || result "$1" "$3" FAIL 0
 }

@@ -6,25 +6,17 @@
 #
 # Seen failing: boot 1, without update-initramfs in driver.sh: the kernel's own f2fs is loaded.
 
-# Runs driver_life in a copy of the chroot, and fetches the initramfs of each driver.
-live_driver()
+# The tree as a user has it, and the packages.
+copy_tree()
 {
-	local chroot=$work/chroot rc=0
-	rm -rf "$work" "$out"
-	mkdir -p "$out" "$work" "$chroot"
-	cp -a "$CACHE/chroot/bookworm-f2fs/root/." "$chroot/"
-	mkdir -p "$chroot/fscommit"/{selftests,debs}
+	rm -rf "$work"
+	mkdir -p "$work/tree/selftests"
+	copy_product "$work/tree"
+	rsync -a "$TOP/ports" "$work/tree/"
+	rsync -a "$TOP"/selftests/{harness,lib} "$work/tree/selftests/"
 	"$TOP/packaging/deb.sh" "$work/debs"
-	cp "$work"/debs/fscommit-{dkms,f2fs-dkms}_*.deb "$chroot/fscommit/debs/"
-	copy_product "$chroot/fscommit"
-	rsync -a "$TOP/ports" "$chroot/fscommit/"
-	rsync -a "$TOP"/selftests/{harness,lib} "$chroot/fscommit/selftests/"
-	cp "$PACKAGING/driver_life" "$chroot/fscommit/"
-	in_chroot "$chroot" bash /fscommit/driver_life >"$out/tap" 2>"$out/log" || rc=$?
-	cp "$chroot"/tmp/out/* "$work/"
-	rm -rf "$chroot"
-	echo x86_64 >"$work/arch"
-	return $rc
+	mkdir "$work/tree/debs"
+	cp "$work"/debs/fscommit-{dkms,f2fs-dkms}_*.deb "$work/tree/debs/"
 }
 
 # fsck.f2fs reports errors in its output; its exit status is not reliable.
@@ -53,19 +45,16 @@ boot_root()
 
 root()
 {
-	local work=$CACHE/build/root out=$LOGS/root start=$SECONDS programs
+	# shellcheck disable=SC2034 # run_life uses it
+	local work=$CACHE/build/root suite=bookworm programs
 	need_packages f2fs-tools dpkg-dev debhelper dh-dkms rsync
-	if [ "$(id -u)" -ne 0 ]; then
-		check bookworm root skipped "a chroot with mounts needs root"
-		return 0
-	fi
+	need_chroot bookworm-f2fs bookworm linux-image-amd64 linux-headers-amd64 linux-source-6.1 \
+		initramfs-tools f2fs-tools coccinelle rsync zstd mount || return 0
 	programs=$("$HARNESS/programs.sh") || exit 1
-	locked chroot-bookworm-f2fs make_chroot bookworm-f2fs bookworm linux-image-amd64 \
-		linux-headers-amd64 linux-source-6.1 initramfs-tools f2fs-tools coccinelle rsync zstd mount
-	step "make install-f2fs in bookworm" "5 min" "$LOGS/root.log" live_driver ||
-		say "  bookworm: driver_life did not finish: see $out/log"
-	collect_life bookworm "$out" driver_life $((SECONDS - start))
-	[ -e "$work/initrd.stock" ] || return 0
+	check bookworm copy_tree copy_tree
+	run_life bookworm-f2fs driver_life "$work/tree"
+	cp "$LOGS"/life-bookworm-f2fs/{image,initrd.*} "$work/" || return 0
+	echo x86_64 >"$work/arch"
 	boot_root 1 ported
 	boot_root 2 stock
 	boot_root 3 ported

@@ -3,23 +3,20 @@
 # `make test-package`: tests of what users install.
 #
 #   run.sh quick                for `make test-all`: installation, an example driver, tools, on uml
-#   run.sh all                  the same on several kernels; packages, DKMS, signatures
-#   run.sh installed KERNEL...  make install, make install-headers, and the example
+#   run.sh all                  the same on more kernels, and all below
+#   run.sh installed KERNEL...  make install, install-headers and install-tools, and the example
 #   run.sh deb                  the packages build, and lintian reports nothing
 #   run.sh dkms SUITE...        the packages in a chroot of Debian bookworm or trixie
 #   run.sh root                 make install-f2fs in a chroot, and boots from f2fs
-#   run.sh sign KERNEL...       signed and unsigned modules, on a kernel that enforces signatures
-#   run.sh tools KERNEL...      fscommit-top, fscommit-check: recorded events, guests, lockdown,
-#                               Secure Boot
-#   run.sh tools_f2fs KERNEL... fscommit-check with the kernel's own f2fs
+#   run.sh tools KERNEL...      the programs in tools/: recorded events, and a guest
 #
 # Prints lines `KERNEL TEST VERDICT SECONDS PASSED FAILED SKIPPED`; the exit status is 0
 # if nothing failed.
 
 . "$(dirname "$0")/lib.sh"
-for part in installed packages root sign tools; do
+for part in installed packages root tools; do
 	# shellcheck source=/dev/null
-	[ ! -e "$PACKAGING/$part.sh" ] || . "$PACKAGING/$part.sh"
+	. "$PACKAGING/$part.sh"
 done
 
 need_packages rsync make kmod xz-utils
@@ -28,19 +25,16 @@ quick)
 	installed uml
 	tools uml ;;
 all)
-	for k in uml uml-debug 6.1 6.12-rt 7.3; do
+	for k in uml 6.1 7.3; do
 		installed "$k"
 	done
 	deb
 	dkms bookworm
 	dkms trixie
 	root
-	sign 6.1
-	sign 7.3
 	tools uml
-	tools 7.3
-	tools_f2fs 6.12 ;;
-installed|dkms|sign|tools|tools_f2fs)
+	tools 7.3 ;;
+installed|dkms|tools)
 	for k in "${@:2}"; do
 		"$1" "$k"
 	done ;;
