@@ -51,11 +51,11 @@ help-all: help
 	@echo '  make test-scale       2, 16 and 64 CPUs, 1,000 readers; GUEST=uml or 6.12:16      40 min'
 	@echo '  make test-meta        every mutant of the module must fail its tests                2 h'
 	@echo '  make test-points      the lock with random delays; FUNCTION=all takes 3 h         20 min'
-	@echo '  make test-package     packages, DKMS, signing, in Debian chroots, root on f2fs    30 min'
+	@echo '  make test-package     packages and DKMS in Debian chroots, root on f2fs           30 min'
 	@echo '  make test-upstream    the parts built into Linux 7.3, booted                       5 min'
-	@echo '  make test-clang       built by clang for each kernel; its context analysis        15 min'
+	@echo '  make test-clang       built by clang for uml; its context analysis                3 min'
 	@echo '  make verify           models and litmus tests; verify-quick: some of them    15 / 3 min'
-	@echo '  make coverage         which lines of module/ the tests run (HTML=1: with pages)    5 min'
+	@echo '  make coverage         which lines of module/ the tests run                        5 min'
 	@echo '  make fuzz, torture    for DURATION=600 s'
 	@echo '  make soak HOURS=2     torture, stress and crashes in resumable pieces; flat memory'
 	@echo '  make lint             checkpatch, sparse, coccicheck, kernel-doc and more          5 min'
@@ -143,7 +143,7 @@ test-arch:
 	@$(H)/run.sh $$(awk '!/^#/ && $$8 != "" { print $$1 }' $(H)/matrix)
 
 coverage:
-	@selftests/coverage/coverage.sh $(if $(HTML),--html)
+	@selftests/coverage/coverage.sh
 
 fuzz:
 	@selftests/robust/fuzz/fuzz.sh $(or $(DURATION),600)
@@ -214,7 +214,7 @@ test-upstream:
 	@selftests/upstream/run.sh
 
 test-clang:
-	@selftests/clang/run.sh $(if $(KERNEL),build $(KERNEL),all)
+	@selftests/clang/run.sh
 
 kernels:
 	@for k in $$(awk '!/^#/ && NF && $$7 != "-" { print $$1 }' $(H)/matrix); do $(H)/kernel.sh get $$k || exit 1; done
