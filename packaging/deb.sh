@@ -42,7 +42,8 @@ SOURCE_DATE_EPOCH=$(git -C "$TOP" log -1 --format=%ct 2>/dev/null ||
 	stat -c %Y "$TOP/module/main.c")
 export SOURCE_DATE_EPOCH
 changes=$(awk -v v="$version" '/^## / { on = $2 == v; next }
-	on && NF { print sub(/^- /, "  * ") ? $0 : "  " $0 }' "$TOP/CHANGELOG.md")
+	on && NF { print sub(/^- /, "  * ") ? $0 : "  " $0 }' "$TOP/CHANGELOG.md" |
+	fold -s -w 76 | sed 's/^[^ ]/    &/; s/ *$//')
 cat >"$tree/debian/changelog" <<EOF
 fscommit ($new) unstable; urgency=medium
 
