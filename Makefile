@@ -50,7 +50,6 @@ help-all: help
 	@echo '  make test-faults      failing allocations, signals, freezer, OOM, load and unload 20 min'
 	@echo '  make test-scale       2, 16 and 64 CPUs, 1,000 readers; GUEST=uml or 6.12:16      40 min'
 	@echo '  make test-meta        every mutant of the module must fail its tests                2 h'
-	@echo '  make test-points      the lock with random delays; FUNCTION=all takes 3 h         20 min'
 	@echo '  make test-package     packages and DKMS in Debian chroots, root on f2fs           30 min'
 	@echo '  make test-upstream    the parts built into Linux 7.3, booted                       5 min'
 	@echo '  make test-clang       built by clang for uml; its context analysis                3 min'
@@ -190,11 +189,6 @@ test-package:
 test-meta:
 	@selftests/mutants/run.sh all
 
-test-points:
-	@selftests/mutants/one_line.sh torture $(or $(DURATION),120)
-	@selftests/mutants/one_line.sh tests
-	@selftests/mutants/one_line.sh $(or $(FUNCTION),named)
-
 verify:
 	@selftests/models/run.sh all
 
@@ -239,6 +233,6 @@ clean:
 	uninstall uninstall-tools deb \
 	test-package demo test test-all test-rest torture bench bench-apps bench-btrfs bench-harm soak \
 	test-meta verify verify-quick lint docs \
-	kernels clean test-arch $(PORTS) coverage fuzz test-debug test-points test-faults test-clang upstream \
+	kernels clean test-arch $(PORTS) coverage fuzz test-debug test-faults test-clang upstream \
 	test-upstream test-scale $(PORTS:%=install-%) $(PORTS:%=uninstall-%)
 endif

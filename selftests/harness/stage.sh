@@ -6,8 +6,7 @@
 #   stage.sh KERNEL [EDIT [NAME]]
 #
 # EDIT is a sed script that breaks the module, to check that a test fails. The folder has the name
-# of EDIT, or NAME. Edits that use one NAME in turn share their unchanged objects. TEST_POINTS=1 adds
-# random delays to the lock, see selftests/mutants/points.
+# of EDIT, or NAME. Edits that use one NAME in turn share their unchanged objects.
 
 . "$(dirname "$0")/lib.sh"
 
@@ -17,29 +16,18 @@ need_packages rsync make
 "$HARNESS/kernel.sh" get "$name" >/dev/null
 tree=$CACHE/build/$name
 [ -z "$edit" ] || tree=$CACHE/build/$name-${3:-$(basename "$edit" .sed)}
-[ -z "${TEST_POINTS:-}" ] || tree=$tree-points
 mkdir -p "$tree/selftests"
 
 # edit_product COPY: edit a copy, so that files that stay the same keep their time in the tree
 edit_product()
 {
-	local f edited='' points=$TOP/selftests/mutants/points
-	if [ -n "$edit" ]; then
-		for f in $(product_files "$1"); do
-			sed -E -f "$edit" "$f" >"$f.edited"
-			cmp -s "$f" "$f.edited" || edited=1
-			mv "$f.edited" "$f"
-		done
-		[ "$edited" ] || die "$edit changed nothing: the line that it edits is gone"
-	fi
-	[ -n "${TEST_POINTS:-}" ] || return 0
-	for f in unfair_rwsem.c visible_readers.c lend.c watcher.c expedite.c \
-		 include/linux/unfair_rwsem.h; do
-		sed -E -i -f "$points/points.sed" "$1/module/$f"
+	local f edited=''
+	for f in $(product_files "$1"); do
+		sed -E -f "$edit" "$f" >"$f.edited"
+		cmp -s "$f" "$f.edited" || edited=1
+		mv "$f.edited" "$f"
 	done
-	cp "$points/test_points.c" "$1/module/"
-	cp "$points/unfair_test_points.h" "$1/module/include/linux/"
-	sed -i 's/^fscommit-y := main\.o/& test_points.o/' "$1/module/Kbuild"
+	[ "$edited" ] || die "$edit changed nothing: the line that it edits is gone"
 }
 
 stage()
@@ -54,7 +42,7 @@ stage()
 		touch "$tree/.kernel"
 	fi
 	local from=$TOP
-	if [ -n "$edit${TEST_POINTS:-}" ]; then
+	if [ -n "$edit" ]; then
 		from=$(mktemp -d "${TMPDIR:-/tmp}/fscommit-stage.XXXXXX")
 		# shellcheck disable=SC2064 # the current value
 		trap "rm -rf '$from'" EXIT
