@@ -57,7 +57,7 @@ help-all: help
 	@echo '  make coverage         which lines of module/ the tests run                        5 min'
 	@echo '  make fuzz, torture    for DURATION=600 s'
 	@echo '  make soak HOURS=2     torture, stress and crashes in resumable pieces; flat memory'
-	@echo '  make lint             checkpatch, sparse, coccicheck, kernel-doc and more          5 min'
+	@echo '  make lint             checkpatch, sparse, kernel-doc, shellcheck and more          5 min'
 	@echo 'Figures and documents'
 	@echo '  make bench            all figures, with plots and a report                           2 h'
 	@echo '  make bench-PART       locks, csum, diff, share, reuse, f2fs, btrfs            6-20 min'
@@ -196,7 +196,7 @@ verify-quick:
 	@selftests/models/run.sh quick
 
 lint:
-	@FRESH=1 selftests/lint/run.sh all
+	@selftests/lint/run.sh all
 
 docs:
 	@docs/build.sh

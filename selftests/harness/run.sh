@@ -26,13 +26,13 @@ say "everything is logged in $LOGS"
 first=(6.12 7.3)
 meta='' checkers=''
 case ${1:?first, all, rest or names of kernels} in
-first) kernels=("${first[@]}") checkers='quick 7' ;;
+first) kernels=("${first[@]}") checkers='quick 8' ;;
 all)
 	mapfile -t kernels < <(matrix_names)
-	meta=1 checkers='all 12' ;;
+	meta=1 checkers='all 10' ;;
 rest)
 	mapfile -t kernels < <(matrix_names | grep -vxF "$(printf '%s\n' "${first[@]}")")
-	meta=1 checkers='rest 5' ;;
+	meta=1 checkers='rest 2' ;;
 *) kernels=("$@") ;;
 esac
 for k in "${kernels[@]}"; do

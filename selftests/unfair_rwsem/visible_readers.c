@@ -2,7 +2,7 @@
 /*
  * Visible readers: on each CPU, with and without a bias, and with more readers than slots.
  *
- * Seen failing: the mutants visible-*, unseen-reader-stays, bias-*, obs-traces-no-unseen.
+ * Seen failing: the mutants visible-*, unseen-reader-stays, bias-*.
  */
 #include "common.h"
 #include "trace.h"

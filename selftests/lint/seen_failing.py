@@ -1,0 +1,49 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""Find names after "Seen failing" that no longer exist, and tests that mutants name in vain.
+
+seen_failing.py TOP
+
+A comment with "Seen failing" names functions, like lend_end(), and mutants, like g2-grant-on-release
+or g5-*. Print FILE:LINE: of each that the tree does not have.
+"""
+
+import fnmatch
+import pathlib
+import re
+import sys
+
+COMMENT = re.compile(r"Seen failing.*?(?=\*/|\"\"\"|\n[ \t]*[*#]?[ \t]*\n|\n\w)", re.S)
+# a call with arguments, a definition in C, Python or a shell script; not name() in a sentence
+KNOWN = re.compile(r"(\w+)\((?!\))|^(\w+)\(\)$|def (\w+)", re.M)
+MUTANT = re.compile(r"(?<=[\s(])[a-z]\w*(?:-[\w*]+)+")
+
+
+def main(top):
+    files = [f for d in ("module", "ports", "tools", "packaging", "docs/examples", "selftests")
+             for f in (top / d).rglob("*") if f.is_file() and f.suffix not in (".ko", ".o", ".pml")]
+    texts = {f: f.read_text(encoding="utf-8", errors="replace") for f in files}
+    known = {n for t in texts.values() for m in KNOWN.findall(COMMENT.sub("", t)) for n in m}
+    folder = top / "selftests/mutants"
+    lists = {f: t for f, t in texts.items() if f.parent == folder and not f.suffix}
+    mutants = [m for t in lists.values() for m in re.findall(r"^\[(.*)\]$", t, re.M)]
+    for file, text in texts.items():
+        for comment in COMMENT.finditer(text):
+            where = f"{file.relative_to(top)}:{text.count(chr(10), 0, comment.start()) + 1}"
+            said = comment[0].partition("mutant")[2] if "mutant" in comment[0] else ""
+            for name in re.findall(r"\b(\w+)\(\)", comment[0]):
+                if name not in known:
+                    print(f"{where}: no function {name}()")
+            for name in MUTANT.findall(said):
+                if not fnmatch.filter(mutants, name):
+                    print(f"{where}: no mutant {name}")
+    for file, text in lists.items():
+        for program, test in re.findall(r"^(?:fails|warns): (\w+) (\w+)$", text, re.M):
+            source = "".join(t for f, t in texts.items() if f.name == f"{program}.c")
+            defined = re.search(rf"^[A-Z_]+\((?:\w+, )?{test}\b", source, re.M)
+            if not defined and "torture" not in program:
+                print(f"{file.relative_to(top)}:1: no test {program} {test}")
+
+
+if __name__ == "__main__":
+    main(pathlib.Path(sys.argv[1]))
