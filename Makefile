@@ -49,7 +49,7 @@ help-all: help
 	@echo '  make test-debug       KASAN, lockdep, kmemleak; KCSAN; PREEMPT_RT with lockdep    45 min'
 	@echo '  make test-faults      failing allocations, signals, freezer, OOM, load and unload 20 min'
 	@echo '  make test-scale       2, 16 and 64 CPUs, 1,000 readers; GUEST=uml or 6.12:16      40 min'
-	@echo '  make test-meta        every mutant of the module must fail its tests                2 h'
+	@echo '  make test-meta        every mutant of the module must fail its tests                1 h'
 	@echo '  make test-package     packages and DKMS in Debian chroots, root on f2fs           30 min'
 	@echo '  make test-upstream    the parts built into Linux 7.3, booted                       5 min'
 	@echo '  make test-clang       built by clang for uml; its context analysis                3 min'

@@ -8,58 +8,21 @@ MODELS=$TOP/selftests/models WORK=$CACHE/verify
 
 # --- herd7 -------------------------------------------------------------------
 
-# Debian 12 has no herd7: takes the package of a later release, with its own C library.
-unpack_herd()
-{
-	local d=$CACHE/toolchain/herd tmp=$CACHE/toolchain/herd.$$ f
-	[ -e "$d/complete" ] && return 0
-	suite_update forky
-	rm -rf "$tmp"
-	mkdir -p "$tmp"
-	download() {
-		cd "$tmp" && suite_apt forky apt-get download herdtools7 libc6 libgmp10
-	}
-	step "fetching herd7" "10 s" "$LOGS/herd.log" download ||
-		die "cannot download herdtools7 (no network?)"
-	for f in "$tmp"/*.deb; do
-		dpkg -x "$f" "$tmp/root"
-	done
-	rm -f "$tmp"/*.deb
-	touch "$tmp/complete"
-	rm -rf "$d"
-	mv "$tmp" "$d"
-}
-
-# Prints the folder of the kernel's memory model, in the kernel source in the cache.
-memory_model()
-{
-	local d
-	for d in "$CACHE"/src/7.3 "$CACHE"/src/*; do
-		[ -e "$d/tools/memory-model/linux-kernel.cat" ] || continue
-		echo "$d/tools/memory-model"
-		return
-	done
-	"$HARNESS/kernel.sh" source 7.3 >&2 || die "cannot get the source of a kernel"
-	echo "$CACHE/src/7.3/tools/memory-model"
-}
-
-# herd MODEL FILE: runs herd7
+# herd MODEL FILE: runs herd7. Debian 12 has none: later_tool() fetches it.
 herd()
 {
-	local root=$CACHE/toolchain/herd/root ld
-	ld=$(find "$root" -name 'ld-linux*.so*' | head -n 1)
-	(cd "$1" && "$ld" --library-path "$(dirname "$ld"):$root/usr/lib/$(uname -m)-linux-gnu" \
-		"$root/usr/bin/herd7" -set-libdir "$root/usr/share/herdtools7/herd" \
+	local tool=$CACHE/toolchain/herd7
+	(cd "$1" && "$tool/bin/herd7" -set-libdir "$tool/root/usr/share/herdtools7/herd" \
 		-conf linux-kernel.cfg "$2" 2>&1)
 }
 
 # --- spin --------------------------------------------------------------------
 
-# search FILE DEFINES OUT [OPTIMIZE]: searches every reachable state; with -DLIVE also every endless
+# search FILE DEFINES OUT: searches every reachable state; with -DLIVE also every endless
 # run in which tasks run when they can. Writes the result to OUT/pan, a counterexample to OUT/trail.
 search()
 {
-	local file=$1 defines out=$3 optimize=${4:--O2}
+	local file=$1 defines out=$3
 	read -ra defines <<<"$2"
 	rm -rf "$out"
 	mkdir -p "$out"
@@ -67,21 +30,21 @@ search()
 	(
 		cd "$out" || exit 2
 		spin -a "${defines[@]}" m.pml >spin.log 2>&1 || exit 2
-		explore "$optimize" -DSAFETY
+		explore -DSAFETY
 		[[ $2 != *-DLIVE* ]] || [ -e m.pml.trail ] ||
-			explore "$optimize" "-DNP -DNFAIR=4" -l -f
+			explore "-DNP -DNFAIR=4" -l -f
 		rm -f pan.[cbhmpt]
 		[ ! -e m.pml.trail ] || spin -t -p -g "${defines[@]}" m.pml >trail 2>&1 || true
 	)
 }
 
-# explore OPTIMIZE KIND [OPTION...]: compiles and runs the program that spin has generated
+# explore KIND [OPTION...]: compiles and runs the program that spin has generated
 explore()
 {
-	local optimize=$1 kind=$2
-	shift 2
+	local kind=$1
+	shift
 	# shellcheck disable=SC2086 # $kind is words
-	gcc "$optimize" -w -DCOLLAPSE $kind -DVECTORSZ=2048 \
+	gcc -O1 -w -DCOLLAPSE $kind -DVECTORSZ=2048 \
 		-DMEMLIM="${FSCOMMIT_VERIFY_MB:-8000}" -o pan.bin pan.c >gcc.log 2>&1 || exit 2
 	timeout 3600 nice -n 10 ./pan.bin -m1000000 "$@" >pan 2>&1 || true
 	rm -f pan.bin

@@ -16,9 +16,6 @@
 
 passed=0
 failed=0
-# small searches spend most of their time in the compiler, so they use -O1
-optimize=-O2
-what=${1:-all}
 
 # verdict NAME START STATUS [TEXT...]
 verdict()
@@ -56,7 +53,7 @@ tested_letters()
 		grep -o . | sort -u | tr -d '\n'
 }
 
-# Compares the letters in the source and in the tests, and finds barriers in other files.
+# Each barrier with a letter must have a litmus test, and each test its barrier.
 check_letters()
 {
 	local part start=$SECONDS in tested
@@ -66,22 +63,13 @@ check_letters()
 		[ -n "$in" ] && [ "$in" = "$tested" ]
 		verdict "letters:$part" "$start" $? "in the source: $in, tested: $tested"
 	done
-	# files outside of letters_of(); chain.c and stats.c have one pair each
-	in=$(cd "$TOP/module" && grep -rlE --include='*.[ch]' \
-		-e 'smp_(mb|rmb|wmb|store_release|load_acquire)\(' \
-		-e '(atomic[a-z0-9_]*|cmpxchg)_(acquire|release)\(' . |
-		grep -vE '/(unfair_rwsem|visible_readers|lend|watcher)\.[ch]$' |
-		grep -vE '/(commit_root|share_gate|chain|stats)\.[ch]$' | tr '\n' ' ') || true
-	[ -z "$in" ]
-	verdict letters:elsewhere "$start" $? "${in:-no barrier in other files}"
 }
 
 litmus()
 {
 	local model f name script start n weak=$WORK/weak.litmus said
-	locked herd unpack_herd
-	model=$(memory_model)
-	mkdir -p "$WORK"
+	later_tool herd7 forky herdtools7 libc6 libgmp10
+	model=$("$HARNESS/kernel.sh" source 7.3)/tools/memory-model
 	for f in "$TOP"/selftests/*/model/*.litmus; do
 		name=$(basename "$f" .litmus)
 		start=$SECONDS
@@ -111,7 +99,7 @@ config()
 {
 	local name=$1 model=$2 start=$SECONDS out=$WORK/$1 n mb
 	shift 2
-	search "$(model_file "$model")" "$*" "$out" "$optimize"
+	search "$(model_file "$model")" "$*" "$out"
 	if n=$(states "$out"); then
 		mb=$(awk '/total actual memory usage/ { print int($1) }' "$out/pan")
 		verdict "model:$name" "$start" 0 "$n states, $mb MB, $model $*"
@@ -130,13 +118,12 @@ mutant()
 	read -r model defines < <(mutant_values "$file" "$name" model)
 	property=$(mutant_values "$file" "$name" breaks)
 	source=$(model_file "$model")
-	mkdir -p "$WORK"
 	sed -E -f <(mutant_script "$file" "$name") "$source" >"$WORK/$name.pml"
 	if cmp -s "$WORK/$name.pml" "$source"; then
 		verdict "mutant:$name" "$start" 1 "changes nothing"
 		return
 	fi
-	search "$WORK/$name.pml" "$defines" "$out" -O1
+	search "$WORK/$name.pml" "$defines" "$out"
 	if said=$(broken "$out" 2>/dev/null) && [[ ${said% *} =~ ^($property)$ ]]; then
 		verdict "mutant:$name" "$start" 0 "breaks ${said% *} in ${said##* } steps"
 	else
@@ -150,54 +137,47 @@ mutants()
 	local f n
 	for f in "$TOP"/selftests/*/model/mutants; do
 		for n in $(mutant_names "$f"); do
-			[ "${1:-}" != quick ] || [ -n "$(mutant_values "$f" "$n" quick)" ] ||
-				continue
-			mutant "$f" "$n"
+			[ "${1:-}" = quick ] && [ -z "$(mutant_values "$f" "$n" quick)" ] ||
+				mutant "$f" "$n"
 		done
 	done
 }
 
-# configs WHEN...: runs the configurations of the table
+# configs FIELD VALUE: runs the configurations with this value in this column of the table
 configs()
 {
-	local name when model defines
-	while read -r name when model defines; do
-		case $name in '#'*|'') continue ;; esac
-		[[ " $* " = *" $when "* ]] || continue
-		# shellcheck disable=SC2086
+	local name model defines
+	while read -r name _ model defines; do
+		# shellcheck disable=SC2086 # $defines is words
 		config "$name" "$model" $defines
-	done <"$MODELS/configs"
+	done < <(awk -v f="$1" -v v="$2" '!/^#/ && $f == v' "$MODELS/configs")
 }
 
 need_packages spin gcc libc6-dev
 mkdir -p "$WORK"
 set +e
+what=${1:-all}
 case $what in
-quick)
+quick|all|litmus)
 	check_letters
-	litmus
-	optimize=-O1 configs quick
+	litmus ;;&
+quick)
+	configs 2 quick
 	mutants quick ;;
 all)
-	say "litmus tests (20 s), small models (1 min), mutants (3 min), large models (10 min)"
-	check_letters
-	litmus
-	optimize=-O1 configs quick
+	say "small models (1 min), mutants (2 min), large models (10 min)"
+	configs 2 quick
 	mutants
-	configs all ;;
-litmus)
-	check_letters
-	litmus ;;
+	configs 2 all ;;
+litmus) ;;
 *)
 	for n in "$@"; do
 		if file=$(grep -lxF "[$n]" "$TOP"/selftests/*/model/mutants); then
 			mutant "$file" "$n"
-		elif line=$(grep "^${n}[[:space:]]" "$MODELS/configs"); then
-			read -r _ _ model defines <<<"$line"
-			# shellcheck disable=SC2086 # $defines is words
-			config "$n" "$model" $defines
 		else
-			die "no configuration or mutant '$n' in $MODELS"
+			grep -q "^${n}[[:space:]]" "$MODELS/configs" ||
+				die "no configuration or mutant '$n' in $MODELS"
+			configs 1 "$n"
 		fi
 	done ;;
 esac
