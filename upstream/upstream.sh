@@ -127,7 +127,7 @@ fill()
 	done
 	# these are built from the product's source, in this tree only
 	rm -f "$p"/*/*_fuzz.c
-	cp "$TOP"/selftests/lib/{cgroup,common,counters,device_test,kernel_log,load,pi_futex,priority,put,scale,trace}.h "$p/lib/"
+	cp "$TOP"/selftests/lib/{cgroup,common,counters,device_test,kernel_log,lent,load,pi_futex,priority,put,scale,trace}.h "$p/lib/"
 	cp "$TOP"/selftests/unfair_rwsem/module/fscommit_test.h "$p/unfair_rwsem/module/"
 	cp "$HERE/selftests.mk" "$p/Makefile"
 	cp "$HERE/load.sh" "$p/load.sh"

@@ -417,47 +417,6 @@ static inline struct task *hold_until_go(int fd, __u32 mode, struct job j)
 	       reached(is_asleep(t)) ? t : NULL;
 }
 
-/* Without SCHED_RESET_ON_FORK, which a loan sets and its end clears. */
-static inline int policy_of(pid_t pid)
-{
-	return sched_getscheduler(pid) & ~SCHED_RESET_ON_FORK;
-}
-
-static inline bool has_fifo(const struct task *t, int prio)
-{
-	struct sched_param p = { };
-
-	return policy_of(t->pid) == SCHED_FIFO && !sched_getparam(t->pid, &p) &&
-	       p.sched_priority == prio;
-}
-
-/*
- * A sleeping reader with lent SCHED_FIFO, on a lock of its own, and the writer that lends it. A
- * section lends to its own task only while there is such a loan.
- */
-struct standing_loan {
-	int fd;
-	struct task *reader, *writer;
-};
-
-static inline bool begin_loan(struct standing_loan *l)
-{
-	l->fd = lock_open(LOCK_TEST_UNFAIR);
-	if (l->fd < 0)
-		return false;
-	l->reader = hold_until_go(l->fd, LOCK_TEST_READ, (struct job){ .nice = 19 });
-	if (!l->reader)
-		return false;
-	l->writer = start(l->fd, (struct job){ .mode = LOCK_TEST_WRITE });
-	return reached(has_fifo(l->reader, 1));
-}
-
-static inline bool end_loan(struct standing_loan *l)
-{
-	go(l->fd, 0);
-	return !finish(l->reader) && !finish(l->writer) && !close(l->fd);
-}
-
 /* Many overlapping reads make the lock biased. */
 static inline void make_biased(int fd)
 {
@@ -485,69 +444,32 @@ static inline void throttle_real_time(bool on)
 struct hog {
 	pid_t pid;
 	atomic_int *up, *stop;
-	int wake;		/* set by hog_ready(): the hog sleeps until this is written to */
 };
-
-static inline pid_t hog_fork(struct hog *h, int cpu, int wait)
-{
-	pid_t pid;
-
-	throttle_real_time(false);
-	fflush(NULL);
-	pid = fork();
-	if (!pid) {
-		struct job j = { .policy = SCHED_FIFO, .prio = 50, .cpu = cpu + 1 };
-		double end;
-		char c;
-
-		prepare(&j);
-		atomic_store(h->up, 1);
-		if (wait >= 0 && read(wait, &c, 1) != 1)
-			_exit(1);
-		/* longer than reached() waits: or else the task that it keeps off would end that */
-		end = seconds() + 60;
-		while (!atomic_load(h->stop) && seconds() < end)
-			;
-		_exit(0);
-	}
-	while (!atomic_load(h->up))
-		sleep_ms(1);
-	return pid;
-}
 
 static inline struct hog hog_start(int cpu)
 {
-	struct hog h = { .up = share(4096), .wake = -1 };
+	struct hog h = { .up = share(4096) };
+	double end;
 
 	h.stop = h.up + 16;
 	/* tasks started from now on must not begin on that CPU */
 	pin(!cpu);
-	h.pid = hog_fork(&h, cpu, -1);
+	throttle_real_time(false);
+	fflush(NULL);
+	h.pid = fork();
+	if (!h.pid) {
+		prepare(&(struct job){ .policy = SCHED_FIFO, .prio = 50, .cpu = cpu + 1 });
+		atomic_store(h.up, 1);
+		/* longer than reached() waits: or else the task that it keeps off would end that */
+		end = seconds() + 60;
+		while (!atomic_load(h.stop) && seconds() < end)
+			;
+		_exit(0);
+	}
+	while (!atomic_load(h.up))
+		sleep_ms(1);
 	timers_may_fail = true;
 	return h;
-}
-
-/* This hog sleeps until hog_go() and then takes its CPU at once. */
-static inline struct hog hog_ready(int cpu)
-{
-	struct hog h = { .up = share(4096), .wake = -1 };
-	int fds[2];
-
-	h.stop = h.up + 16;
-	if (pipe(fds))
-		return h;
-	h.pid = hog_fork(&h, cpu, fds[0]);
-	close(fds[0]);
-	h.wake = fds[1];
-	while (task_state(h.pid) != 'S')
-		sleep_ms(1);
-	return h;
-}
-
-static inline void hog_go(struct hog *h)
-{
-	if (write(h->wake, "", 1) != 1)
-		abort();
 }
 
 #define AGAIN	(-1000000)
@@ -569,10 +491,6 @@ static inline void hog_go(struct hog *h)
 static inline void hog_stop(struct hog *h)
 {
 	atomic_store(h->stop, 1);
-	if (h->wake >= 0) {
-		kill(h->pid, SIGKILL);
-		close(h->wake);
-	}
 	waitpid(h->pid, NULL, 0);
 	timers_may_fail = false;
 	throttle_real_time(true);

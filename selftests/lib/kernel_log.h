@@ -21,24 +21,16 @@ static inline int log_now(void)
 	return fd;
 }
 
-/* Appends the records logged since log_now() or the last call, up to @size - 1 bytes in all. */
-static inline const char *log_more(int fd, char *log, int size)
+/* Reads the records logged since log_now(), up to @size - 1 bytes. Closes @fd. */
+static inline const char *log_since(int fd, char *log, int size)
 {
-	int len = strlen(log), n;
+	int len = 0, n;
 
 	/* read() returns one record; EPIPE: some were overwritten */
 	while (len < size - 1 && ((n = read(fd, log + len, size - 1 - len)) > 0 || errno == EPIPE))
 		if (n > 0)
 			len += n;
 	log[len] = 0;
-	return log;
-}
-
-/* Reads the records logged since log_now(), up to @size - 1 bytes. Closes @fd. */
-static inline const char *log_since(int fd, char *log, int size)
-{
-	log[0] = 0;
-	log_more(fd, log, size);
 	close(fd);
 	return log;
 }

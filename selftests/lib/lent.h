@@ -1,37 +1,29 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Loans for the tests of sections and chains. Included after common.h. */
+/* Loans for the tests of lending. Included after common.h. */
 #ifndef SELFTESTS_LENT_H
 #define SELFTESTS_LENT_H
 
 #include "counters.h"
 #include "priority.h"
 
-/* The task's real-time priority of the moment, its own or a lent one; 0: none; -1: no task. */
-static inline int level_of(pid_t pid)
+/* A writer that can be killed, of SCHED_FIFO @prio. */
+static inline struct job fifo(int prio)
 {
-	int prio = effective_prio(pid);
-
-	return prio == NO_PRIO ? -1 : prio < 0 ? -1 - prio : 0;
+	return (struct job){ .mode = LOCK_TEST_WRITE, .how = LOCK_TEST_KILLABLE,
+			     .policy = SCHED_FIFO, .prio = prio };
 }
 
-static inline bool has_level(const struct task *t, int level)
+/* Starts a task that must wait for the lock. Returns NULL if it does not sleep after 20 s. */
+static inline struct task *start_waiter(int fd, struct job j)
 {
-	return level_of(t->pid) == level;
+	__u32 queued = state(fd).queued_readers + state(fd).queued_writers;
+	struct task *t = start(fd, j);
+
+	return reached(state(fd).queued_readers + state(fd).queued_writers == queued + 1 &&
+		       is_asleep(t)) ? t : NULL;
 }
 
-/* Has it been lent nothing? For a task of SCHED_OTHER. */
-static inline bool has_no_loan(const struct task *t)
-{
-	return has_level(t, 0);
-}
-
-/* For a loan that must not be made: several looks. Too short a time can only hide a failure. */
-static inline void let_it_look(void)
-{
-	sleep_ms(50);
-}
-
-/* A task that performs @j once, and then stays until it is killed. */
+/* Starts a task that performs @j once, and then stays until it is killed. */
 static inline pid_t start_and_stay(int fd, struct job j)
 {
 	struct lock_test_op op = {
@@ -50,49 +42,49 @@ static inline pid_t start_and_stay(int fd, struct job j)
 		pause();
 }
 
-/* A loan of level 1 to a sleeping reader of another lock. */
-struct other_loan {
+/* A holder that sleeps until go() with id 0, and a waiter. */
+struct loan {
 	int fd;
-	struct task *reader, *writer;
+	struct task *holder, *w;
 };
 
-static inline bool begin_other_loan(struct other_loan *l)
+/* Returns 0 when the holder has been lent @rt; if @rt is 0, when the waiter sleeps. */
+static inline int begin_loan(struct loan *l, int fd, __u32 mode, struct job holder,
+			     struct job waiter, int rt)
 {
-	l->fd = lock_open(LOCK_TEST_UNFAIR);
-	l->reader = hold_until_go(l->fd, LOCK_TEST_READ, (struct job){ .nice = 19 });
-	l->writer = start(l->fd, (struct job){ .mode = LOCK_TEST_WRITE });
-	return l->reader && reached(has_level(l->reader, 1));
+	l->fd = fd;
+	l->holder = hold_until_go(fd, mode, holder);
+	CHECK(l->holder);
+	l->w = start_waiter(fd, waiter);
+	CHECK(l->w && (!rt || reached(is_lent(l->holder->pid, rt))));
+	return 0;
 }
 
-static inline bool end_other_loan(struct other_loan *l)
+static inline int end_loan(struct loan *l)
 {
 	go(l->fd, 0);
-	return !finish(l->reader) && !finish(l->writer) && !close(l->fd);
+	return finish(l->holder) ?: finish(l->w);
 }
 
-static inline bool has_counters(void)
+/* For a loan that must not be made: several looks. Too short a time can only hide a failure. */
+static inline void many_looks(void)
 {
-	return counter("loans") >= 0;
+	sleep_ms(50);
 }
 
-/* Pins the watcher and the donors that exist. @cpu: -1: to all CPUs */
-static inline void pin_lenders(int cpu)
+/* From now on the watcher looks at a lock only when a waiter goes to sleep, and ends no lease. */
+static inline void no_passes(void)
 {
-	char path[64];
-	cpu_set_t set;
-	pid_t pid;
-	int i;
+	set_param("lend_period_us", "60000000");
+}
 
-	CPU_ZERO(&set);
-	for (i = 0; i < cpus(); i++)
-		if (cpu < 0 || i == cpu)
-			CPU_SET(i, &set);
-	/* threads of the kernel that were created early */
-	for (pid = 2; pid < 1000; pid++) {
-		snprintf(path, sizeof(path), "/proc/%d/comm", pid);
-		if (file_has(path, "fscommit_"))
-			sched_setaffinity(pid, sizeof(set), &set);
-	}
+/* Does this kernel show the owner of a mutex? Then the owner is lent to, too. */
+static inline bool has_mutex_links(void)
+{
+	char kinds[64];
+
+	get_param("lend_links_kinds", kinds, sizeof(kinds));
+	return strstr(kinds, "mutex");
 }
 
 #endif

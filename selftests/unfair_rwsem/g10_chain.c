@@ -111,7 +111,7 @@ static int writer_gets_on(int fd, int wanted, __u32 mode)
 	/* SCHED_FIFO 50 */
 	hog = hog_start(1);
 	w = writer(fd, 60);
-	got_on = reached(has_level(o, 60));
+	got_on = reached(is_lent(o->pid, 60));
 	go(wanted, 0);
 	got_on = got_on && reached(atomic_load(&w->done));
 	hog_stop(&hog);
@@ -185,41 +185,20 @@ TEST_F_TIMEOUT(g10_chain, several_links, 60)
 	ASSERT_NE(NULL, r);
 	w = writer(self->fd, 30);
 	for (i = 0; i < MAX_LINKS; i++)
-		EXPECT_TRUE(reached(has_level(c.owner[i], 30))) TH_LOG("owner %d", i);
-	let_it_look();
-	EXPECT_TRUE(has_no_loan(c.owner[MAX_LINKS]));
+		EXPECT_TRUE(reached(is_lent(c.owner[i]->pid, 30))) TH_LOG("owner %d", i);
+	many_looks();
+	EXPECT_TRUE(is_lent(c.owner[MAX_LINKS]->pid, 0));
 	EXPECT_TRUE(set_param("lend_links", "3"));
-	EXPECT_TRUE(reached(has_no_loan(c.owner[3])));
-	let_it_look();
-	EXPECT_TRUE(has_no_loan(c.owner[3]));
-	EXPECT_TRUE(has_level(c.owner[2], 30));
+	EXPECT_TRUE(reached(is_lent(c.owner[3]->pid, 0)));
+	many_looks();
+	EXPECT_TRUE(is_lent(c.owner[3]->pid, 0));
+	EXPECT_TRUE(is_lent(c.owner[2]->pid, 30));
 	EXPECT_TRUE(set_param("lend_links", "0"));
-	EXPECT_TRUE(reached(has_no_loan(c.owner[0]) && has_level(r, 30)));
+	EXPECT_TRUE(reached(is_lent(c.owner[0]->pid, 0) && is_lent(r->pid, 30)));
 	EXPECT_FALSE(set_param("lend_links", "9"));
 	EXPECT_EQ(0, end_chain(&c));
 	EXPECT_EQ(0, finish(r));
 	EXPECT_EQ(0, finish(w));
-}
-
-/* Through an unfair_rwsem, which needs no knowledge of the kernel, then through a mutex. */
-TEST_F_TIMEOUT(g10_chain, semaphore_then_mutex, 60)
-{
-	int last = lock_open(LOCK_TEST_MUTEX);
-	struct task *o, *r, *r2, *w;
-
-	SKIP_WITHOUT_KIND("mutex");
-	o = owner(last, LOCK_TEST_WRITE);
-	r2 = reader_that_waits(self->next, last);
-	r = reader_that_waits(self->fd, self->next);
-	ASSERT_TRUE(o && r && r2);
-	w = writer(self->fd, 30);
-	EXPECT_TRUE(reached(has_level(r2, 30) && has_level(o, 30)));
-	EXPECT_EQ(-SIGKILL, kill_task(w));
-	EXPECT_TRUE(reached(has_no_loan(o) && has_no_loan(r2) && has_no_loan(r)));
-	EXPECT_EQ(0, end(last, o));
-	EXPECT_EQ(0, finish(r2));
-	EXPECT_EQ(0, finish(r));
-	close(last);
 }
 
 /* @ahead: the level of a writer that waits for @next, too; 0: there is none. */
@@ -231,15 +210,15 @@ static int through_semaphore(int fd, int next, __u32 held, __u32 wanted, int ahe
 	CHECK(h);
 	if (ahead) {
 		x = writer(next, ahead);
-		CHECK(reached(has_level(h, ahead)));
+		CHECK(reached(is_lent(h->pid, ahead)));
 	}
 	r = reader(fd, next, (struct job){ .mode = wanted, .how = LOCK_TEST_KILLABLE });
 	CHECK(r);
 	w = writer(fd, 30);
-	CHECK(reached(has_level(r, 30) && has_level(h, 30)));
+	CHECK(reached(is_lent(r->pid, 30) && is_lent(h->pid, 30)));
 	CHECK(kill_task(w) == -SIGKILL);
 	/* what is left is what the waiters lend themselves */
-	CHECK(reached(has_level(h, ahead)));
+	CHECK(reached(is_lent(r->pid, 0) && is_lent(h->pid, ahead)));
 	CHECK(!end(next, h) && (!x || !finish(x)) && !finish(r));
 	return 0;
 }
@@ -266,83 +245,18 @@ TEST_F_TIMEOUT(g10_chain, committers_pass_theirs_on, 60)
 	o2 = owner(second, LOCK_TEST_WRITE);
 	ASSERT_TRUE(o && o2);
 	c = committer(self->fd, self->mutex, 33);
-	EXPECT_TRUE(reached(has_level(o, 33)));
+	EXPECT_TRUE(reached(is_lent(o->pid, 33)));
 	c2 = committer(self->fd, second, 20);
-	EXPECT_TRUE(reached(has_level(o2, 20)));
-	EXPECT_TRUE(has_level(o, 33));
+	EXPECT_TRUE(reached(is_lent(o2->pid, 20)));
+	EXPECT_TRUE(is_lent(o->pid, 33));
 	EXPECT_EQ(-SIGKILL, kill_task(c));
-	EXPECT_TRUE(reached(has_no_loan(o)));
-	EXPECT_TRUE(has_level(o2, 20));
+	EXPECT_TRUE(reached(is_lent(o->pid, 0)));
+	EXPECT_TRUE(is_lent(o2->pid, 20));
 	EXPECT_EQ(-SIGKILL, kill_task(c2));
-	EXPECT_TRUE(reached(has_no_loan(o2)));
+	EXPECT_TRUE(reached(is_lent(o2->pid, 0)));
 	EXPECT_EQ(0, end(self->mutex, o));
 	EXPECT_EQ(0, end(second, o2));
 	close(second);
-}
-
-/*
- * The reader has been woken, but interrupts are off on its CPU. It is no longer blocked, although
- * the kernel still records the mutex. Meanwhile X has acquired that. All others run on the other
- * CPU. The loan of the second reader shows that a look has been made.
- */
-static int woken_reader(int fd, int mutex, const int *gate, int off)
-{
-	struct task *o, *r, *r2, *x, *w, *z;
-	bool conclusive, lent;
-
-	o = hold_until_go(mutex, LOCK_TEST_WRITE, (struct job){ .nice = 19, .cpu = 1 });
-	r = reader(fd, mutex, (struct job){ .mode = LOCK_TEST_WRITE, .how = LOCK_TEST_KILLABLE,
-					    .cpu = 2 });
-	r2 = start(fd, (struct job){ .hold = LOCK_TEST_UNTIL_GO, .nice = 19, .cpu = 1 });
-	CHECK(o && r && reached(state(fd).readers == 2 && is_asleep(r2)));
-	x = start(mutex, (struct job){
-		.mode = LOCK_TEST_WRITE, .how = LOCK_TEST_KILLABLE, .nice = 19, .cpu = 1,
-		.hold = LOCK_TEST_UNTIL_GO, .id = 2, .outer = gate[0],
-		.flags = LOCK_TEST_OUTER_WRITE | LOCK_TEST_OUTER_FIRST });
-	w = start(fd, (struct job){
-		.mode = LOCK_TEST_WRITE, .how = LOCK_TEST_KILLABLE, .policy = SCHED_FIFO,
-		.prio = 30, .cpu = 1, .outer = gate[1],
-		.flags = LOCK_TEST_OUTER_WRITE | LOCK_TEST_OUTER_FIRST });
-	CHECK(reached(state(gate[0]).writers && is_asleep(x)));
-	CHECK(reached(state(gate[1]).writers && is_asleep(w)));
-	z = start(off, (struct job){ .mode = LOCK_TEST_WRITE, .hold = LOCK_TEST_IRQS_OFF,
-				     .hold_us = 300000, .cpu = 2 });
-	/* on a busy host, interrupts may be on again by now, or the reader may get on too early */
-	CHECK(reached(state(off).writers == 1 || atomic_load(&z->done)));
-	go(mutex, 0);
-	CHECK(reached(!state(mutex).writers));
-	go(gate[0], 3);
-	CHECK(reached(state(mutex).writers && is_asleep(x)));
-	go(gate[1], 1);
-	CHECK(reached(has_level(r2, 30)));
-	sleep_ms(10);
-	lent = has_level(x, 30);
-	conclusive = !is_asleep(r) && state(off).writers;
-	go(mutex, 2);
-	go(fd, 0);
-	CHECK(!finish(z) && !finish(o) && !finish(x) && !finish(r) && !finish(r2) && !finish(w));
-	return conclusive ? lent : AGAIN;
-}
-
-TEST_F_TIMEOUT(g10_chain, woken_reader_is_not_blocked, 100)
-{
-	int gate[2], off = lock_open(LOCK_TEST_RWSEM), i, ret;
-
-	SKIP_ON_ONE_CPU();
-	SKIP_WITHOUT_KIND("mutex");
-	for (i = 0; i < 2; i++)
-		gate[i] = lock_open(LOCK_TEST_MUTEX);
-	pin(0);
-	pin_lenders(0);
-	ret = CONCLUSIVE(woken_reader(self->fd, self->mutex, gate, off));
-	pin_lenders(-1);
-	unpin();
-	for (i = 0; i < 2; i++)
-		close(gate[i]);
-	close(off);
-	if (ret == AGAIN)
-		SKIP(return, "too slow: interrupts are on again before the writer has looked");
-	EXPECT_EQ(0, ret);
 }
 
 /* Each of two tasks waits for the other's mutex. */
@@ -365,10 +279,10 @@ TEST_F_TIMEOUT(g10_chain, cycle_ends, 60)
 	r = reader_that_waits(self->fd, m[0]);
 	ASSERT_NE(NULL, r);
 	w = writer(self->fd, 30);
-	EXPECT_TRUE(reached(has_level(t[0], 30) && has_level(t[1], 30)));
+	EXPECT_TRUE(reached(is_lent(t[0]->pid, 30) && is_lent(t[1]->pid, 30)));
 	/* the watcher still looks at the lock */
 	EXPECT_EQ(-SIGKILL, kill_task(w));
-	EXPECT_TRUE(reached(has_no_loan(t[0]) && has_no_loan(t[1])));
+	EXPECT_TRUE(reached(is_lent(t[0]->pid, 0) && is_lent(t[1]->pid, 0)));
 	EXPECT_EQ(-SIGKILL, kill_task(t[0]));
 	EXPECT_EQ(0, finish(t[1]));
 	EXPECT_EQ(0, finish(r));
@@ -390,13 +304,13 @@ TEST_F_TIMEOUT(g10_chain, loan_ends_with_the_chain, 60)
 	r2 = start(self->fd, (struct job){ .mode = LOCK_TEST_READ, .hold = LOCK_TEST_UNTIL_GO });
 	ASSERT_REACHED(state(self->fd).readers == 2);
 	w = writer(self->fd, 20);
-	EXPECT_TRUE(reached(has_level(o, 20)));
+	EXPECT_TRUE(reached(is_lent(o->pid, 20)));
 	w2 = writer(self->fd, 40);
-	EXPECT_TRUE(reached(has_level(o, 40)));
+	EXPECT_TRUE(reached(is_lent(o->pid, 40)));
 	EXPECT_EQ(-SIGKILL, kill_task(w2));
-	EXPECT_TRUE(reached(has_level(o, 20)));
+	EXPECT_TRUE(reached(is_lent(o->pid, 20)));
 	EXPECT_EQ(-SIGKILL, kill_task(r));
-	EXPECT_TRUE(reached(has_no_loan(o)));
+	EXPECT_TRUE(reached(is_lent(o->pid, 0)));
 	EXPECT_EQ(1, state(self->fd).queued_writers);
 	EXPECT_EQ(0, end(self->mutex, o));
 	EXPECT_EQ(0, end(self->fd, r2));
@@ -418,9 +332,9 @@ TEST_F_TIMEOUT(g10_chain, loan_ends_after_the_release, 60)
 	r2 = start(self->fd, (struct job){ .mode = LOCK_TEST_READ, .hold = LOCK_TEST_UNTIL_GO });
 	ASSERT_REACHED(state(self->fd).readers == 2);
 	w = writer(self->fd, 30);
-	EXPECT_TRUE(reached(level_of(o) == 30));
+	EXPECT_TRUE(reached(is_lent(o, 30)));
 	EXPECT_EQ(0, end(self->mutex, r));
-	EXPECT_TRUE(reached(level_of(o) == 0));
+	EXPECT_TRUE(reached(is_lent(o, 0)));
 	EXPECT_EQ(0, end(self->fd, r2));
 	EXPECT_EQ(0, finish(w));
 	kill_pid(o);
@@ -435,8 +349,6 @@ TEST_F_TIMEOUT(g10_chain, loan_lasts_while_the_owner_runs, 60)
 
 	SKIP_ON_ONE_CPU();
 	SKIP_WITHOUT_KIND("mutex");
-	if (!has_counters())
-		SKIP(return, "no counters");
 	pin(0);
 	o = start(self->mutex, (struct job){ .mode = LOCK_TEST_WRITE, .hold = LOCK_TEST_BUSY_GO,
 					     .nice = 19, .cpu = 2 });
@@ -445,7 +357,7 @@ TEST_F_TIMEOUT(g10_chain, loan_lasts_while_the_owner_runs, 60)
 	r = reader_that_waits(self->fd, self->mutex);
 	ASSERT_NE(NULL, r);
 	w = writer(self->fd, 30);
-	ASSERT_REACHED(has_level(o, 30));
+	ASSERT_REACHED(is_lent(o->pid, 30));
 	before = counter("chain_loans");
 	sleep_ms(200);
 	after = counter("chain_loans");
@@ -471,90 +383,12 @@ TEST_F_TIMEOUT(g10_chain, owner_exits_with_a_loan, 60)
 		r = reader_that_waits(self->fd, self->mutex);
 		ASSERT_TRUE(o && r);
 		w = writer(self->fd, 30);
-		ASSERT_REACHED(has_level(o, 30));
+		ASSERT_REACHED(is_lent(o->pid, 30));
 		ASSERT_TRUE(set_param("lend_period_us", "60000000"));
 		EXPECT_EQ(0, end(self->mutex, o));
 		EXPECT_EQ(0, finish(r));
 		EXPECT_EQ(0, finish(w));
 	}
-}
-
-/* --- many short loans ----------------------------------------------------- */
-
-#define CROWD	12
-#define LOCKS	5
-
-/* From the oldest to the youngest: the order in which a task may hold them. */
-static const __u32 crowd_types[LOCKS] = {
-	LOCK_TEST_UNFAIR, LOCK_TEST_UNFAIR, LOCK_TEST_MUTEX, LOCK_TEST_RWSEM, LOCK_TEST_MUTEX,
-};
-
-/* One lock, or one within another. A wait can be killed, or gives up: leases end at any time. */
-static void random_op(const int *fd)
-{
-	int inner = random() % LOCKS, outer = inner ? random() % inner : 0;
-	struct lock_test_op op = {
-		.mode = random() % 2,
-		.how = LOCK_TEST_KILLABLE,
-		.hold = random() % 2 ? LOCK_TEST_BUSY : LOCK_TEST_SLEEP,
-		.hold_us = random() % 3000,
-		.outer = fd[outer],
-	};
-
-	if (inner)
-		op.flags = crowd_types[outer] != LOCK_TEST_UNFAIR || random() % 4 == 0 ?
-			   LOCK_TEST_OUTER_WRITE :
-			   random() % 4 == 0 ? LOCK_TEST_OUTER_EXPEDITE : LOCK_TEST_OUTER_READ;
-	else
-		op.how = LOCK_TEST_TIMEOUT, op.timeout_ms = random() % 5;
-	ioctl(fd[inner], LOCK_TEST_LOCK, &op);
-}
-
-static pid_t start_member(const int *fd, const atomic_int *stop)
-{
-	pid_t pid;
-
-	fflush(NULL);
-	pid = fork();
-	if (pid)
-		return pid;
-	prepare(&(struct job){ .nice = random() % 3 ? 0 : 19 });
-	srandom(getpid());
-	while (!atomic_load(stop))
-		random_op(fd);
-	for (;;)
-		pause();
-}
-
-/* Cancellations beside unlocks, and tasks that die. A donor that is left hinders the unload. */
-TEST_F_TIMEOUT(g10_chain, nothing_is_left, 100)
-{
-	atomic_int *stop = share(sizeof(*stop));
-	double until = seconds() + scaled(4);
-	int fd[LOCKS], i;
-	pid_t member[CROWD];
-
-	ASSERT_TRUE(set_param("lend_period_us", "100"));
-	for (i = 0; i < LOCKS; i++)
-		fd[i] = lock_open(crowd_types[i]);
-	for (i = 0; i < CROWD; i++)
-		member[i] = start_member(fd, stop);
-	while (seconds() < until) {
-		i = random() % CROWD;
-		kill_pid(member[i]);
-		member[i] = start_member(fd, stop);
-		usleep(random() % 10000);
-	}
-	atomic_store(stop, 1);
-	for (i = 0; i < CROWD; i++)
-		EXPECT_TRUE(reached(task_state(member[i]) == 'S' && level_of(member[i]) == 0));
-	for (i = 0; i < LOCKS; i++) {
-		EXPECT_FALSE(state(fd[i]).is_locked || state(fd[i]).is_contended);
-		EXPECT_EQ(0, state(fd[i]).violations);
-		close(fd[i]);
-	}
-	for (i = 0; i < CROWD; i++)
-		kill_pid(member[i]);
 }
 
 TEST_HARNESS_MAIN

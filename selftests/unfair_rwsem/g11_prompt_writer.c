@@ -7,25 +7,13 @@
  * Seen failing: the mutants g11-*.
  */
 #include "common.h"
-#include "counters.h"
+#include "lent.h"
 #include "pi_futex.h"
-#include "priority.h"
 
 LENDING_LOCK_FIXTURE(g11_prompt_writer, "1")
 
 /* Many times as long as a lease without renewal. */
 #define LEASES_MS	30
-
-/* Does the task have the policy and nice value @own, and is it lent @lent? 0: nothing. */
-static bool has(pid_t pid, struct priority own, int lent)
-{
-	int prio = own.policy == SCHED_DEADLINE ? -101 : own.rt ? -1 - own.rt : 20 + own.nice;
-
-	return is(pid, own.policy, own.rt, own.nice) &&
-	       effective_prio(pid) == (lent ? -1 - lent : prio);
-}
-
-static const struct priority nice0, nice19 = { .nice = 19 };
 
 /* Starts a writer that holds the lock until go() with id 1. The lock must be held. */
 static struct task *start_waiting(int fd, struct job j)
@@ -40,18 +28,18 @@ static struct task *start_waiting(int fd, struct job j)
 }
 
 /* A task that has exited keeps its priority until it is reaped. */
-static bool exits_with(pid_t pid, struct priority own)
+static bool exits_without_a_loan(pid_t pid)
 {
 	siginfo_t info;
 
-	return !waitid(P_PID, pid, &info, WEXITED | WNOWAIT) && reached(has(pid, own, 0));
+	return !waitid(P_PID, pid, &info, WEXITED | WNOWAIT) && reached(is_lent(pid, 0));
 }
 
 /*
- * A writer of priority @own sleeps until a holder releases the lock. It must be lent @lent
- * meanwhile, and in its section, in which nobody waits for it. Not after its release.
+ * A writer sleeps until a holder releases the lock. It must be lent @level meanwhile, and in its
+ * section, in which no task waits for it. Not after its release.
  */
-static int sleeps_with(int fd, __u32 holder_mode, struct job j, struct priority own, int lent)
+static int sleeping_writer(int fd, __u32 holder_mode, struct job j, int level)
 {
 	struct task *holder, *w;
 
@@ -60,57 +48,47 @@ static int sleeps_with(int fd, __u32 holder_mode, struct job j, struct priority 
 	w = start_waiting(fd, j);
 	CHECK(w);
 	sleep_ms(LEASES_MS);
-	CHECK(reached(has(w->pid, own, lent)));
+	CHECK(reached(is_lent(w->pid, level)));
 	go(fd, 0);
 	CHECK(!finish(holder));
 	CHECK(reached(state(fd).writers == 1 && is_asleep(w)));
 	sleep_ms(LEASES_MS);
-	CHECK(reached(has(w->pid, own, lent)));
+	CHECK(reached(is_lent(w->pid, level)));
 	go(fd, 1);
-	CHECK(exits_with(w->pid, own) && !finish(w));
+	CHECK(exits_without_a_loan(w->pid) && !finish(w));
 	return 0;
 }
 
 TEST_F_TIMEOUT(g11_prompt_writer, a_sleeping_writer_is_lent_to, 60)
 {
 	const struct job nice_20 = { .nice = -20 };
-	int fd = self->fd;
-	__u32 mode;
 
-	for (mode = LOCK_TEST_READ; mode <= LOCK_TEST_WRITE; mode++) {
-		EXPECT_EQ(0, sleeps_with(fd, mode, (struct job){ }, nice0, 1));
-		EXPECT_EQ(0, sleeps_with(fd, mode, nice_20, P(SCHED_OTHER, 0, -20), 1));
-	}
+	EXPECT_EQ(0, sleeping_writer(self->fd, LOCK_TEST_READ, (struct job){ }, 1));
+	EXPECT_EQ(0, sleeping_writer(self->fd, LOCK_TEST_WRITE, nice_20, 1));
 }
 
 /* A writer that lends nothing to others is not lent to, and a real-time writer needs no loan. */
 TEST_F_TIMEOUT(g11_prompt_writer, other_writers_are_left_alone, 60)
 {
-	static const struct {
-		struct job j;
-		struct priority own;
-	} w[] = {
-		{ { .nice = 1 }, { SCHED_OTHER, 0, 1 } },
-		{ { .nice = 19 }, { SCHED_OTHER, 0, 19 } },
-		{ { .policy = SCHED_IDLE, .nice = -5 }, { SCHED_IDLE, 0, -5 } },
-		{ { .policy = SCHED_RR, .prio = 7 }, { SCHED_RR, 7, 0 } },
-		{ { .policy = SCHED_DEADLINE }, { SCHED_DEADLINE, 0, 0 } },
+	static const struct job w[] = {
+		{ .nice = 1 }, { .nice = 19 }, { .policy = SCHED_IDLE, .nice = -5 },
+		{ .policy = SCHED_RR, .prio = 7 }, { .policy = SCHED_DEADLINE },
 	};
 	int i;
 
 	for (i = 0; i < (int)(sizeof(w) / sizeof(w[0])); i++)
-		EXPECT_EQ(0, sleeps_with(self->fd, LOCK_TEST_READ, w[i].j, w[i].own, 0));
+		EXPECT_EQ(0, sleeping_writer(self->fd, LOCK_TEST_READ, w[i], 0));
 }
 
 TEST_F_TIMEOUT(g11_prompt_writer, off_means_off, 60)
 {
 	ASSERT_TRUE(set_param("lend", "0"));
-	EXPECT_EQ(0, sleeps_with(self->fd, LOCK_TEST_READ, (struct job){ }, nice0, 0));
+	EXPECT_EQ(0, sleeping_writer(self->fd, LOCK_TEST_READ, (struct job){ }, 0));
 	ASSERT_TRUE(set_param("lend", "1"));
 	set_lend(self->fd, 0);
-	EXPECT_EQ(0, sleeps_with(self->fd, LOCK_TEST_READ, (struct job){ }, nice0, 0));
+	EXPECT_EQ(0, sleeping_writer(self->fd, LOCK_TEST_READ, (struct job){ }, 0));
 	set_lend(self->fd, 1);
-	EXPECT_EQ(0, sleeps_with(self->fd, LOCK_TEST_READ, (struct job){ }, nice0, 1));
+	EXPECT_EQ(0, sleeping_writer(self->fd, LOCK_TEST_READ, (struct job){ }, 1));
 }
 
 /* The wait ends with @error: by a timeout, or by @signal. */
@@ -121,10 +99,10 @@ static int gives_up(int fd, struct job j, int signal, int error)
 	holder = hold_until_go(fd, LOCK_TEST_READ, (struct job){ });
 	CHECK(holder);
 	w = start_waiting(fd, j);
-	CHECK(w && reached(has(w->pid, nice0, 1)));
+	CHECK(w && reached(is_lent(w->pid, 1)));
 	if (signal)
 		kill(w->pid, signal);
-	CHECK(exits_with(w->pid, nice0) && finish(w) == error);
+	CHECK(exits_without_a_loan(w->pid) && finish(w) == error);
 	go(fd, 0);
 	CHECK(!finish(holder));
 	return 0;
@@ -147,11 +125,11 @@ TEST_F_TIMEOUT(g11_prompt_writer, a_writer_that_never_slept_has_a_lease, 60)
 	w = hold_until_go(self->fd, LOCK_TEST_WRITE, (struct job){ });
 	ASSERT_NE(NULL, w);
 	sleep_ms(LEASES_MS);
-	EXPECT_TRUE(has(w->pid, nice0, 0));
+	EXPECT_TRUE(is_lent(w->pid, 0));
 	r = start(self->fd, (struct job){ .mode = LOCK_TEST_READ, .how = LOCK_TEST_KILLABLE });
-	EXPECT_TRUE(reached(has(w->pid, nice0, 1)));
+	EXPECT_TRUE(reached(is_lent(w->pid, 1)));
 	EXPECT_EQ(-SIGKILL, kill_task(r));
-	EXPECT_TRUE(reached(has(w->pid, nice0, 0)));
+	EXPECT_TRUE(reached(is_lent(w->pid, 0)));
 	go(self->fd, 0);
 	EXPECT_EQ(0, finish(w));
 }
@@ -166,7 +144,7 @@ TEST_F_TIMEOUT(g11_prompt_writer, the_level_is_the_highest_of_all_waiters, 60)
 	ASSERT_TRUE(holder && w);
 	r = start(self->fd, (struct job){ .mode = LOCK_TEST_READ, .policy = SCHED_FIFO,
 					  .prio = 20 });
-	EXPECT_TRUE(reached(has(w->pid, nice19, 20)));
+	EXPECT_TRUE(reached(is_lent(w->pid, 20)));
 	go(self->fd, 0);
 	go(self->fd, 1);
 	EXPECT_EQ(0, finish(holder));
@@ -196,13 +174,13 @@ static int reader_waits_for(int fd, enum then then)
 	holder = hold_until_go(fd, LOCK_TEST_WRITE, (struct job){ .cpu = 1 });
 	CHECK(holder);
 	w = start_waiting(fd, (struct job){ .nice = 19, .cpu = 2, .how = LOCK_TEST_KILLABLE });
-	CHECK(w && has(w->pid, nice19, 0));
+	CHECK(w && is_lent(w->pid, 0));
 	hog = hog_start(1);
 	go(fd, 0);
 	CHECK(!finish(holder));
 	r = start(fd, (struct job){ .mode = LOCK_TEST_READ, .cpu = 1, .id = 2,
 				    .hold = then == ACQUIRES ? 0 : LOCK_TEST_UNTIL_GO });
-	lent = reached(has(w->pid, nice19, 1));
+	lent = reached(is_lent(w->pid, 1));
 	CHECK(then == ACQUIRES || reached(state(fd).readers == 1 || state(fd).writers == 1));
 	ran = !state(fd).acquiring_writers;
 	before = spins();
@@ -226,7 +204,7 @@ static int reader_waits_for(int fd, enum then then)
 		CHECK(reached(state(fd).writers == 1));
 		go(fd, 1);
 	}
-	CHECK(exits_with(w->pid, nice19) && finish(w) == (then == GIVES_UP ? -SIGKILL : 0));
+	CHECK(exits_without_a_loan(w->pid) && finish(w) == (then == GIVES_UP ? -SIGKILL : 0));
 	return !finish(r) && lent && !spun ? 0 : -__LINE__;
 }
 
@@ -296,7 +274,7 @@ static int place_after_a_sleep(int outer, int inner, int inherited, struct job o
 	w = start(inner, (struct job){ .mode = LOCK_TEST_WRITE, .outer = outer,
 				       .flags = LOCK_TEST_OUTER_WRITE,
 				       .pi_futex = inherited ? futex : NULL });
-	CHECK(reached(state(outer).queued_writers == 1 && has(w->pid, nice0, 1)));
+	CHECK(reached(state(outer).queued_writers == 1 && is_lent(w->pid, 1)));
 	other.mode = LOCK_TEST_WRITE;
 	first = start(inner, other);
 	CHECK(reached(state(inner).queued_writers == 1 && is_asleep(first)));

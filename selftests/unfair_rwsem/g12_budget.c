@@ -12,8 +12,6 @@
 #include "common.h"
 #include "cgroup.h"
 #include "counters.h"
-#include "kernel_log.h"
-#include "pi_futex.h"
 #include "priority.h"
 
 #define CGROUPS		"/sys/fs/cgroup/"
@@ -114,16 +112,6 @@ FIXTURE_TEARDOWN(g12_budget)
 	restore_lending();
 }
 
-static bool is_lent(const struct task *t)
-{
-	return effective_prio(t->pid) == -2 && is(t->pid, SCHED_OTHER, 0, 19);
-}
-
-static bool has_own_prio(const struct task *t)
-{
-	return effective_prio(t->pid) == 39 && is(t->pid, SCHED_OTHER, 0, 19);
-}
-
 /* @hold: what the reader does. Returns false if it is not lent to. */
 static bool start_spender(struct spender *s, __u32 hold)
 {
@@ -133,7 +121,7 @@ static bool start_spender(struct spender *s, __u32 hold)
 		return false;
 	s->writer = start(s->fd, (struct job){ .mode = LOCK_TEST_WRITE, .cpu = s->cpu + 1,
 					       .cgroup = s->procs });
-	return reached(is_lent(s->reader));
+	return reached(is_lent(s->reader->pid, 1));
 }
 
 #define SKIP_WITHOUT_CGROUPS()							\
@@ -154,8 +142,8 @@ TEST_F_TIMEOUT(g12_budget, a_cpu_has_a_bucket, 60)
 	ASSERT_TRUE(start_spender(s, LOCK_TEST_BUSY_GO));
 	keep_busy(self, s->cpu);
 	for (i = 0; i < 3; i++) {
-		EXPECT_TRUE(reached(has_own_prio(s->reader)));
-		EXPECT_TRUE(reached(is_lent(s->reader)));
+		EXPECT_TRUE(reached(is_lent(s->reader->pid, 0)));
+		EXPECT_TRUE(reached(is_lent(s->reader->pid, 1)));
 	}
 	EXPECT_LE(before + 3, counter("budget_spent"));
 }
@@ -176,7 +164,7 @@ TEST_F_TIMEOUT(g12_budget, the_root_cgroup_has_no_bucket, 60)
 	ASSERT_TRUE(start_spender(s, LOCK_TEST_BUSY_GO));
 	keep_busy(self, s->cpu);
 	EXPECT_TRUE(reached(cpu_time(s->reader->pid) > 500000000));
-	EXPECT_TRUE(is_lent(s->reader));
+	EXPECT_TRUE(is_lent(s->reader->pid, 1));
 	EXPECT_EQ(before, counter("budget_spent"));
 	put("/proc/sys/kernel/sched_autogroup_enabled", autogroup);
 }
@@ -191,10 +179,10 @@ static bool is_independent(FIXTURE_DATA(g12_budget) *self, const char *procs)
 	other->procs = procs;
 	kept = start_spender(other, LOCK_TEST_UNTIL_GO);
 	for (i = 0; i < 4 && kept; i++) {
-		kept = reached(is_lent(busy->reader)) && reached(has_own_prio(busy->reader));
+		kept = reached(is_lent(busy->reader->pid, 1)) && reached(is_lent(busy->reader->pid, 0));
 		/* it is suspended for 50 ms */
 		sleep_ms(5);
-		kept = kept && is_lent(other->reader);
+		kept = kept && is_lent(other->reader->pid, 1);
 	}
 	go(other->fd, 0);
 	kept = !finish(other->reader) && !finish(other->writer) && kept;
@@ -309,7 +297,7 @@ static bool starve(FIXTURE_DATA(g12_budget) *self, struct hog *hog, bool busy)
 	*hog = hog_start(1);
 	throttle_real_time(true);
 	s->writer = start(s->fd, (struct job){ .mode = LOCK_TEST_WRITE, .cpu = 1 });
-	lent = reached(is_lent(s->reader));
+	lent = reached(is_lent(s->reader->pid, 1));
 	return reached(counter("no_cpu") > before) && lent;
 }
 
@@ -337,43 +325,7 @@ TEST_F_TIMEOUT(g12_budget, the_pause_ends, 60)
 	SKIP_ON_ONE_CPU();
 	EXPECT_TRUE(starve(self, &hog, true));
 	hog_stop(&hog);
-	EXPECT_TRUE(reached(is_lent(self->spender[0].reader)));
-}
-
-/* Returns whether the module refuses @value with a message that names it and the range. */
-static bool refuses(const char *param, long value, long min, long max)
-{
-	char message[128], log[4096];
-	int fd = log_now();
-	bool refused;
-
-	snprintf(message, sizeof(message), "%s=%ld: must be a number from %ld to %ld", param, value,
-		 min, max);
-	refused = !set_number(param, value) && errno == EINVAL;
-	return strstr(log_since(fd, log, sizeof(log)), message) && refused;
-}
-
-TEST_F(g12_budget, parameters_have_ranges)
-{
-	static const struct { const char *name; long min, max; } params[] = {
-		{ "lend", 0, 1 },
-		{ "lend_cpu_us", 100, 1000000 },
-		{ "lend_donors", 1, 256 },
-		{ "lend_group_us", 100, 1000000 },
-		{ "lend_nice", -21, 19 },
-	};
-	int i;
-
-	for (i = 0; i < (int)(sizeof(params) / sizeof(params[0])); i++) {
-		long min = params[i].min, max = params[i].max, before = get_number(params[i].name);
-
-		EXPECT_TRUE(refuses(params[i].name, min - 1, min, max));
-		EXPECT_TRUE(refuses(params[i].name, max + 1, min, max));
-		EXPECT_EQ(before, get_number(params[i].name));
-		EXPECT_TRUE(set_number(params[i].name, min));
-		EXPECT_TRUE(set_number(params[i].name, max));
-		EXPECT_TRUE(set_number(params[i].name, before));
-	}
+	EXPECT_TRUE(reached(is_lent(self->spender[0].reader->pid, 1)));
 }
 
 TEST_HARNESS_MAIN

@@ -37,7 +37,6 @@ FIXTURE_TEARDOWN(g9_expedite)
 	restore_lending();
 }
 
-#define FIFO(p)	((struct job){ .policy = SCHED_FIFO, .prio = (p) })
 #define FAIR(n)	((struct job){ .nice = (n) })
 
 /* A committer that waits for the mutex, asleep, in a section of @fd. */
@@ -82,18 +81,18 @@ TEST_F_TIMEOUT(g9_expedite, takes_effect_after_a_period, 60)
 	r = reader(self->fd, 0, FAIR(19));
 	ASSERT_NE(NULL, r);
 	ASSERT_TRUE(set_param("lend_period_us", "60000000"));
-	c = committer(self->fd, self->mutex, FIFO(33));
+	c = committer(self->fd, self->mutex, fifo(33));
 	ASSERT_NE(NULL, c);
 	/* the timer runs every 100 ms */
 	sleep_ms(250);
 	EXPECT_EQ(0, state(self->fd).expedited);
 	EXPECT_TRUE(state(self->fd).biased);
-	EXPECT_TRUE(has_no_loan(r));
+	EXPECT_TRUE(is_lent(r->pid, 0));
 	ASSERT_TRUE(set_param("lend_period_us", "1000"));
-	EXPECT_TRUE(reached(state(self->fd).expedited && has_level(r, 33)));
+	EXPECT_TRUE(reached(state(self->fd).expedited && is_lent(r->pid, 33)));
 	EXPECT_EQ(-SIGKILL, kill_task(c));
 	/* the reader still holds the lock */
-	EXPECT_TRUE(reached(has_no_loan(r)));
+	EXPECT_TRUE(reached(is_lent(r->pid, 0)));
 	EXPECT_EQ(0, end_reader(self->fd, 0, r));
 }
 
@@ -146,7 +145,7 @@ static int lends_after(int fd, struct job j)
 	later = reader(fd, 11, FAIR(19));
 	CHECK(later);
 	CHECK(!state(fd).biased);
-	CHECK(reached(has_level(later, 33)));
+	CHECK(reached(is_lent(later->pid, 33)));
 	CHECK(!end_reader(fd, 10, first) && !end_reader(fd, 11, later));
 	go(fd, 2);
 	CHECK(!finish(c));
@@ -181,31 +180,31 @@ TEST_F_TIMEOUT(g9_expedite, several_sections, 100)
 	r = reader(self->fd, 0, FAIR(19));
 	ASSERT_NE(NULL, r);
 	for (i = 0; i < SECTIONS; i++) {
-		t[i] = committer(self->fd, self->mutex, FIFO(20));
+		t[i] = committer(self->fd, self->mutex, fifo(20));
 		ASSERT_NE(NULL, t[i]);
 	}
-	ASSERT_REACHED(has_level(r, 20));
+	ASSERT_REACHED(is_lent(r->pid, 20));
 	/* MAX_RT_PRIO - 1 is the watcher's */
-	high = committer(self->fd, self->mutex, FIFO(99));
+	high = committer(self->fd, self->mutex, fifo(99));
 	ASSERT_NE(NULL, high);
-	ASSERT_REACHED(has_level(r, 98));
+	ASSERT_REACHED(is_lent(r->pid, 98));
 	EXPECT_EQ(-SIGKILL, kill_task(high));
-	ASSERT_REACHED(has_level(r, 20));
+	ASSERT_REACHED(is_lent(r->pid, 20));
 	for (i = 0; i < SECTIONS; i++) {
 		EXPECT_EQ(-SIGKILL, kill_task(t[i]));
 		if (i == SECTIONS - 2)
-			EXPECT_TRUE(has_level(r, 20));
+			EXPECT_TRUE(is_lent(r->pid, 20));
 	}
-	EXPECT_TRUE(reached(has_no_loan(r)));
+	EXPECT_TRUE(reached(is_lent(r->pid, 0)));
 	EXPECT_FALSE(state(self->fd).expedited);
 	/* an inner section begins and ends before the wait in the outer one */
 	nested = start(self->mutex, (struct job){
 		.mode = LOCK_TEST_WRITE, .how = LOCK_TEST_KILLABLE, .policy = SCHED_FIFO,
 		.prio = 33, .flags = LOCK_TEST_OUTER_EXPEDITE | LOCK_TEST_OUTER_NESTED,
 		.outer = self->fd });
-	EXPECT_TRUE(reached(has_level(r, 33)));
+	EXPECT_TRUE(reached(is_lent(r->pid, 33)));
 	EXPECT_EQ(-SIGKILL, kill_task(nested));
-	EXPECT_TRUE(reached(has_no_loan(r)));
+	EXPECT_TRUE(reached(is_lent(r->pid, 0)));
 	EXPECT_EQ(0, end_reader(self->fd, 0, r));
 }
 
@@ -224,11 +223,11 @@ TEST_F_TIMEOUT(g9_expedite, lends_its_own_level_only, 60)
 	ASSERT_REACHED(state(self->fd).readers == 1 && is_asleep(c));
 	w = start(self->fd, (struct job){ .mode = LOCK_TEST_WRITE, .policy = SCHED_FIFO,
 					  .prio = 33 });
-	ASSERT_REACHED(has_level(c, 33));
+	ASSERT_REACHED(is_lent(c->pid, 33));
 	go(self->fd, 0);
 	ASSERT_REACHED(state(inner).readers == 2 && state(inner).expedited);
-	EXPECT_TRUE(reached(has_level(r, 1)));
-	EXPECT_TRUE(has_level(c, 33));
+	EXPECT_TRUE(reached(is_lent(r->pid, 1)));
+	EXPECT_TRUE(is_lent(c->pid, 33));
 	EXPECT_EQ(0, end_reader(inner, 1, c));
 	EXPECT_EQ(0, finish(w));
 	EXPECT_EQ(0, end_reader(inner, 0, r));
@@ -256,8 +255,8 @@ static int equal_is_lent(int fd, int mutex, struct job j, struct job c, bool wri
 		w = start(fd, (struct job){ .mode = LOCK_TEST_WRITE });
 	CHECK(reached(level_of(low->pid) > 0));
 	if (!level)
-		let_it_look();
-	lent = reached(has_level(equal, level));
+		many_looks();
+	lent = reached(is_lent(equal->pid, level));
 	CHECK(!end_reader(fd, 0, equal) && !end_reader(fd, 1, low));
 	CHECK(!w || !finish(w));
 	CHECK(kill_task(t) == -SIGKILL);
@@ -275,7 +274,7 @@ TEST_F_TIMEOUT(g9_expedite, equals_are_lent_nothing, 60)
 
 	EXPECT_EQ(1, equal_is_lent(fd, mutex, FAIR(0), FAIR(-5), false, 0));
 	EXPECT_EQ(1, equal_is_lent(fd, mutex, FAIR(0), FAIR(-6), false, 1));
-	EXPECT_EQ(1, equal_is_lent(fd, mutex, FAIR(0), FIFO(33), false, 33));
+	EXPECT_EQ(1, equal_is_lent(fd, mutex, FAIR(0), fifo(33), false, 33));
 	/* a writer waits for the reader, whatever its cgroup */
 	EXPECT_EQ(1, equal_is_lent(fd, mutex, FAIR(0), FAIR(-5), true, 1));
 	make_cgroup(CGROUP);
@@ -286,26 +285,38 @@ TEST_F_TIMEOUT(g9_expedite, equals_are_lent_nothing, 60)
 
 /* --- the committer's own loan --------------------------------------------- */
 
+/* A loan of level 1 to a sleeping reader of another lock. */
+static bool begin_other_loan(struct loan *l)
+{
+	return !begin_loan(l, lock_open(LOCK_TEST_UNFAIR), LOCK_TEST_READ, FAIR(19),
+			   (struct job){ .mode = LOCK_TEST_WRITE }, 1);
+}
+
+static bool end_other_loan(struct loan *l)
+{
+	return !end_loan(l) && !close(l->fd);
+}
+
 /* Otherwise a lent reader would keep the committer off its CPU. */
 TEST_F_TIMEOUT(g9_expedite, committer_has_what_it_lends, 60)
 {
-	struct other_loan loan;
+	struct loan loan;
 	struct task *c, *c2;
 
 	c = committer(self->fd, self->mutex, FAIR(0));
 	ASSERT_NE(NULL, c);
 	ASSERT_REACHED(state(self->fd).expedited);
-	let_it_look();
-	EXPECT_TRUE(has_no_loan(c));
+	many_looks();
+	EXPECT_TRUE(is_lent(c->pid, 0));
 	ASSERT_TRUE(begin_other_loan(&loan));
-	EXPECT_TRUE(reached(has_level(c, 1)));
+	EXPECT_TRUE(reached(is_lent(c->pid, 1)));
 	EXPECT_TRUE(end_other_loan(&loan));
 	/* the loans of two committers do not keep each other alive */
 	c2 = committer(self->fd, self->mutex, FAIR(0));
 	ASSERT_NE(NULL, c2);
-	EXPECT_TRUE(reached(has_no_loan(c)));
-	let_it_look();
-	EXPECT_TRUE(has_no_loan(c2));
+	EXPECT_TRUE(reached(is_lent(c->pid, 0)));
+	many_looks();
+	EXPECT_TRUE(is_lent(c2->pid, 0));
 	EXPECT_EQ(-SIGKILL, kill_task(c2));
 	EXPECT_EQ(-SIGKILL, kill_task(c));
 }
@@ -313,7 +324,7 @@ TEST_F_TIMEOUT(g9_expedite, committer_has_what_it_lends, 60)
 /* A loan for the lock ends with its release, that of the section with the section. */
 TEST_F_TIMEOUT(g9_expedite, committer_that_holds_the_lock, 60)
 {
-	struct other_loan loan;
+	struct loan loan;
 	struct task *w;
 	pid_t c;
 
@@ -344,7 +355,7 @@ TEST_F_TIMEOUT(g9_expedite, committer_that_holds_the_lock, 60)
 /* A lock that lends nothing: neither to readers, nor to its committer. */
 TEST_F_TIMEOUT(g9_expedite, lock_with_lending_off, 60)
 {
-	struct other_loan loan;
+	struct loan loan;
 	struct task *c, *r;
 
 	ASSERT_TRUE(begin_other_loan(&loan));
@@ -353,11 +364,11 @@ TEST_F_TIMEOUT(g9_expedite, lock_with_lending_off, 60)
 	c = committer(self->fd, self->mutex, FAIR(0));
 	ASSERT_TRUE(r && c);
 	ASSERT_REACHED(state(self->fd).expedited);
-	let_it_look();
-	EXPECT_TRUE(has_no_loan(r));
-	EXPECT_TRUE(has_no_loan(c));
+	many_looks();
+	EXPECT_TRUE(is_lent(r->pid, 0));
+	EXPECT_TRUE(is_lent(c->pid, 0));
 	set_lend(self->fd, 1);
-	EXPECT_TRUE(reached(has_level(r, 1) && has_level(c, 1)));
+	EXPECT_TRUE(reached(is_lent(r->pid, 1) && is_lent(c->pid, 1)));
 	EXPECT_EQ(-SIGKILL, kill_task(c));
 	EXPECT_EQ(0, end_reader(self->fd, 0, r));
 	EXPECT_TRUE(end_other_loan(&loan));
@@ -387,7 +398,9 @@ TEST_F_TIMEOUT(g9_expedite, section_of_a_task_that_runs, 100)
 	EXPECT_TRUE(reached(state(fd2).expedited));
 	EXPECT_TRUE(reached(state(self->fd).expedited));
 	for (i = 0; i < SECTIONS; i++)
-		EXPECT_EQ(0, end_reader(self->fd, i, runs[i]));
+		go(self->fd, i);
+	for (i = 0; i < SECTIONS; i++)
+		EXPECT_EQ(0, finish(runs[i]));
 	EXPECT_EQ(0, end_reader(fd2, 0, c));
 	ASSERT_TRUE(set_param("lend_nice", "0"));
 	close(fd2);
@@ -401,8 +414,6 @@ TEST_F_TIMEOUT(g9_expedite, freed_after_the_section, 60)
 	};
 	long before, i;
 
-	if (!has_counters())
-		SKIP(return, "no counters");
 	before = counter("activated");
 	ASSERT_TRUE(set_param("lend_period_us", "50"));
 	for (i = 0; i < scaled(2000); i++) {
