@@ -3,14 +3,13 @@
  * Bugs that rw_semaphore had and that a clone can repeat: one test for each fix, named after
  * the commit.
  *
- * The tests of two more are in g6_spin_on_owner.c: b613c7f31476 (a real-time waiter that is not
- * first spins for ever) and 3f5245538a19 (a real-time waiter spins on an owner that it
- * preempted).
+ * The tests of three more are elsewhere. g6_spin_on_owner.c: b613c7f31476 (a real-time waiter that
+ * is not first spins for ever) and 3f5245538a19 (a real-time waiter spins on an owner that it
+ * preempted). g7_clean_retreat.c: 6eebd5fb2083 (the last waiter that is killed leaves a flag).
  *
  * Seen failing, each with a line of the lock (module/) broken:
  *  d257cc8cb8d5	leave_write(): atomic_long_sub(WWAIT, &sem->word) for sync_flags();
  *			and, with that, try_write(): no WWAIT for a writer that passes
- *  6eebd5fb2083	leave_read(): no sync_flags()
  *  2f06f702925b	__unfair_read_fast(): without WWAIT; may_open_window(): "past" of an
  *			unsigned type
  *  1a728dff855a	may_pass_first(): without sem->steals < MAX_STEALS; without w->prio
@@ -101,41 +100,6 @@ TEST_F_TIMEOUT(clone_bugs, d257cc8cb8d5_killed_waiter_and_next_owner, 60)
 	EXPECT_EQ(0, CONCLUSIVE(killed_under_the_next_owner(self->fd)));
 }
 
-/* If the last waiter that is killed left a flag, no other waiter would ever clear it. */
-TEST_F(clone_bugs, 6eebd5fb2083_killed_waiter_leaves_no_flag)
-{
-	int held, waits, i;
-
-	set_bound(self->fd, 0);
-	for (i = 0; i < 4; i++) {
-		struct task *holder, *w = NULL, *t;
-
-		held = i & 1;
-		waits = i >> 1;
-		holder = start(self->fd, (struct job){ .mode = held, .hold = LOCK_TEST_UNTIL_GO });
-		ASSERT_REACHED(state(self->fd).is_locked);
-		/* a reader waits for a reader only behind a writer */
-		if (held == LOCK_TEST_READ && waits == LOCK_TEST_READ) {
-			w = start(self->fd, (struct job){ .mode = LOCK_TEST_WRITE });
-			ASSERT_REACHED(state(self->fd).queued_writers == 1);
-		}
-		t = start(self->fd, (struct job){ .mode = waits, .how = LOCK_TEST_KILLABLE });
-		ASSERT_REACHED((waits == LOCK_TEST_READ ? state(self->fd).queued_readers :
-				state(self->fd).queued_writers) == 1 && is_asleep(t));
-		EXPECT_EQ(-SIGKILL, kill_task(t));
-		EXPECT_EQ(!!w, state(self->fd).is_contended);
-		if (held == LOCK_TEST_READ && !w)
-			EXPECT_EQ(0, lock(self->fd, LOCK_TEST_READ, LOCK_TEST_TRYLOCK));
-		go(self->fd, 0);
-		EXPECT_EQ(0, finish(holder));
-		if (w)
-			EXPECT_EQ(0, finish(w));
-		EXPECT_EQ(0, state(self->fd).is_contended);
-		EXPECT_EQ(0, lock(self->fd, LOCK_TEST_WRITE, LOCK_TEST_TRYLOCK));
-		EXPECT_EQ(0, lock(self->fd, LOCK_TEST_READ, LOCK_TEST_TRYLOCK));
-	}
-}
-
 /* Each reader starts before the previous one releases. */
 TEST_F_TIMEOUT(clone_bugs, 2f06f702925b_relay_of_readers_does_not_starve_the_writer, 60)
 {
@@ -206,27 +170,6 @@ TEST_F_TIMEOUT(clone_bugs, 2f06f702925b_overdue_readers_do_not_starve_the_writer
 	}
 	/* a busy host may keep the writer from its CPU until a second window opens */
 	EXPECT_LE(late, 2);
-}
-
-/* Writers acquire the lock despite a stream of short, overlapping read sections. */
-TEST_F_TIMEOUT(clone_bugs, 2f06f702925b_stream_of_readers_does_not_starve_the_writer, 60)
-{
-	struct task *r[8], *w;
-	int i;
-
-	for (i = 0; i < 8; i++)
-		r[i] = start(self->fd, (struct job){
-			.mode = LOCK_TEST_READ, .hold = i % 4 ? LOCK_TEST_SLEEP : LOCK_TEST_BUSY,
-			.hold_us = 500 + i * 300, .repeat = 100000000 });
-	ASSERT_REACHED(state(self->fd).taken > 50);
-	w = start(self->fd, (struct job){
-		.mode = LOCK_TEST_WRITE, .how = LOCK_TEST_TIMEOUT, .timeout_ms = 8000,
-		.repeat = 20 });
-	EXPECT_EQ(0, finish(w));
-	EXPECT_EQ(20, atomic_load(&w->done));
-	for (i = 0; i < 8; i++) {
-		kill_task(r[i]);
-	}
 }
 
 /*

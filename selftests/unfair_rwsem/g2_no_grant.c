@@ -19,8 +19,7 @@ LOCK_FIXTURE(g2_no_grant)
  * Counts the writes that complete, within @patience seconds, while a woken reader is kept off
  * its CPU.
  */
-static int writes_past_absent_reader(int fd, struct job reader_job, struct job writer_job,
-				     double patience)
+static int writes_past_absent_reader(int fd, double patience)
 {
 	struct task *holder, *reader, *writer;
 	struct hog hog;
@@ -29,17 +28,13 @@ static int writes_past_absent_reader(int fd, struct job reader_job, struct job w
 
 	holder = hold_until_go(fd, LOCK_TEST_WRITE, (struct job){ .cpu = 1 });
 	CHECK(holder);
-	reader_job.mode = LOCK_TEST_READ;
-	reader_job.cpu = 2;
-	reader = start(fd, reader_job);
+	reader = start(fd, (struct job){ .mode = LOCK_TEST_READ, .nice = 19, .cpu = 2 });
 	CHECK(reached(state(fd).acquiring_readers == 1 && is_asleep(reader)));
 	hog = hog_start(1);
 	go(fd, 0);
 	finish(holder);
-	writer_job.mode = LOCK_TEST_WRITE;
-	writer_job.cpu = 1;
-	writer_job.repeat = WRITES;
-	writer = start(fd, writer_job);
+	writer = start(fd, (struct job){ .mode = LOCK_TEST_WRITE, .nice = -20, .cpu = 1,
+					 .repeat = WRITES });
 	end = seconds() + patience;
 	while (atomic_load(&writer->done) < WRITES && seconds() < end)
 		sleep_ms(1);
@@ -53,36 +48,10 @@ static int writes_past_absent_reader(int fd, struct job reader_job, struct job w
 	return done;
 }
 
-#define PAST(fd, reader, writer, patience)				\
-	CONCLUSIVE(writes_past_absent_reader(fd, (struct job)reader, (struct job)writer, patience))
-
-TEST_F_TIMEOUT(g2_no_grant, nice_19_reader_nice_minus_20_writer, 60)
+TEST_F_TIMEOUT(g2_no_grant, absent_reader_stops_no_writer, 60)
 {
 	SKIP_ON_ONE_CPU();
-	EXPECT_EQ(WRITES, PAST(self->fd, { .nice = 19 }, { .nice = -20 }, 5));
-}
-
-TEST_F_TIMEOUT(g2_no_grant, idle_reader_fifo_writer, 60)
-{
-	SKIP_ON_ONE_CPU();
-	EXPECT_EQ(WRITES, CONCLUSIVE(writes_past_absent_reader(self->fd,
-		(struct job){ .policy = SCHED_IDLE },
-		(struct job){ .policy = SCHED_FIFO, .prio = 10 }, 5)));
-}
-
-TEST_F_TIMEOUT(g2_no_grant, reader_in_a_throttled_cgroup, 60)
-{
-	const char *dir = "/sys/fs/cgroup/g2";
-
-	SKIP_ON_ONE_CPU();
-	make_cgroup(dir);
-	if (!put("/sys/fs/cgroup/g2/cpu.max", "5000 200000")) {
-		rmdir(dir);
-		SKIP(return, "no cpu.max: needs cgroup v2 and CONFIG_CFS_BANDWIDTH");
-	}
-	EXPECT_EQ(WRITES, PAST(self->fd, { .cgroup = "/sys/fs/cgroup/g2/cgroup.procs" },
-			       { .nice = -20 }, 5));
-	rmdir(dir);
+	EXPECT_EQ(WRITES, CONCLUSIVE(writes_past_absent_reader(self->fd, 20)));
 }
 
 /* An overdue reader costs one window and no more. */
@@ -90,7 +59,7 @@ TEST_F_TIMEOUT(g2_no_grant, overdue_reader_costs_one_window, 60)
 {
 	SKIP_ON_ONE_CPU();
 	set_bound(self->fd, 1);
-	EXPECT_EQ(WRITES, PAST(self->fd, { .nice = 19 }, { .nice = -20 }, 5));
+	EXPECT_EQ(WRITES, CONCLUSIVE(writes_past_absent_reader(self->fd, 20)));
 }
 
 /* The control: on an rw_semaphore, the writer waits for the absent reader. */
@@ -101,7 +70,7 @@ TEST_F_TIMEOUT(g2_no_grant, rw_semaphore_grants, 60)
 	SKIP_ON_ONE_CPU();
 	if (kernel_is_rt())
 		SKIP(return, "rw_semaphore of PREEMPT_RT does not grant");
-	EXPECT_EQ(0, PAST(fd, { .nice = 19 }, { .nice = -20 }, 0.4));
+	EXPECT_EQ(0, CONCLUSIVE(writes_past_absent_reader(fd, 0.4)));
 	close(fd);
 }
 

@@ -73,58 +73,44 @@ static const struct job reader_asleep = {
 			SKIP(return, "no spinning: one CPU, or PREEMPT_RT"); \
 	} while (0)
 
-TEST_F_TIMEOUT(g6_spin_on_owner, writer_spins_while_owner_runs, 60)
+/* Rows: the holder, and how the waiter acquires the lock. No reader waits for a reader. */
+static const struct row {
+	const struct job *holder;
+	__u32 mode;
+} run_rows[] = {
+	{ &running, LOCK_TEST_WRITE }, { &running, LOCK_TEST_READ },
+	{ &reader_running, LOCK_TEST_WRITE },
+}, sleep_rows[] = {
+	{ &asleep, LOCK_TEST_WRITE }, { &asleep, LOCK_TEST_READ },
+	{ &reader_asleep, LOCK_TEST_WRITE },
+};
+
+TEST_F_TIMEOUT(g6_spin_on_owner, waiter_spins_while_the_holder_runs, 100)
 {
+	const struct row *row;
 	struct task w;
 
 	SKIP_WITHOUT_SPINNING();
-	w = spin_behind(self->fd, running, LOCK_TEST_WRITE);
-	EXPECT_EQ(20, w.waits);
-	EXPECT_GE(w.spun, 3);
+	for (row = run_rows; row < run_rows + 3; row++) {
+		w = spin_behind(self->fd, *row->holder, row->mode);
+		EXPECT_EQ(20, w.waits) TH_LOG("row %d", (int)(row - run_rows));
+		EXPECT_GE(w.spun, 3) TH_LOG("row %d", (int)(row - run_rows));
+	}
 }
 
-TEST_F_TIMEOUT(g6_spin_on_owner, reader_spins_while_owner_runs, 60)
+TEST_F_TIMEOUT(g6_spin_on_owner, waiter_sleeps_while_the_holder_sleeps, 100)
 {
+	const struct row *row;
 	struct task w;
 
-	SKIP_WITHOUT_SPINNING();
-	w = spin_behind(self->fd, running, LOCK_TEST_READ);
-	EXPECT_EQ(20, w.waits);
-	EXPECT_GE(w.spun, 3);
+	for (row = sleep_rows; row < sleep_rows + 3; row++) {
+		w = sleep_behind(self->fd, *row->holder, row->mode);
+		EXPECT_EQ(20, w.waits) TH_LOG("row %d", (int)(row - sleep_rows));
+		EXPECT_LE(w.spun, 5) TH_LOG("row %d", (int)(row - sleep_rows));
+	}
 }
 
-TEST_F_TIMEOUT(g6_spin_on_owner, nobody_spins_on_a_sleeping_owner, 60)
-{
-	struct task w;
-
-	w = sleep_behind(self->fd, asleep, LOCK_TEST_WRITE);
-	EXPECT_EQ(20, w.waits);
-	EXPECT_LE(w.spun, 5);
-	w = sleep_behind(self->fd, asleep, LOCK_TEST_READ);
-	EXPECT_EQ(20, w.waits);
-	EXPECT_LE(w.spun, 5);
-}
-
-TEST_F_TIMEOUT(g6_spin_on_owner, writer_spins_while_readers_run, 60)
-{
-	struct task w;
-
-	SKIP_WITHOUT_SPINNING();
-	w = spin_behind(self->fd, reader_running, LOCK_TEST_WRITE);
-	EXPECT_EQ(20, w.waits);
-	EXPECT_GE(w.spun, 3);
-}
-
-TEST_F_TIMEOUT(g6_spin_on_owner, nobody_spins_on_a_sleeping_reader, 60)
-{
-	struct task w;
-
-	w = sleep_behind(self->fd, reader_asleep, LOCK_TEST_WRITE);
-	EXPECT_EQ(20, w.waits);
-	EXPECT_LE(w.spun, 5);
-}
-
-TEST_F_TIMEOUT(g6_spin_on_owner, nobody_spins_on_rt, 60)
+TEST_F_TIMEOUT(g6_spin_on_owner, no_waiter_spins_on_rt, 60)
 {
 	struct task w;
 

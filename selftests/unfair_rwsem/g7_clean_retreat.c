@@ -241,35 +241,4 @@ TEST_F(g7_clean_retreat, pending_signal_ends_only_a_wait)
 	close(inner);
 }
 
-/* Kills and signals at random moments. */
-TEST_F_TIMEOUT(g7_clean_retreat, at_random, 120)
-{
-	double end = seconds() + scaled(20);
-	struct task *t[16];
-	int i, round;
-
-	srand(1);
-	/* fewer rounds on a slow debug kernel */
-	for (round = 0; round < scaled(40) && (round < 5 || seconds() < end); round++) {
-		for (i = 0; i < 16; i++) {
-			const struct way *way = &ways[rand() % NR_WAYS];
-
-			t[i] = start(self->fd, (struct job){
-				.mode = rand() % 3 == 0, .how = way->how, .timeout_ms = rand() % 8,
-				.hold = rand() % 2 ? LOCK_TEST_BUSY : LOCK_TEST_SLEEP,
-				.hold_us = rand() % 500, .repeat = 20, .nice = rand() % 20 });
-		}
-		for (i = 0; i < 16; i++) {
-			if (rand() % 2)
-				kill(t[i]->pid, rand() % 2 ? SIGKILL : SIGUSR1);
-			if (rand() % 4 == 0)
-				sleep_ms(rand() % 2);
-		}
-		for (i = 0; i < 16; i++)
-			finish(t[i]);
-		ASSERT_EQ(0, state(self->fd).is_locked);
-		ASSERT_EQ(0, state(self->fd).is_contended);
-	}
-}
-
 TEST_HARNESS_MAIN
