@@ -7,7 +7,7 @@ tests='g1_exclusion g2_no_grant g3_writer_first g4_bounded_bypass g6_spin_on_own
 	g7_clean_retreat g8_lockdep clone_bugs interface contention_events'
 # These tests run with the default lending; the tests above run with QUIET.
 lending_tests='visible_readers g5_lent_priority g9_expedite g10_chain g11_prompt_writer g12_budget
-	g13_nothing_to_keep observability fuzz_device fuzz_files'
+	g13_nothing_to_keep observability fuzz_device'
 
 # folders with one program of the same name
 suites='commit_root share_gate cow_diff rcu_reuse'

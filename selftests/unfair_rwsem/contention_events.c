@@ -34,7 +34,7 @@ static bool has_release_event(void)
 	return !access(INSTANCE "/events/lock/contended_release/enable", F_OK);
 }
 
-FIXTURE(contention_events) { int fd; };
+FIXTURE(contention_events) { };
 
 FIXTURE_SETUP(contention_events)
 {
@@ -56,18 +56,10 @@ FIXTURE_SETUP(contention_events)
 	ASSERT_TRUE(put(INSTANCE "/events/lock/contention_end/enable", "1"));
 	if (has_release_event())
 		ASSERT_TRUE(put(INSTANCE "/events/lock/contended_release/enable", "1"));
-	self->fd = lock_open(LOCK_TEST_UNFAIR);
-	ASSERT_GE(self->fd, 0);
-	set_bound(self->fd, 0);
-	put(INSTANCE "/tracing_on", "1");
 }
 
 FIXTURE_TEARDOWN(contention_events)
 {
-	struct lock_test_state s = state(self->fd);
-
-	EXPECT_EQ(0, s.is_locked + s.is_contended + s.queued_readers + s.queued_writers);
-	close(self->fd);
 	put(INSTANCE "/events/enable", "0");
 	EXPECT_EQ(0, rmdir(INSTANCE));
 }
@@ -173,146 +165,92 @@ static int wrong_wait(int nr, int waiter, int holder, const char *flags, int ret
 	return wrong;
 }
 
-/* A task waits for a holder. The wait ends by @signal, by a timeout, or with the lock. */
-static void one_wait(struct __test_metadata *_metadata, int fd, int held, struct job job,
-		     int signal, const char *flags, int ret)
+static const struct wait {
+	__u32 held;
+	struct job job;
+	int signal;		/* ends the wait; 0: a timeout does, or the task acquires the lock */
+	const char *flags;	/* of contention_begin */
+	int ret;		/* of contention_end */
+} waits[] = {
+	{ LOCK_TEST_WRITE, { .mode = LOCK_TEST_READ }, 0, "READ", 0 },
+	{ LOCK_TEST_WRITE, { .mode = LOCK_TEST_WRITE }, 0, "WRITE", 0 },
+	{ LOCK_TEST_READ, { .mode = LOCK_TEST_WRITE }, 0, "WRITE", 0 },
+	{ LOCK_TEST_WRITE, { .mode = LOCK_TEST_READ, .how = LOCK_TEST_KILLABLE }, SIGKILL,
+	  "READ", -EINTR },
+	{ LOCK_TEST_READ, { .mode = LOCK_TEST_WRITE, .how = LOCK_TEST_KILLABLE }, SIGKILL,
+	  "WRITE", -EINTR },
+	{ LOCK_TEST_WRITE, { .mode = LOCK_TEST_READ, .how = LOCK_TEST_INTERRUPTIBLE }, SIGUSR1,
+	  "READ", -EINTR },
+	{ LOCK_TEST_WRITE, { .mode = LOCK_TEST_READ, .how = LOCK_TEST_TIMEOUT, .timeout_ms = 30 },
+	  0, "READ", -ETIME },
+	{ LOCK_TEST_WRITE, { .mode = LOCK_TEST_WRITE, .how = LOCK_TEST_TIMEOUT, .timeout_ms = 30 },
+	  0, "WRITE", -ETIME },
+};
+
+static void trace_anew(void)
+{
+	close(open(INSTANCE "/trace", O_WRONLY | O_TRUNC));
+	put(INSTANCE "/tracing_on", "1");
+}
+
+/* A task waits for a holder. Returns 0 if the events are right, or minus the failing line. */
+static int one_wait(int fd, const struct wait *wait)
 {
 	struct task *holder, *t;
 	int nr;
 
-	holder = start(fd, (struct job){ .mode = held, .hold = LOCK_TEST_UNTIL_GO });
-	ASSERT_REACHED(state(fd).is_locked);
-	t = start(fd, job);
+	holder = start(fd, (struct job){ .mode = wait->held, .hold = LOCK_TEST_UNTIL_GO });
+	CHECK(reached(state(fd).is_locked));
+	t = start(fd, wait->job);
 	/* a wait with a timeout may end before the test sees it */
-	if (!job.timeout_ms)
-		ASSERT_REACHED(state(fd).is_contended && is_asleep(t));
-	if (signal)
-		kill(t->pid, signal);
-	if (ret)
+	CHECK(wait->job.timeout_ms || reached(state(fd).is_contended && is_asleep(t)));
+	if (wait->signal)
+		kill(t->pid, wait->signal);
+	if (wait->ret)
 		finish(t);
 	go(fd, 0);
-	EXPECT_EQ(0, finish(holder));
-	if (!ret)
-		EXPECT_EQ(0, finish(t));
+	CHECK(!finish(holder));
+	CHECK(wait->ret || !finish(t));
 	nr = read_events();
-	ASSERT_GE(nr, 0);
-	EXPECT_EQ(0, wrong_wait(nr, t->pid, holder->pid, flags, ret));
+	CHECK(nr >= 0);
+	return wrong_wait(nr, t->pid, holder->pid, wait->flags, wait->ret);
 }
 
-#define ONE_WAIT(held, signal, flags, ret, ...)				\
-	one_wait(_metadata, self->fd, held, (struct job){ __VA_ARGS__ }, signal, flags, ret)
-
-TEST_F(contention_events, reader_that_gets_it)
+TEST_F(contention_events, each_wait_has_a_begin_and_an_end)
 {
-	ONE_WAIT(LOCK_TEST_WRITE, 0, "READ", 0, .mode = LOCK_TEST_READ);
-}
+	int i, fd = lock_open(LOCK_TEST_UNFAIR);
 
-TEST_F(contention_events, writer_that_gets_it_from_a_writer)
-{
-	ONE_WAIT(LOCK_TEST_WRITE, 0, "WRITE", 0, .mode = LOCK_TEST_WRITE);
-}
-
-TEST_F(contention_events, writer_that_gets_it_from_a_reader)
-{
-	ONE_WAIT(LOCK_TEST_READ, 0, "WRITE", 0, .mode = LOCK_TEST_WRITE);
-}
-
-TEST_F(contention_events, killed_reader)
-{
-	ONE_WAIT(LOCK_TEST_WRITE, SIGKILL, "READ", -EINTR, .mode = LOCK_TEST_READ,
-		 .how = LOCK_TEST_KILLABLE);
-}
-
-TEST_F(contention_events, killed_writer)
-{
-	ONE_WAIT(LOCK_TEST_READ, SIGKILL, "WRITE", -EINTR, .mode = LOCK_TEST_WRITE,
-		 .how = LOCK_TEST_KILLABLE);
-}
-
-TEST_F(contention_events, interrupted_reader)
-{
-	ONE_WAIT(LOCK_TEST_WRITE, SIGUSR1, "READ", -EINTR, .mode = LOCK_TEST_READ,
-		 .how = LOCK_TEST_INTERRUPTIBLE);
-}
-
-TEST_F(contention_events, reader_whose_time_passed)
-{
-	ONE_WAIT(LOCK_TEST_WRITE, 0, "READ", -ETIME, .mode = LOCK_TEST_READ,
-		 .how = LOCK_TEST_TIMEOUT, .timeout_ms = 30);
-}
-
-TEST_F(contention_events, writer_whose_time_passed)
-{
-	ONE_WAIT(LOCK_TEST_WRITE, 0, "WRITE", -ETIME, .mode = LOCK_TEST_WRITE,
-		 .how = LOCK_TEST_TIMEOUT, .timeout_ms = 30);
+	ASSERT_GE(fd, 0);
+	set_bound(fd, 0);
+	for (i = 0; i < (int)(sizeof(waits) / sizeof(waits[0])); i++) {
+		trace_anew();
+		EXPECT_EQ(0, one_wait(fd, &waits[i])) TH_LOG("row %d", i);
+	}
+	close(fd);
 }
 
 /* The fast paths and the trylocks fire no event. */
-TEST_F(contention_events, nothing_without_a_wait)
+TEST_F(contention_events, no_event_without_a_wait)
 {
 	static const __u32 how[] = { LOCK_TEST_PLAIN, LOCK_TEST_KILLABLE, LOCK_TEST_TIMEOUT,
 				     LOCK_TEST_TRYLOCK };
+	int i, mode, fd = lock_open(LOCK_TEST_UNFAIR);
 	struct task *holder;
-	int i, mode;
 
+	ASSERT_GE(fd, 0);
+	trace_anew();
+	for (i = 0; i < 8; i++)
+		EXPECT_EQ(0, finish(start(fd, (struct job){
+			.mode = i % 2, .how = how[i / 2], .repeat = 100 })));
+	holder = hold_until_go(fd, LOCK_TEST_WRITE, (struct job){ });
+	ASSERT_NE(NULL, holder);
 	for (mode = LOCK_TEST_READ; mode <= LOCK_TEST_WRITE; mode++)
-		for (i = 0; i < 4; i++)
-			EXPECT_EQ(0, finish(start(self->fd, (struct job){
-				.mode = mode, .how = how[i], .repeat = 100 })));
-	holder = hold_until_go(self->fd, LOCK_TEST_WRITE, (struct job){ });
-	ASSERT_NE(NULL, holder);
-	EXPECT_EQ(EAGAIN, lock(self->fd, LOCK_TEST_READ, LOCK_TEST_TRYLOCK));
-	EXPECT_EQ(EAGAIN, lock(self->fd, LOCK_TEST_WRITE, LOCK_TEST_TRYLOCK));
-	go(self->fd, 0);
+		EXPECT_EQ(EAGAIN, lock(fd, mode, LOCK_TEST_TRYLOCK));
+	go(fd, 0);
 	EXPECT_EQ(0, finish(holder));
-	/* this counts all events of the lock since its creation */
-	ONE_WAIT(LOCK_TEST_WRITE, 0, "WRITE", 0, .mode = LOCK_TEST_WRITE);
-}
-
-static int wrong_waits(int nr, const char *lock, struct task *holder, struct task **t)
-{
-	int i;
-
-	for (i = 0; i < 12; i++) {
-		CHECK(count(nr, BEGIN, t[i]->pid, lock) == 1);
-		CHECK(count(nr, END, t[i]->pid, lock) == 1);
-	}
-	CHECK(count(nr, BEGIN, 0, lock) == 12);
-	CHECK(count(nr, END, 0, lock) == 12);
-	CHECK(!has_release_event() || count(nr, RELEASE, holder->pid, lock) == 1);
-	return 0;
-}
-
-/* Many waiters of one lock: each task fires one begin and one end. */
-TEST_F(contention_events, as_many_ends_as_begins)
-{
-	struct task *holder, *t[12];
-	int i, nr, wrong = -__LINE__;
-
-	holder = hold_until_go(self->fd, LOCK_TEST_WRITE, (struct job){ });
-	ASSERT_NE(NULL, holder);
-	for (i = 0; i < 12; i++) {
-		t[i] = start(self->fd, (struct job){ .mode = i % 3 == 0 });
-		ASSERT_REACHED(state(self->fd).queued_readers +
-			       state(self->fd).queued_writers == i + 1 && is_asleep(t[i]));
-	}
-	go(self->fd, 0);
-	EXPECT_EQ(0, finish(holder));
-	for (i = 0; i < 12; i++)
-		EXPECT_EQ(0, finish(t[i]));
-	nr = read_events();
-	ASSERT_GE(nr, 0);
-	for (i = 0; i < nr && wrong; i++)
-		if (events[i].kind == BEGIN && events[i].pid == t[0]->pid)
-			wrong = wrong_waits(nr, events[i].lock, holder, t);
-	EXPECT_EQ(0, wrong);
-}
-
-TEST_F(contention_events, release_event)
-{
-	if (!has_release_event())
-		SKIP(return, "this kernel has no lock:contended_release");
-	ONE_WAIT(LOCK_TEST_WRITE, 0, "READ", 0, .mode = LOCK_TEST_READ);
+	/* this counts all events of the lock */
+	EXPECT_EQ(0, one_wait(fd, &waits[1]));
+	close(fd);
 }
 
 TEST_HARNESS_MAIN

@@ -1,21 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The lock's interface: trylocks, predicates and guards in each state of the lock, the reader
- * bound, and the module's parameters. The test device must refuse invalid arguments.
+ * bound, and the ranges of the module's parameters.
  *
  * clone_bugs.c tests the trylocks of a free lock for which an absent writer waits.
  *
  * Seen failing, with a line broken: unfair_down_read_trylock() without WWAIT (the mutant
  * g3-reader-ignores-wwait) and sync_flags() without RWAIT
- * (trylock_and_questions_in_every_state); unfair_rwsem_set_reader_bound() that stores
- * before it checks (bound_out_of_range_changes_nothing); ranged_param_set() without
- * "v > p->max" (parameters_are_range_checked).
+ * (trylocks_and_predicates_in_each_state); unfair_rwsem_set_reader_bound() that stores
+ * before it checks (bound_out_of_range_changes_nothing).
  */
 #include "common.h"
-
-#include <linux/capability.h>
-#include <sys/klog.h>
-#include <sys/syscall.h>
+#include "kernel_log.h"
 
 LOCK_FIXTURE(interface)
 
@@ -42,7 +38,7 @@ static const struct in_state {
 
 #define NR(a)	((int)(sizeof(a) / sizeof((a)[0])))
 
-TEST_F(interface, trylock_and_questions_in_every_state)
+TEST_F(interface, trylocks_and_predicates_in_each_state)
 {
 	static const __u32 how[] = { LOCK_TEST_TRYLOCK, LOCK_TEST_GUARD_TRY };
 	int i, k;
@@ -87,24 +83,6 @@ TEST_F(interface, trylock_and_questions_in_every_state)
 			EXPECT_EQ(0, finish(r));
 		EXPECT_EQ(0, state(self->fd).is_contended);
 	}
-}
-
-TEST_F(interface, questions_after_a_downgrade)
-{
-	struct task *w = hold_until_go(self->fd, LOCK_TEST_WRITE, (struct job){
-		.flags = LOCK_TEST_DOWNGRADE });
-
-	ASSERT_NE(NULL, w);
-	EXPECT_EQ(1, state(self->fd).is_write_locked);
-	go(self->fd, 0);
-	ASSERT_REACHED(state(self->fd).readers == 1);
-	EXPECT_EQ(1, state(self->fd).is_locked);
-	EXPECT_EQ(0, state(self->fd).is_write_locked);
-	EXPECT_EQ(0, lock(self->fd, LOCK_TEST_READ, LOCK_TEST_TRYLOCK));
-	EXPECT_EQ(EAGAIN, lock(self->fd, LOCK_TEST_WRITE, LOCK_TEST_TRYLOCK));
-	go(self->fd, 1);
-	EXPECT_EQ(0, finish(w));
-	EXPECT_EQ(0, state(self->fd).is_locked);
 }
 
 /* All guards release the lock at the end of their scope. */
@@ -179,21 +157,12 @@ TEST_F(interface, bound_range)
 {
 	static const __u32 good[] = { 0, 1, 10000, 9999999, 10000000, ~0U };
 	static const __u32 bad[] = { 10000001, 20000000, 0x7fffffff, 0x80000000, ~0U - 1 };
-	__u32 type;
-	int i, fd;
+	int i;
 
 	for (i = 0; i < NR(good); i++)
 		EXPECT_EQ(0, try_bound(self->fd, good[i])) TH_LOG("%u", good[i]);
 	for (i = 0; i < NR(bad); i++)
 		EXPECT_EQ(EINVAL, try_bound(self->fd, bad[i])) TH_LOG("%u", bad[i]);
-	for (type = 0; type < LOCK_TEST_NR_TYPES; type++) {
-		if (type == LOCK_TEST_UNFAIR)
-			continue;
-		fd = lock_open(type);
-		ASSERT_GE(fd, 0);
-		EXPECT_EQ(EOPNOTSUPP, try_bound(fd, 1));
-		close(fd);
-	}
 }
 
 /* The reader may miss a window if it does not run in time, but not 30 windows. */
@@ -209,13 +178,15 @@ static bool gets_a_window(int fd)
 
 TEST_F(interface, bound_out_of_range_changes_nothing)
 {
+	char log[4096];
+	int log_fd;
+
 	set_window("10000");
-	EXPECT_EQ(0, try_bound(self->fd, 0));
-	EXPECT_EQ(EINVAL, try_bound(self->fd, 10000001));
-	EXPECT_EQ(2, place_of_reader(self->fd));
 	EXPECT_EQ(0, try_bound(self->fd, 5000));
-	EXPECT_TRUE(gets_a_window(self->fd));
+	log_fd = log_now();
 	EXPECT_EQ(EINVAL, try_bound(self->fd, 10000001));
+	EXPECT_NE(NULL, strstr(log_since(log_fd, log, sizeof(log)),
+			       "fscommit: reader bound of 10000001 us: must be 0 to 10000000"));
 	EXPECT_TRUE(gets_a_window(self->fd));
 }
 
@@ -241,240 +212,77 @@ TEST_F(interface, bound_default_is_the_parameter)
 	EXPECT_TRUE(set_default_bound("10000"));
 }
 
-/* Counts @text in the kernel's log. */
-static int in_log(const char *text)
+/* Returns whether the module refuses @value with a message that names it and the range. */
+static bool refuses(const char *name, const char *value, const char *min, const char *max)
 {
-	/* SYSLOG_ACTION_SIZE_BUFFER, SYSLOG_ACTION_READ_ALL */
-	int size = klogctl(10, NULL, 0), n, found = 0;
-	char *log, *p;
+	char path[128], before[64], now[64], message[160], log[4096];
+	int fd = log_now(), error;
 
-	if (size <= 0)
-		return -1;
-	log = malloc(size + 1);
-	n = klogctl(3, log, size);
-	log[n > 0 ? n : 0] = 0;
-	for (p = log; (p = strstr(p, text)); p++)
-		found++;
-	free(log);
-	return found;
+	snprintf(path, sizeof(path), PARAMETERS "%s", name);
+	get_line(path, before, sizeof(before));
+	error = write_error(path, value);
+	get_line(path, now, sizeof(now));
+	write_error(path, before);
+	snprintf(message, sizeof(message), "fscommit: %s=%s: must be a number from %s to %s", name,
+		 *value == '\n' ? "" : value, min, max);
+	return strstr(log_since(fd, log, sizeof(log)), message) && error == EINVAL &&
+	       !strcmp(before, now);
+}
+
+static bool takes(const char *name, const char *value)
+{
+	char path[128], before[64], now[64];
+	bool taken;
+
+	snprintf(path, sizeof(path), PARAMETERS "%s", name);
+	get_line(path, before, sizeof(before));
+	taken = !write_error(path, value);
+	get_line(path, now, sizeof(now));
+	write_error(path, before);
+	return taken && atol(now) == atol(value);
 }
 
 TEST_F(interface, parameters_are_range_checked)
 {
 	static const struct { const char *name, *min, *max, *below, *above; } params[] = {
+		{ "lend", "0", "1", "-1", "2" },
+		{ "lend_cpu_us", "100", "1000000", "99", "1000001" },
+		{ "lend_donors", "1", "256", "0", "257" },
+		{ "lend_group_us", "100", "1000000", "99", "1000001" },
+		{ "lend_links", "0", "8", "-1", "9" },
+		{ "lend_nice", "-21", "19", "-22", "20" },
+		{ "lend_period_us", "50", "60000000", "49", "60000001" },
 		{ "reader_bound_us", "0", "10000000", "-1", "10000001" },
 		{ "window_us", "1", "10000", "0", "10001" },
-		{ "lend_period_us", "50", "60000000", "49", "60000001" },
-		{ "lend_links", "0", "8", "-1", "9" },
-		{ "lend_cpu_us", "100", "1000000", "99", "1000001" },
 	};
 	static const char *const no_number[] = {
-		"x", "1x", "1 2", "-", "--1", "0x", "1.5", "\n", "4294967296", "4294967297",
+		"x", "1x", "1 2", "-", "--1", "0x", "1.5", "\n", "4294967297",
 		"99999999999999999999", "-4294967295",
 	};
-	char path[128], before[64], now[64], line[160];
-	int i, k, n;
+	int i, k;
 
 	for (i = 0; i < NR(params); i++) {
-		snprintf(path, sizeof(path), PARAMETERS "%s", params[i].name);
-		get_line(path, before, sizeof(before));
-		ASSERT_NE(0, before[0]);
-		for (k = -2; k < NR(no_number); k++) {
-			const char *bad = k == -2 ? params[i].below : k == -1 ? params[i].above :
-					  no_number[k];
+		const char *name = params[i].name, *min = params[i].min, *max = params[i].max;
 
-			snprintf(line, sizeof(line),
-				 "fscommit: %s=%s: must be a number from %s to %s\n",
-				 params[i].name, *bad == '\n' ? "" : bad, params[i].min,
-				 params[i].max);
-			n = in_log(line);
-			EXPECT_EQ(EINVAL, write_error(path, bad))
-				TH_LOG("%s=%s", params[i].name, bad);
-			get_line(path, now, sizeof(now));
-			EXPECT_EQ(0, strcmp(before, now)) TH_LOG("%s=%s", params[i].name, bad);
-			EXPECT_EQ(n + 1, in_log(line))
-				TH_LOG("not logged: %s=%s", params[i].name, bad);
-			write_error(path, before);
-		}
-		for (k = 0; k < 2; k++) {
-			const char *end = k ? params[i].max : params[i].min;
-
-			EXPECT_EQ(0, write_error(path, end));
-			get_line(path, now, sizeof(now));
-			EXPECT_EQ(0, strncmp(now, end, strlen(end)));
-			EXPECT_EQ('\n', now[strlen(end)]);
-		}
-		EXPECT_EQ(0, write_error(path, before));
+		EXPECT_TRUE(refuses(name, params[i].below, min, max)) TH_LOG("%s", name);
+		EXPECT_TRUE(refuses(name, params[i].above, min, max)) TH_LOG("%s", name);
+		for (k = 0; k < NR(no_number); k++)
+			EXPECT_TRUE(refuses(name, no_number[k], min, max))
+				TH_LOG("%s, text %d", name, k);
+		EXPECT_TRUE(takes(name, min)) TH_LOG("%s", name);
+		EXPECT_TRUE(takes(name, max)) TH_LOG("%s", name);
 	}
 }
 
-TEST_F(interface, bound_out_of_range_is_logged)
+TEST_F(interface, every_function_acquires_and_releases)
 {
-	static const char line[] = "fscommit: reader bound of 10000001 us: must be 0 to 10000000\n";
-	int n = in_log(line);
+	__u32 mode, how;
 
-	ASSERT_GE(n, 0);
-	EXPECT_EQ(EINVAL, try_bound(self->fd, 10000001));
-	EXPECT_EQ(n + 1, in_log(line));
-}
-
-TEST_F(interface, every_way_of_asking)
-{
-	enum { PLAIN = 1 << LOCK_TEST_PLAIN, TRYLOCK = 1 << LOCK_TEST_TRYLOCK,
-	       KILLABLE = 1 << LOCK_TEST_KILLABLE, NESTED = 1 << LOCK_TEST_NESTED,
-	       STOCK = PLAIN | KILLABLE | TRYLOCK | NESTED, ALL = (1 << LOCK_TEST_NR_HOWS) - 1,
-	       ALL_BUT_GUARDS = (1 << LOCK_TEST_GUARD) - 1 };
-	/* the supported values of enum lock_test_how, for reading and for writing */
-	static const unsigned int can[LOCK_TEST_NR_TYPES][LOCK_TEST_NR_MODES] = {
-		[LOCK_TEST_RWSEM] = { STOCK, STOCK },
-		[LOCK_TEST_F2FS] = { PLAIN | TRYLOCK, PLAIN | TRYLOCK },
-		[LOCK_TEST_PERCPU] = { PLAIN | TRYLOCK, PLAIN },
-		[LOCK_TEST_UNFAIR] = { ALL, ALL },
-		[LOCK_TEST_BUSTED] = { ALL_BUT_GUARDS, ALL_BUT_GUARDS },
-		[LOCK_TEST_MUTEX] = { STOCK, STOCK },
-	};
-	__u32 type, mode, how;
-	struct lock_test_state s;
-	int fd, n;
-
-	for (type = 0; type < LOCK_TEST_NR_TYPES; type++) {
-		fd = lock_open(type);
-		ASSERT_GE(fd, 0);
-		n = 0;
-		for (mode = 0; mode < LOCK_TEST_NR_MODES; mode++) {
-			for (how = 0; how < LOCK_TEST_NR_HOWS; how++) {
-				bool has = can[type][mode] & 1 << how;
-
-				EXPECT_EQ(has ? 0 : EOPNOTSUPP, lock(fd, mode, how))
-					TH_LOG("type %u mode %u how %u", type, mode, how);
-				n += has;
-			}
-		}
-		s = state(fd);
-		EXPECT_EQ(n, s.taken);
-		EXPECT_EQ(0, s.readers + s.writers + s.acquiring_readers + s.acquiring_writers);
-		close(fd);
-	}
-}
-
-/* Subclasses matter to lockdep only: the lock works the same with each of them. */
-TEST_F(interface, nested_of_every_subclass)
-{
-	struct lock_test_op op = { .how = LOCK_TEST_NESTED };
-
-	for (op.mode = 0; op.mode < LOCK_TEST_NR_MODES; op.mode++) {
-		for (op.subclass = 0; op.subclass < 8; op.subclass++)
-			EXPECT_EQ(0, ioctl(self->fd, LOCK_TEST_LOCK, &op));
-		EXPECT_EQ(-1, ioctl(self->fd, LOCK_TEST_LOCK, &op));
-		EXPECT_EQ(EINVAL, errno);
-	}
-}
-
-static int error_of(int fd, unsigned long cmd, void *arg)
-{
-	return ioctl(fd, cmd, arg) ? errno : 0;
-}
-
-TEST_F(interface, device_refuses_wrong_operations)
-{
-	static const struct { const char *what; struct lock_test_op op; } wrong[] = {
-		{ "mode", { .mode = LOCK_TEST_NR_MODES } },
-		{ "mode", { .mode = ~0U } },
-		{ "how", { .how = LOCK_TEST_NR_HOWS } },
-		{ "hold", { .hold = LOCK_TEST_NR_HOLDS } },
-		{ "hold_us", { .hold_us = LOCK_TEST_MAX_HOLD_US + 1 } },
-		{ "timeout_ms", { .how = LOCK_TEST_TIMEOUT,
-				  .timeout_ms = LOCK_TEST_MAX_TIMEOUT_MS + 1 } },
-		{ "subclass", { .how = LOCK_TEST_NESTED, .subclass = 8 } },
-		{ "id", { .hold = LOCK_TEST_UNTIL_GO, .id = LOCK_TEST_MAX_IDS } },
-		{ "flags", { .flags = 0x2 } },
-		{ "flags", { .flags = 0x80000000 } },
-		{ "two outer locks", { .flags = LOCK_TEST_OUTER_READ | LOCK_TEST_OUTER_WRITE } },
-		{ "wait without an outer lock", { .flags = LOCK_TEST_OUTER_FIRST } },
-		{ "downgrade of a reader", { .mode = LOCK_TEST_READ,
-					     .flags = LOCK_TEST_DOWNGRADE } },
-		{ "id + 1", { .mode = LOCK_TEST_WRITE, .flags = LOCK_TEST_DOWNGRADE,
-			      .id = LOCK_TEST_MAX_IDS - 1 } },
-	};
-	struct lock_test_op op;
-	int i;
-
-	for (i = 0; i < NR(wrong); i++) {
-		op = wrong[i].op;
-		EXPECT_EQ(EINVAL, error_of(self->fd, LOCK_TEST_LOCK, &op))
-			TH_LOG("%s", wrong[i].what);
-	}
-	op = (struct lock_test_op){ .mode = LOCK_TEST_WRITE, .how = LOCK_TEST_GUARD,
-				    .flags = LOCK_TEST_DOWNGRADE };
-	EXPECT_EQ(EOPNOTSUPP, error_of(self->fd, LOCK_TEST_LOCK, &op));
-	EXPECT_EQ(0, state(self->fd).taken);
-}
-
-TEST_F(interface, device_refuses_wrong_arguments)
-{
-	struct lock_test_loop loop = { .mode = LOCK_TEST_NR_MODES };
-	struct lock_test_pairs pairs = { .mode = LOCK_TEST_NR_MODES };
-	struct lock_test_misuse misuse = { "no such misuse" };
-	__u32 v = LOCK_TEST_MAX_IDS;
-
-	EXPECT_EQ(EINVAL, error_of(self->fd, LOCK_TEST_GO, &v));
-	EXPECT_EQ(EINVAL, error_of(self->fd, LOCK_TEST_LOOP, &loop));
-	loop = (struct lock_test_loop){ .duration_ms = LOCK_TEST_MAX_LOOP_MS + 1 };
-	EXPECT_EQ(EINVAL, error_of(self->fd, LOCK_TEST_LOOP, &loop));
-	loop = (struct lock_test_loop){ .hold_ns = 1000000001 };
-	EXPECT_EQ(EINVAL, error_of(self->fd, LOCK_TEST_LOOP, &loop));
-	loop = (struct lock_test_loop){ .pause_us = LOCK_TEST_MAX_HOLD_US + 1 };
-	EXPECT_EQ(EINVAL, error_of(self->fd, LOCK_TEST_LOOP, &loop));
-	EXPECT_EQ(EINVAL, error_of(self->fd, LOCK_TEST_PAIRS, &pairs));
-	pairs = (struct lock_test_pairs){ .pairs = LOCK_TEST_MAX_PAIRS + 1 };
-	EXPECT_EQ(EINVAL, error_of(self->fd, LOCK_TEST_PAIRS, &pairs));
-	EXPECT_EQ(EINVAL, error_of(self->fd, LOCK_TEST_MISUSE, &misuse));
-	memset(misuse.name, 'x', sizeof(misuse.name));
-	EXPECT_EQ(EINVAL, error_of(self->fd, LOCK_TEST_MISUSE, &misuse));
-
-	EXPECT_EQ(ENOTTY, error_of(self->fd, _IO('F', 0), NULL));
-	EXPECT_EQ(ENOTTY, error_of(self->fd, _IO('F', 2), NULL));
-	EXPECT_EQ(ENOTTY, error_of(self->fd, _IOC(_IOC_READ, 'F', 9, 8), &loop));
-	EXPECT_EQ(ENOTTY, error_of(self->fd, _IOC(_IOC_READ, 'F', 4, 8192), &loop));
-	EXPECT_EQ(ENOTTY, error_of(self->fd, _IOR('G', 4, struct lock_test_state), &loop));
-
-	EXPECT_EQ(EFAULT, error_of(self->fd, LOCK_TEST_LOCK, NULL));
-	EXPECT_EQ(EFAULT, error_of(self->fd, LOCK_TEST_STATE, NULL));
-	EXPECT_EQ(EFAULT, error_of(self->fd, LOCK_TEST_STATE, (void *)-4096L));
-	EXPECT_EQ(EFAULT, error_of(self->fd, LOCK_TEST_SET_BOUND, (void *)8));
-	EXPECT_EQ(0, state(self->fd).taken);
-}
-
-TEST_F(interface, device_is_created_once)
-{
-	__u32 type = LOCK_TEST_NR_TYPES, good = LOCK_TEST_UNFAIR;
-	struct lock_test_state s;
-	int fd = open("/dev/fscommit_test", O_RDWR);
-
-	ASSERT_GE(fd, 0);
-	EXPECT_EQ(ENXIO, error_of(fd, LOCK_TEST_STATE, &s));
-	EXPECT_EQ(ENXIO, lock(fd, LOCK_TEST_READ, LOCK_TEST_PLAIN));
-	EXPECT_EQ(EINVAL, error_of(fd, LOCK_TEST_CREATE, &type));
-	type = ~0U;
-	EXPECT_EQ(EINVAL, error_of(fd, LOCK_TEST_CREATE, &type));
-	EXPECT_EQ(EFAULT, error_of(fd, LOCK_TEST_CREATE, NULL));
-	EXPECT_EQ(ENXIO, error_of(fd, LOCK_TEST_STATE, &s));
-	EXPECT_EQ(0, error_of(fd, LOCK_TEST_CREATE, &good));
-	EXPECT_EQ(EBUSY, error_of(fd, LOCK_TEST_CREATE, &good));
-	EXPECT_EQ(0, lock(fd, LOCK_TEST_WRITE, LOCK_TEST_PLAIN));
-	close(fd);
-}
-
-TEST_F(interface, device_is_for_cap_sys_admin)
-{
-	struct __user_cap_header_struct head = { _LINUX_CAPABILITY_VERSION_3, 0 };
-	struct __user_cap_data_struct data[2];
-
-	ASSERT_EQ(0, syscall(SYS_capget, &head, data));
-	data[CAP_SYS_ADMIN / 32].effective &= ~(1U << CAP_SYS_ADMIN % 32);
-	ASSERT_EQ(0, syscall(SYS_capset, &head, data));
-	EXPECT_EQ(-1, open("/dev/fscommit_test", O_RDWR));
-	EXPECT_EQ(EPERM, errno);
+	for (mode = 0; mode < LOCK_TEST_NR_MODES; mode++)
+		for (how = 0; how < LOCK_TEST_NR_HOWS; how++)
+			EXPECT_EQ(0, lock(self->fd, mode, how))
+				TH_LOG("mode %u how %u", mode, how);
+	EXPECT_EQ(LOCK_TEST_NR_MODES * LOCK_TEST_NR_HOWS, state(self->fd).taken);
 }
 
 TEST_HARNESS_MAIN

@@ -10,7 +10,7 @@
 #include "counters.h"
 #include "trace.h"
 
-LENDING_LOCK_FIXTURE(observability, "3")
+LENDING_LOCK_FIXTURE(observability, "1")
 
 /* A writer waits for a reader that sleeps. */
 static int wait_once(int fd)
@@ -84,16 +84,6 @@ TEST_F(observability, classes_are_counted)
 	EXPECT_EQ(before + 1, writes_slow_of_class());
 }
 
-TEST_F(observability, threshold_out_of_range)
-{
-	EXPECT_FALSE(set_param("lend", "2"));
-	EXPECT_FALSE(set_param("lend_nice", "-22"));
-	EXPECT_FALSE(set_param("lend_nice", "20"));
-	EXPECT_FALSE(set_param("lend_donors", "0"));
-	EXPECT_FALSE(set_param("lend_group_us", "99"));
-	EXPECT_FALSE(set_param("lend_period_us", "49"));
-}
-
 /* Returns the line of the trace that shows @holder while @waiter waits; NULL if there is none. */
 static const char *traced_holder(struct task *waiter, struct task *holder)
 {
@@ -105,30 +95,8 @@ static const char *traced_holder(struct task *waiter, struct task *holder)
 	return reached(trace_find(0, a, b, line, sizeof(line)) >= 0) ? line : NULL;
 }
 
-TEST_F(observability, holders_are_traced)
-{
-	struct task *r, *w;
-	const char *line;
-
-	if (!trace_start())
-		SKIP(return, "no tracefs");
-	r = hold_until_go(self->fd, LOCK_TEST_READ, (struct job){ .nice = 19 });
-	ASSERT_NE(NULL, r);
-	w = start(self->fd, (struct job){ .mode = LOCK_TEST_WRITE, .nice = -20 });
-	line = traced_holder(w, r);
-	ASSERT_NE(NULL, line);
-	EXPECT_NE(NULL, strstr(line, " mode=read state=S ")) TH_LOG("%s", line);
-	EXPECT_NE(NULL, strstr(line, "unfair\n")) TH_LOG("%s", line);
-	/* a later look shows what the first one has lent */
-	EXPECT_TRUE(reached(trace_has("unfair_holder", " state=S lent=1 ")));
-	go(self->fd, 0);
-	EXPECT_EQ(0, finish(w));
-	EXPECT_EQ(0, finish(r));
-	trace_stop();
-}
-
 /* R: on a CPU, S: asleep. The writer does not spin, because one of the readers sleeps. */
-TEST_F(observability, a_holder_that_runs_is_told_apart)
+TEST_F(observability, holders_are_traced)
 {
 	struct task *asleep, *runs, *w;
 	const char *line;
@@ -136,15 +104,18 @@ TEST_F(observability, a_holder_that_runs_is_told_apart)
 	SKIP_ON_ONE_CPU();
 	if (!trace_start())
 		SKIP(return, "no tracefs");
-	asleep = hold_until_go(self->fd, LOCK_TEST_READ, (struct job){ });
+	asleep = hold_until_go(self->fd, LOCK_TEST_READ, (struct job){ .nice = 19 });
 	ASSERT_NE(NULL, asleep);
 	runs = start(self->fd, (struct job){ .mode = LOCK_TEST_READ, .hold = LOCK_TEST_BUSY_GO,
 					     .id = 1 });
 	ASSERT_REACHED(state(self->fd).readers == 2);
-	w = start(self->fd, (struct job){ .mode = LOCK_TEST_WRITE });
+	w = start(self->fd, (struct job){ .mode = LOCK_TEST_WRITE, .nice = -20 });
 	line = traced_holder(w, asleep);
 	ASSERT_NE(NULL, line);
 	EXPECT_NE(NULL, strstr(line, " mode=read state=S ")) TH_LOG("%s", line);
+	EXPECT_NE(NULL, strstr(line, "unfair\n")) TH_LOG("%s", line);
+	/* a later look shows what the first one has lent */
+	EXPECT_TRUE(reached(trace_has("unfair_holder", " state=S lent=1 ")));
 	EXPECT_TRUE(reached(trace_has("unfair_holder", " mode=read state=R ")));
 	go(self->fd, 0);
 	go(self->fd, 1);

@@ -51,47 +51,6 @@ TEST_F(visible_readers, migrated_reader_leaves_nothing)
 	}
 }
 
-/* A task stops only on its return to userspace, so never with the lock held. */
-TEST_F(visible_readers, stopped_reader_releases_first)
-{
-	struct task *r;
-
-	r = hold_until_go(self->fd, LOCK_TEST_READ, (struct job){ });
-	ASSERT_NE(NULL, r);
-	kill(r->pid, SIGSTOP);
-	sleep_ms(20);
-	EXPECT_EQ('D', task_state(r->pid));
-	EXPECT_EQ(1, state(self->fd).seen);
-	go(self->fd, 0);
-	ASSERT_REACHED(task_state(r->pid) == 'T');
-	EXPECT_EQ(0, state(self->fd).seen);
-	EXPECT_EQ(0, lock(self->fd, LOCK_TEST_WRITE, LOCK_TEST_PLAIN));
-	kill(r->pid, SIGCONT);
-	EXPECT_EQ(0, finish(r));
-}
-
-/* One reader may have no slot: two readers may try the same slot at once. */
-TEST_F_TIMEOUT(visible_readers, many_readers, 60)
-{
-	struct task *r[100];
-	unsigned int i, n = sizeof(r) / sizeof(*r);
-
-	for (i = 0; i < n; i++)
-		r[i] = start(self->fd, (struct job){
-			.mode = LOCK_TEST_READ, .hold = LOCK_TEST_UNTIL_GO, .cpu = 1,
-			.id = i % 60 });
-	ASSERT_REACHED(state(self->fd).readers == n);
-	EXPECT_GE(state(self->fd).seen, n - 1);
-	EXPECT_GE(n, state(self->fd).seen);
-	EXPECT_EQ(EAGAIN, lock(self->fd, LOCK_TEST_WRITE, LOCK_TEST_TRYLOCK));
-	for (i = 0; i < n; i++)
-		kill(r[i]->pid, SIGKILL);
-	for (i = 0; i < n; i++)
-		finish(r[i]);
-	EXPECT_EQ(0, state(self->fd).seen);
-	EXPECT_EQ(0, state(self->fd).readers);
-}
-
 /* Starts a reader with this pid. Returns 0 if the pid is in use, -1 if no pid can be chosen. */
 static pid_t start_reader(int fd, pid_t pid)
 {
@@ -241,33 +200,6 @@ TEST_F_TIMEOUT(visible_readers, bias_does_not_come_back_at_once, 60)
 	EXPECT_GT(600, i);
 	go(self->fd, 0);
 	EXPECT_EQ(0, finish(r));
-}
-
-/* Readers set the bias and writers revoke it; the test device checks exclusion. */
-TEST_F_TIMEOUT(visible_readers, bias_comes_and_goes, 60)
-{
-	struct task *r[4], *w;
-	double end = seconds() + 2;
-	int i, seen = 0;
-
-	for (i = 0; i < 4; i++)
-		r[i] = start(self->fd, (struct job){ .mode = LOCK_TEST_READ, .hold_us = 5,
-						     .repeat = 100000000 });
-	while (seconds() < end || (!seen && seconds() < end + 20)) {
-		w = start(self->fd, (struct job){ .mode = LOCK_TEST_WRITE, .repeat = 50 });
-		EXPECT_EQ(0, finish(w));
-		/* 255 overlapping reads take long in a guest with little CPU time */
-		for (i = 0; i < (seen ? 20 : 5000) && !state(self->fd).biased; i++)
-			sleep_ms(1);
-		seen += state(self->fd).biased;
-	}
-	for (i = 0; i < 4; i++) {
-		kill_task(r[i]);
-	}
-	TH_LOG("%d times biased", seen);
-	if (cpus() > 1)
-		EXPECT_GT(seen, 0);
-	EXPECT_EQ(0, state(self->fd).violations);
 }
 
 TEST_HARNESS_MAIN
