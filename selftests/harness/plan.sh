@@ -61,7 +61,7 @@ plan_tests()
 		for t in $suites; do
 			plan_suite "$t" "$suite_limit" "$t"
 		done
-		echo "load unfair_torture torture_type=unfair_rwsem onoff_interval=3 stat_interval=0"
+		echo "load unfair_torture torture_type=unfair_rwsem onoff_interval=3"
 		echo "test torture $((torture + 120)) torture_watch $torture"
 		echo "unload unfair_torture"
 		echo "test torture_verdict 60 dmesg | grep 'End of test: SUCCESS' >/dev/null"
