@@ -4,8 +4,7 @@
  *
  * Uncontended pairs, readers on two CPUs, a write-heavy mix, and the longest wait of
  * a reader under back-to-back writers. All lock types run in interleaved rounds, in rotated
- * order. Options have the same names as in ckptlat. The timed code runs in the kernel, called
- * by userspace tasks.
+ * order. The timed code runs in the kernel, called by userspace tasks. Prints a table.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -14,10 +13,8 @@
 #include <math.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,63 +30,48 @@
 
 #define PROGRAM "lockbench"
 #include "options.h"
-#include "json.h"
 
 #define MAX_ROUNDS	1000
-#define MAX_TASKS	64
+#define MAX_TASKS	8
+#define SECTION_NS	5000
 #define CHUNK		10000	/* pairs between two readings of the clock */
 #define WINDOW_PARAM	"/sys/module/fscommit/parameters/window_us"
 
 static const struct lock_name {
-	const char *option, *shown;
+	const char *shown;
 	unsigned int type;
 } lock_names[] = {
-	{ "rwsem", "rw_semaphore", LOCK_TEST_RWSEM },
-	{ "percpu", "percpu_rw_semaphore", LOCK_TEST_PERCPU },
-	{ "f2fs", "f2fs-style unfair", LOCK_TEST_F2FS },
-	{ "unfair", "unfair_rwsem", LOCK_TEST_UNFAIR },
+	{ "rw_semaphore", LOCK_TEST_RWSEM },
+	{ "percpu_rw_semaphore", LOCK_TEST_PERCPU },
+	{ "f2fs-style unfair", LOCK_TEST_F2FS },
+	{ "unfair_rwsem", LOCK_TEST_UNFAIR },
 	/* last: the cost of a pair without a lock */
-	{ "empty", "(empty loop)", LOCK_TEST_BUSTED },
+	{ "(empty loop)", LOCK_TEST_BUSTED },
 };
 
 #define NR_LOCKS	(sizeof(lock_names) / sizeof(lock_names[0]))
 #define RWSEM		0
 #define OURS		(NR_LOCKS - 2)
-#define EMPTY		(NR_LOCKS - 1)
 
 enum figure {
 	READ_PAIR, WRITE_PAIR, ONE_CPU, TWO_CPUS, SPEEDUP, WRITES, READS, WRITES_RATIO,
 	READS_RATIO, WRITER_WAIT, READER_WAIT, WRITE_SECTION, NR_FIGURES,
 };
 
-static const char *const figure_names[NR_FIGURES] = {
-	"read_pair", "write_pair", "one_cpu", "two_cpus", "speedup", "writes", "reads",
-	"writes_ratio", "reads_ratio", "writer_wait_max", "reader_wait_max",
-	"write_section_max",
-};
-
 static struct part {
-	const char *name, *title, *unit;
+	const char *name;
 	void (*run)(unsigned int l, int round);
 	void (*print)(void);
-	int rounds, writers, readers, reader_nice;
-	long reader_interval;
-	bool empty;
+	int rounds, writers, readers, reader_nice, reader_pause_us;
 } *part;
 
+static unsigned int nr_locks;	/* with the empty loop, or without */
+
 static struct {
-	bool lock[NR_LOCKS];
-	long rounds, writers, readers, nice, reader_nice;
+	long rounds, pairs, bound;
 	double duration;
-	long pairs, section, reader_section, interval, reader_interval, bound;
-	bool quiet, apart;
-	const char *json, *title, *unit;
-} opt = {
-	.lock = { true, true, true, true, true },
-	.rounds = -1, .writers = -1, .readers = -1, .reader_nice = 100, .duration = 3,
-	.pairs = 20000, .section = 5, .reader_section = 5, .reader_interval = -1,
-	.bound = 10000, .unit = "ns",
-};
+	const char *unit;
+} opt = { .rounds = -1, .duration = 3, .pairs = 20000, .bound = 10000, .unit = "ns" };
 
 /* NAN: not measured */
 static double figures[NR_LOCKS][NR_FIGURES][MAX_ROUNDS];
@@ -295,23 +277,16 @@ static void run_scaling(unsigned int l, int round)
 
 static struct task make_loop(bool write)
 {
-	int last = cpus() - 1;
-	struct task t = {
+	return (struct task){
 		.loop = {
 			.mode = write ? LOCK_TEST_WRITE : LOCK_TEST_READ,
-			.hold_ns = (write ? opt.section : opt.reader_section) * 1000,
-			.pause_us = write ? opt.interval : opt.reader_interval,
+			.hold_ns = SECTION_NS,
+			.pause_us = write ? 0 : part->reader_pause_us,
 			.duration_ms = opt.duration * 1000,
 		},
-		.nice = write ? opt.nice : opt.reader_nice,
-		.last_cpu = last,
+		.nice = write ? 0 : part->reader_nice,
+		.last_cpu = cpus() - 1,
 	};
-
-	if (opt.apart) {
-		t.first_cpu = write ? 0 : last;
-		t.last_cpu = write ? last - 1 : last;
-	}
-	return t;
 }
 
 static void take_longer(double *max, double v)
@@ -327,12 +302,12 @@ static void run_loops(unsigned int l, int round)
 	int i, fd = open_lock(l);
 
 	/* few readers first: a task starts slowly while many others already run */
-	for (i = 0; i < opt.readers + opt.writers; i++)
-		shared->task[i] = make_loop(i >= opt.readers);
-	run_tasks(fd, opt.readers + opt.writers, loop_task);
-	for (i = 0; i < opt.readers + opt.writers; i++) {
+	for (i = 0; i < part->readers + part->writers; i++)
+		shared->task[i] = make_loop(i >= part->readers);
+	run_tasks(fd, part->readers + part->writers, loop_task);
+	for (i = 0; i < part->readers + part->writers; i++) {
 		const struct task *t = &shared->task[i];
-		bool write = i >= opt.readers;
+		bool write = i >= part->readers;
 
 		*rate[write] = (isnan(*rate[write]) ? 0 : *rate[write]) +
 			       t->loop.count / t->seconds;
@@ -348,7 +323,7 @@ static void make_ratios(void)
 	unsigned int l;
 	int i;
 
-	for (l = 0; l < NR_LOCKS; l++) {
+	for (l = 0; l < nr_locks; l++) {
 		for (i = 0; i < opt.rounds; i++) {
 			figures[l][WRITES_RATIO][i] =
 				figures[l][WRITES][i] / figures[RWSEM][WRITES][i];
@@ -360,70 +335,64 @@ static void make_ratios(void)
 
 /* --- results -------------------------------------------------------------- */
 
-static void print_value(int width, int digits, double v, const char *suffix)
+/* A cell of a table; "-" if the value was not measured. */
+static void print_cell(int width, int digits, double value)
 {
-	if (isnan(v))
-		printf(" %*s%*s", width, "-", (int)strlen(suffix), "");
+	if (isnan(value))
+		printf(" %*s", width, "-");
 	else
-		printf(" %*.*f%s", width, digits, v, suffix);
+		printf(" %*.*f", width, digits, value);
 }
 
 static void print_pairs(void)
 {
 	unsigned int l;
 
-	printf("\n%-20s %9s %9s %9s %9s   (%s, minimum of %ld rounds of %ld)\n",
-	       "uncontended pair", "read", "/rwsem", "write", "/rwsem", opt.unit, opt.rounds,
-	       opt.pairs);
-	for (l = 0; l < NR_LOCKS; l++) {
-		if (!opt.lock[l])
-			continue;
+	printf("%-20s %9s %9s %9s %9s\n", "uncontended pair", "read", "/rwsem", "write", "/rwsem");
+	for (l = 0; l < nr_locks; l++) {
 		printf("%-20s", lock_names[l].shown);
-		print_value(9, 2, lowest(l, READ_PAIR), "");
-		print_value(9, 2, lowest(l, READ_PAIR) / lowest(RWSEM, READ_PAIR), "");
-		print_value(9, 2, lowest(l, WRITE_PAIR), "");
-		print_value(9, 2, lowest(l, WRITE_PAIR) / lowest(RWSEM, WRITE_PAIR), "");
+		print_cell(9, 2, lowest(l, READ_PAIR));
+		print_cell(9, 2, lowest(l, READ_PAIR) / lowest(RWSEM, READ_PAIR));
+		print_cell(9, 2, lowest(l, WRITE_PAIR));
+		print_cell(9, 2, lowest(l, WRITE_PAIR) / lowest(RWSEM, WRITE_PAIR));
 		printf("\n");
 	}
+	printf("%s, minimum of %ld rounds of %ld pairs\n", opt.unit, opt.rounds, opt.pairs);
 }
 
 static void print_scaling(void)
 {
 	unsigned int l;
 
-	printf("\n%-20s %9s %9s %9s   (million read pairs a second, median of %ld)\n",
-	       "readers", "1 CPU", "2 CPUs", "ratio", opt.rounds);
-	for (l = 0; l < NR_LOCKS; l++) {
-		if (!opt.lock[l])
-			continue;
+	printf("%-20s %9s %9s %9s\n", "readers", "1 CPU", "2 CPUs", "ratio");
+	for (l = 0; l < nr_locks; l++) {
 		printf("%-20s", lock_names[l].shown);
-		print_value(9, 2, median(l, ONE_CPU) / 1e6, "");
-		print_value(9, 2, median(l, TWO_CPUS) / 1e6, "");
-		print_value(9, 2, median(l, SPEEDUP), "");
+		print_cell(9, 2, median(l, ONE_CPU) / 1e6);
+		print_cell(9, 2, median(l, TWO_CPUS) / 1e6);
+		print_cell(9, 2, median(l, SPEEDUP));
 		printf("\n");
 	}
+	printf("million read pairs a second, median of %ld rounds\n", opt.rounds);
 }
 
 static void print_mix(void)
 {
 	unsigned int l;
 
-	printf("\n%-20s %9s %7s %9s %7s %11s %11s\n", "mix", "writes/s", "/rwsem", "reads/s",
+	printf("%-20s %9s %7s %9s %7s %11s %11s\n", "mix", "writes/s", "/rwsem", "reads/s",
 	       "/rwsem", "wr max ms", "rd max ms");
-	for (l = 0; l < NR_LOCKS; l++) {
-		if (!opt.lock[l])
-			continue;
+	for (l = 0; l < nr_locks; l++) {
 		printf("%-20s", lock_names[l].shown);
-		print_value(9, 0, median(l, WRITES), "");
-		print_value(7, 3, median(l, WRITES_RATIO), "");
-		print_value(9, 0, median(l, READS), "");
-		print_value(7, 3, median(l, READS_RATIO), "");
-		print_value(11, 2, highest(l, WRITER_WAIT) / 1e6, "");
-		print_value(11, 2, highest(l, READER_WAIT) / 1e6, "");
+		print_cell(9, 0, median(l, WRITES));
+		print_cell(7, 3, median(l, WRITES_RATIO));
+		print_cell(9, 0, median(l, READS));
+		print_cell(7, 3, median(l, READS_RATIO));
+		print_cell(11, 2, highest(l, WRITER_WAIT) / 1e6);
+		print_cell(11, 2, highest(l, READER_WAIT) / 1e6);
 		printf("\n");
 	}
-	printf("%ld writers, %ld readers; rates, ratios: median of %ld rounds; waits: longest\n",
-	       opt.writers, opt.readers, opt.rounds);
+	printf("%d writers, %d readers; rates, ratios: median of %ld rounds; waits: longest\n",
+	       part->writers, part->readers, opt.rounds);
 }
 
 static long window_us(void)
@@ -456,20 +425,18 @@ static void print_bound(void)
 {
 	unsigned int l;
 
-	printf("\n%-20s %11s %11s %11s %9s %9s\n", "reader's wait (ms)", "max", "median max",
+	printf("%-20s %11s %11s %11s %9s %9s\n", "reader's wait (ms)", "max", "median max",
 	       "section max", "reads/s", "writes/s");
-	for (l = 0; l < NR_LOCKS; l++) {
-		if (!opt.lock[l])
-			continue;
+	for (l = 0; l < nr_locks; l++) {
 		printf("%-20s", lock_names[l].shown);
-		print_value(11, 3, highest(l, READER_WAIT) / 1e6, "");
-		print_value(11, 3, median(l, READER_WAIT) / 1e6, "");
-		print_value(11, 3, highest(l, WRITE_SECTION) / 1e6, "");
-		print_value(9, 0, median(l, READS), "");
-		print_value(9, 0, median(l, WRITES), "");
+		print_cell(11, 3, highest(l, READER_WAIT) / 1e6);
+		print_cell(11, 3, median(l, READER_WAIT) / 1e6);
+		print_cell(11, 3, highest(l, WRITE_SECTION) / 1e6);
+		print_cell(9, 0, median(l, READS));
+		print_cell(9, 0, median(l, WRITES));
 		printf("\n");
 	}
-	if (!opt.bound || !opt.lock[OURS])
+	if (!opt.bound)
 		return;
 	printf("limit: bound %ld us + window %ld us + the round's longest write section; ",
 	       opt.bound, window_us());
@@ -477,90 +444,14 @@ static void print_bound(void)
 }
 
 static struct part parts[] = {
-	{ "pairs", "uncontended pairs", NULL, run_pairs, print_pairs, .rounds = 50,
-	  .empty = true },
-	{ "scaling", "readers on one and on two CPUs", "pairs/s", run_scaling, print_scaling,
-	  .rounds = 5 },
-	{ "mix", "write-heavy mix", "1/s and ns", run_loops, print_mix, .rounds = 5, .writers = 4,
-	  .readers = 2 },
-	{ "bound", "a reader under back-to-back writers", "1/s and ns", run_loops, print_bound,
-	  .rounds = 5, .writers = 4, .readers = 1, .reader_interval = 200, .reader_nice = -20 },
+	{ "pairs", run_pairs, print_pairs, .rounds = 50 },
+	{ "scaling", run_scaling, print_scaling, .rounds = 5 },
+	{ "mix", run_loops, print_mix, .rounds = 5, .writers = 4, .readers = 2 },
+	{ "bound", run_loops, print_bound, .rounds = 5, .writers = 4, .readers = 1,
+	  .reader_nice = -20, .reader_pause_us = 200 },
 };
 
 #define NR_PARTS	(sizeof(parts) / sizeof(parts[0]))
-
-static void print_json_figure(FILE *f, unsigned int l, enum figure fig)
-{
-	int i, first = 1;
-
-	fprintf(f, "\"%s\": { \"min\": %.6g, \"median\": %.6g, \"max\": %.6g, \"rounds\": [",
-		figure_names[fig], lowest(l, fig), median(l, fig), highest(l, fig));
-	for (i = 0; i < opt.rounds; i++) {
-		if (isnan(figures[l][fig][i]))
-			continue;
-		fprintf(f, "%s%.6g", first ? "" : ", ", figures[l][fig][i]);
-		first = 0;
-	}
-	fprintf(f, "] }");
-}
-
-static void print_json_locks(FILE *f)
-{
-	unsigned int l, fig;
-	int first = 1, first_figure;
-
-	for (l = 0; l < NR_LOCKS; l++) {
-		if (!opt.lock[l])
-			continue;
-		fprintf(f, "%s\n    \"%s\": {", first ? "" : ",", lock_names[l].option);
-		first = 0;
-		first_figure = 1;
-		for (fig = 0; fig < NR_FIGURES; fig++) {
-			if (isnan(median(l, fig)))
-				continue;
-			fprintf(f, "%s\n      ", first_figure ? "" : ",");
-			print_json_figure(f, l, fig);
-			first_figure = 0;
-		}
-		fprintf(f, "\n    }");
-	}
-}
-
-static void print_json_parameters(FILE *f)
-{
-	const struct { const char *name; double value; } p[] = {
-		{ "rounds", opt.rounds }, { "duration", opt.duration }, { "pairs", opt.pairs },
-		{ "writers", opt.writers }, { "readers", opt.readers },
-		{ "section_us", opt.section }, { "reader_section_us", opt.reader_section },
-		{ "interval_us", opt.interval }, { "reader_interval_us", opt.reader_interval },
-		{ "nice", opt.nice }, { "reader_nice", opt.reader_nice },
-		{ "bound_us", opt.bound }, { "window_us", window_us() },
-		{ "limit_ns", (opt.bound + window_us()) * 1e3 + highest(OURS, WRITE_SECTION) },
-		{ "rounds_within", rounds_within() }, { "apart", opt.apart },
-	};
-	unsigned int i;
-
-	fprintf(f, "  \"parameters\": {");
-	for (i = 0; i < sizeof(p) / sizeof(p[0]); i++)
-		fprintf(f, isnan(p[i].value) ? "%s \"%s\": null" : "%s \"%s\": %.12g",
-			i ? "," : "", p[i].name, p[i].value);
-	fprintf(f, " },\n");
-}
-
-static void print_json(int argc, char **argv, time_t start)
-{
-	FILE *f = json_begin(opt.json, part->name, argc, argv, start, "%s",
-			     opt.title ?: part->title);
-
-	fprintf(f, "  \"unit\": \"");
-	print_escaped(f, part->unit ?: opt.unit);
-	fprintf(f, "\",\n");
-	print_json_parameters(f);
-	fprintf(f, "  \"locks\": {");
-	print_json_locks(f);
-	fprintf(f, "\n  }");
-	json_end(f, opt.json);
-}
 
 /* --- options -------------------------------------------------------------- */
 
@@ -573,48 +464,14 @@ static void usage(FILE *f)
 "  scaling    read pairs on one CPU, and on two at once\n"
 "  mix        more writers than readers, short sections, no pause\n"
 "  bound      the longest wait of a reader under back-to-back writers\n\n"
-"  -l LIST  --lock=LIST       rwsem, percpu, f2fs, unfair, empty, or all  [all]\n"
 "  -r NUM   --rounds=NUM      rounds, order rotated, 1 to 1000    [5; pairs: 50]\n"
 "  -D TIME  --duration=TIME   of a round of one lock; s, m                 [3s]\n"
 "  -n NUM   --pairs=NUM       pairs in a round of `pairs'               [20000]\n"
-"  -t NUM   --readers=NUM     0 to 32                             [2; bound: 1]\n"
-"           --threads=NUM     the same\n"
-"  -w NUM   --writers=NUM     0 to 32                                       [4]\n"
-"  -s US    --section=US      the writers' section                          [5]\n"
-"  -i US    --interval=US     the writers' pause                            [0]\n"
-"           --nice=NUM        of the writers                                [0]\n"
-"           --reader-section=US                                             [5]\n"
-"           --reader-interval=US                               [0; bound: 200]\n"
-"           --reader-nice=NUM                                   [0; bound: -20]\n"
-"           --apart           the readers on the last CPU, the writers on the others\n"
 "           --bound=US        reader bound of unfair_rwsem, 0: off      [10000]\n"
 "           --unit=TEXT       meaning of a nanosecond in `pairs': instructions\n"
 "                             under QEMU's -icount shift=0                 [ns]\n"
-"           --json=FILE       results with all rounds; -: stdout\n"
-"           --title=TEXT      for the report\n"
-"  -q       --quiet           only the table\n"
 "  -h       --help\n\n"
 "Exit status: 0, or 1 on an error.\n");
-}
-
-static void choose_locks(const char *arg)
-{
-	char *list = strdup(arg), *name, *rest;
-	unsigned int l;
-
-	memset(opt.lock, 0, sizeof(opt.lock));
-	for (name = strtok_r(list, ",", &rest); name; name = strtok_r(NULL, ",", &rest)) {
-		bool all = !strcmp(name, "all"), found = all;
-
-		for (l = 0; l < NR_LOCKS; l++)
-			if (all || !strcmp(name, lock_names[l].option)) {
-				opt.lock[l] = true;
-				found = true;
-			}
-		if (!found)
-			fatal("--lock=%s: must be rwsem, percpu, f2fs, unfair, empty or all", name);
-	}
-	free(list);
 }
 
 static void choose_part(const char *name)
@@ -625,34 +482,17 @@ static void choose_part(const char *name)
 	fatal("'%s': must be pairs, scaling, mix or bound", name);
 }
 
-enum {
-	OPT_NICE = 256, OPT_RSECTION, OPT_RINTERVAL, OPT_RNICE, OPT_APART, OPT_BOUND, OPT_UNIT,
-	OPT_JSON, OPT_TITLE,
-};
+enum { OPT_BOUND = 256, OPT_UNIT };
 
 static const struct option options[] = {
-	{ "lock", 1, NULL, 'l' }, { "rounds", 1, NULL, 'r' }, { "duration", 1, NULL, 'D' },
-	{ "pairs", 1, NULL, 'n' }, { "readers", 1, NULL, 't' }, { "threads", 1, NULL, 't' },
-	{ "writers", 1, NULL, 'w' }, { "section", 1, NULL, 's' }, { "interval", 1, NULL, 'i' },
-	{ "nice", 1, NULL, OPT_NICE }, { "reader-section", 1, NULL, OPT_RSECTION },
-	{ "reader-interval", 1, NULL, OPT_RINTERVAL }, { "reader-nice", 1, NULL, OPT_RNICE },
-	{ "apart", 0, NULL, OPT_APART }, { "bound", 1, NULL, OPT_BOUND },
-	{ "unit", 1, NULL, OPT_UNIT }, { "json", 1, NULL, OPT_JSON },
-	{ "title", 1, NULL, OPT_TITLE }, { "quiet", 0, NULL, 'q' }, { "help", 0, NULL, 'h' }, { }
+	{ "rounds", 1, NULL, 'r' }, { "duration", 1, NULL, 'D' }, { "pairs", 1, NULL, 'n' },
+	{ "bound", 1, NULL, OPT_BOUND }, { "unit", 1, NULL, OPT_UNIT },
+	{ "help", 0, NULL, 'h' }, { }
 };
 
-/* LOCK_TEST_LOOP holds for a second at most */
 static const struct number_option numbers[] = {
 	{ 'r', "--rounds", &opt.rounds, 1, MAX_ROUNDS },
 	{ 'n', "--pairs", &opt.pairs, 1, LOCK_TEST_MAX_PAIRS },
-	{ 't', "--readers", &opt.readers, 0, MAX_TASKS / 2 },
-	{ 'w', "--writers", &opt.writers, 0, MAX_TASKS / 2 },
-	{ 's', "--section", &opt.section, 0, 1000000 },
-	{ 'i', "--interval", &opt.interval, 0, LOCK_TEST_MAX_HOLD_US },
-	{ OPT_NICE, "--nice", &opt.nice, -20, 19 },
-	{ OPT_RSECTION, "--reader-section", &opt.reader_section, 0, 1000000 },
-	{ OPT_RINTERVAL, "--reader-interval", &opt.reader_interval, 0, LOCK_TEST_MAX_HOLD_US },
-	{ OPT_RNICE, "--reader-nice", &opt.reader_nice, -20, 19 },
 	{ OPT_BOUND, "--bound", &opt.bound, 0, 10000000 }, { }
 };
 
@@ -660,30 +500,15 @@ static void parse(int argc, char **argv)
 {
 	int c;
 
-	while ((c = getopt_long(argc, argv, "l:r:D:n:t:w:s:i:qh", options, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, "r:D:n:h", options, NULL)) != -1) {
 		if (set_number_option(numbers, c, optarg))
 			continue;
 		switch (c) {
-		case 'l':
-			choose_locks(optarg);
-			break;
 		case 'D':
 			opt.duration = duration(optarg, LOCK_TEST_MAX_LOOP_MS / 1000);
 			break;
-		case OPT_APART:
-			opt.apart = true;
-			break;
 		case OPT_UNIT:
 			opt.unit = optarg;
-			break;
-		case OPT_JSON:
-			opt.json = optarg;
-			break;
-		case OPT_TITLE:
-			opt.title = optarg;
-			break;
-		case 'q':
-			opt.quiet = true;
 			break;
 		case 'h':
 			usage(stdout);
@@ -700,51 +525,17 @@ static void parse(int argc, char **argv)
 	choose_part(argv[optind]);
 }
 
-static void set_defaults(void)
-{
-	if (opt.rounds < 0)
-		opt.rounds = part->rounds;
-	if (opt.writers < 0)
-		opt.writers = part->writers;
-	if (opt.readers < 0)
-		opt.readers = part->readers;
-	if (opt.reader_interval < 0)
-		opt.reader_interval = part->reader_interval;
-	if (opt.reader_nice > 19)
-		opt.reader_nice = part->reader_nice;
-	if (!part->empty)
-		opt.lock[EMPTY] = false;
-	if ((opt.apart || part->run == run_scaling) && cpus() < 2)
-		fatal("%s needs two CPUs; there is %d", opt.apart ? "--apart" : "scaling", cpus());
-}
-
-static void start_round_of(unsigned int l, int round, int turn, double t0)
-{
-	unsigned int i, locks = 0;
-
-	for (i = 0; i < NR_LOCKS; i++)
-		locks += opt.lock[i];
-	/* rounds of `pairs' are short: print one line per ten rounds */
-	if (opt.quiet || (part->empty && (turn || round % 10)))
-		return;
-	printf("round %d of %ld: %-20s (%.0f s", round + 1, opt.rounds,
-	       part->empty ? "all" : lock_names[l].shown, now() - t0);
-	if (!part->empty)
-		printf(" of about %.0f", locks * opt.rounds * (opt.duration + 0.1) *
-		       (part->run == run_scaling ? 2 : 1));
-	printf(")\n");
-	fflush(stdout);
-}
-
 int main(int argc, char **argv)
 {
-	time_t start = time(NULL);
-	double t0 = now();
 	unsigned int l, turn, f;
 	int round;
 
 	parse(argc, argv);
-	set_defaults();
+	if (opt.rounds < 0)
+		opt.rounds = part->rounds;
+	nr_locks = part->run == run_pairs ? NR_LOCKS : NR_LOCKS - 1;
+	if (part->run == run_scaling && cpus() < 2)
+		fatal("scaling needs two CPUs; there is %d", cpus());
 	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
 		      -1, 0);
 	if (shared == MAP_FAILED)
@@ -753,22 +544,11 @@ int main(int argc, char **argv)
 		for (f = 0; f < NR_FIGURES; f++)
 			for (round = 0; round < MAX_ROUNDS; round++)
 				figures[l][f][round] = NAN;
-	if (!opt.quiet)
-		printf("%s\n", opt.title ?: part->title);
-	for (round = 0; round < opt.rounds; round++) {
-		for (turn = 0; turn < NR_LOCKS; turn++) {
-			l = (turn + round) % NR_LOCKS;
-			if (!opt.lock[l])
-				continue;
-			start_round_of(l, round, turn, t0);
-			part->run(l, round);
-		}
-	}
+	for (round = 0; round < opt.rounds; round++)
+		for (turn = 0; turn < nr_locks; turn++)
+			part->run((turn + round) % nr_locks, round);
 	if (part->run == run_loops)
 		make_ratios();
 	part->print();
-	fflush(stdout);
-	if (opt.json)
-		print_json(argc, argv, start);
 	return 0;
 }
