@@ -10,8 +10,7 @@
  * Seen failing, each with a line of the lock (module/) broken:
  *  d257cc8cb8d5	leave_write(): atomic_long_sub(WWAIT, &sem->word) for sync_flags();
  *			and, with that, try_write(): no WWAIT for a writer that passes
- *  2f06f702925b	__unfair_read_fast(): without WWAIT; may_open_window(): "past" of an
- *			unsigned type
+ *  2f06f702925b	may_open_window(): "past" of an unsigned type
  *  1a728dff855a	may_pass_first(): without sem->steals < MAX_STEALS; without w->prio
  *			<= first->prio
  */
@@ -100,39 +99,9 @@ TEST_F_TIMEOUT(clone_bugs, d257cc8cb8d5_killed_waiter_and_next_owner, 60)
 	EXPECT_EQ(0, CONCLUSIVE(killed_under_the_next_owner(self->fd)));
 }
 
-/* Each reader starts before the previous one releases. */
-TEST_F_TIMEOUT(clone_bugs, 2f06f702925b_relay_of_readers_does_not_starve_the_writer, 60)
-{
-	struct job read = { .mode = LOCK_TEST_READ, .hold = LOCK_TEST_UNTIL_GO };
-	struct task *r[20], *w = NULL;
-	int i;
-
-	set_bound(self->fd, 0);
-	for (i = 0; i < 20; i++) {
-		read.id = i;
-		r[i] = start(self->fd, read);
-		if (!i) {
-			ASSERT_REACHED(state(self->fd).readers == 1);
-			w = start(self->fd, (struct job){ .mode = LOCK_TEST_WRITE });
-			ASSERT_REACHED(state(self->fd).queued_writers == 1);
-			continue;
-		}
-		/* the reader holds the lock, or is queued */
-		ASSERT_REACHED(is_asleep(r[i]) && (state(self->fd).queued_readers ||
-						   state(self->fd).readers >= 1));
-		go(self->fd, i - 1);
-		EXPECT_EQ(0, finish(r[i - 1]));
-	}
-	go(self->fd, 19);
-	EXPECT_EQ(0, finish(r[19]));
-	EXPECT_EQ(0, finish(w));
-	/* right after the reader that held the lock when the writer queued */
-	EXPECT_EQ(2, w->order);
-}
-
 /*
- * The same by windows. All readers are overdue, but each write section allows one window, which
- * admits as many readers as can run. Returns the writer's place.
+ * All readers are overdue, but each write section allows one window, which admits as many readers
+ * as can run. Returns the writer's place.
  */
 static int place_of_writer(int fd, int readers)
 {

@@ -111,45 +111,6 @@ TEST_F(g7_clean_retreat, first_writer_leaves_the_second_goes)
 	}
 }
 
-/* The first waiter is woken, and killed before it runs. The next waiter must be woken instead. */
-static int killed_when_woken(int fd, __u32 mode)
-{
-	struct task *holder, *first, *second;
-	struct hog hog;
-	int ret;
-
-	holder = hold_until_go(fd, LOCK_TEST_WRITE, (struct job){ .cpu = 1 });
-	CHECK(holder);
-	first = start(fd, (struct job){
-		.mode = mode, .how = LOCK_TEST_KILLABLE, .cpu = 2, .nice = -10 });
-	CHECK(reached(state(fd).is_contended && is_asleep(first)));
-	second = start(fd, (struct job){ .mode = mode, .cpu = 1 });
-	CHECK(reached(state(fd).queued_readers + state(fd).queued_writers == 2 &&
-		      is_asleep(second)));
-	hog = hog_start(1);
-	go(fd, 0);
-	CHECK(!finish(holder));
-	kill(first->pid, SIGKILL);
-	hog_stop(&hog);
-	ret = finish(first);
-	CHECK(!finish(second));
-	if (!ret || first->order)
-		return AGAIN;
-	CHECK(ret == -SIGKILL);
-	return 0;
-}
-
-TEST_F_TIMEOUT(g7_clean_retreat, killed_between_wakeup_and_lock, 60)
-{
-	int i;
-
-	SKIP_ON_ONE_CPU();
-	for (i = 0; i < 5; i++) {
-		EXPECT_EQ(0, CONCLUSIVE(killed_when_woken(self->fd, LOCK_TEST_READ)));
-		EXPECT_EQ(0, CONCLUSIVE(killed_when_woken(self->fd, LOCK_TEST_WRITE)));
-	}
-}
-
 /*
  * More readers wait than a release wakes. The woken readers are killed before they run, so they
  * must still wake the next ones.

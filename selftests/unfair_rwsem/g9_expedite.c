@@ -352,28 +352,6 @@ TEST_F_TIMEOUT(g9_expedite, committer_that_holds_the_lock, 60)
 	EXPECT_TRUE(end_other_loan(&loan));
 }
 
-/* A lock that lends nothing: neither to readers, nor to its committer. */
-TEST_F_TIMEOUT(g9_expedite, lock_with_lending_off, 60)
-{
-	struct loan loan;
-	struct task *c, *r;
-
-	ASSERT_TRUE(begin_other_loan(&loan));
-	set_lend(self->fd, 0);
-	r = reader(self->fd, 0, FAIR(19));
-	c = committer(self->fd, self->mutex, FAIR(0));
-	ASSERT_TRUE(r && c);
-	ASSERT_REACHED(state(self->fd).expedited);
-	many_looks();
-	EXPECT_TRUE(is_lent(r->pid, 0));
-	EXPECT_TRUE(is_lent(c->pid, 0));
-	set_lend(self->fd, 1);
-	EXPECT_TRUE(reached(is_lent(r->pid, 1) && is_lent(c->pid, 1)));
-	EXPECT_EQ(-SIGKILL, kill_task(c));
-	EXPECT_EQ(0, end_reader(self->fd, 0, r));
-	EXPECT_TRUE(end_other_loan(&loan));
-}
-
 /* --- begin and end -------------------------------------------------------- */
 
 /* More running tasks in sections than the timer visits at once, then one that waits. */

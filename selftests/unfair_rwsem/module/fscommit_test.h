@@ -48,7 +48,6 @@ enum lock_test_hold {
 	 * the CPU counts for neither.
 	 */
 	LOCK_TEST_BUSY_GO,
-	LOCK_TEST_IRQS_OFF,	/* on the CPU with interrupts off for hold_us, 0.5 s at most */
 	LOCK_TEST_NR_HOLDS,
 };
 
@@ -82,7 +81,6 @@ enum lock_test_hold {
 #define LOCK_TEST_FLAGS			0x1ff
 
 #define LOCK_TEST_MAX_HOLD_US		10000000U
-#define LOCK_TEST_MAX_IRQS_OFF_US	500000U
 #define LOCK_TEST_MAX_TIMEOUT_MS	60000U
 #define LOCK_TEST_MAX_IDS		64U
 #define LOCK_TEST_MAX_PAIRS		100000000ULL

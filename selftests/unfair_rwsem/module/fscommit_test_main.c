@@ -109,11 +109,6 @@ static void hold(struct lock_test_file *f, const struct lock_test_op *op, u32 id
 		stay_busy((u64)LOCK_TEST_MAX_HOLD_US * NSEC_PER_USEC, f, id);
 		stay_busy((u64)op->hold_us * NSEC_PER_USEC, NULL, 0);
 		break;
-	case LOCK_TEST_IRQS_OFF:
-		local_irq_disable();
-		test_hold_busy((u64)op->hold_us * NSEC_PER_USEC, is_killed);
-		local_irq_enable();
-		break;
 	}
 }
 
@@ -123,8 +118,6 @@ static int check_op(const struct lock_test_file *f, const struct lock_test_op *o
 	    op->hold >= LOCK_TEST_NR_HOLDS || op->hold_us > LOCK_TEST_MAX_HOLD_US ||
 	    op->timeout_ms > LOCK_TEST_MAX_TIMEOUT_MS || op->subclass >= 8 ||
 	    op->id >= LOCK_TEST_MAX_IDS || op->flags & ~LOCK_TEST_FLAGS)
-		return -EINVAL;
-	if (op->hold == LOCK_TEST_IRQS_OFF && op->hold_us > LOCK_TEST_MAX_IRQS_OFF_US)
 		return -EINVAL;
 	if (op->flags & LOCK_TEST_DOWNGRADE) {
 		if (op->mode != LOCK_TEST_WRITE || op->id + 1 >= LOCK_TEST_MAX_IDS)
