@@ -168,7 +168,7 @@ static int wrong_wait(int nr, int waiter, int holder, const char *flags, int ret
 static const struct wait {
 	__u32 held;
 	struct job job;
-	int signal;		/* ends the wait; 0: a timeout does, or the task acquires the lock */
+	int signal;		/* ends the wait; 0: a timeout or the lock does */
 	const char *flags;	/* of contention_begin */
 	int ret;		/* of contention_end */
 } waits[] = {

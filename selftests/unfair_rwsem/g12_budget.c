@@ -179,7 +179,8 @@ static bool is_independent(FIXTURE_DATA(g12_budget) *self, const char *procs)
 	other->procs = procs;
 	kept = start_spender(other, LOCK_TEST_UNTIL_GO);
 	for (i = 0; i < 4 && kept; i++) {
-		kept = reached(is_lent(busy->reader->pid, 1)) && reached(is_lent(busy->reader->pid, 0));
+		kept = reached(is_lent(busy->reader->pid, 1)) &&
+		       reached(is_lent(busy->reader->pid, 0));
 		/* it is suspended for 50 ms */
 		sleep_ms(5);
 		kept = kept && is_lent(other->reader->pid, 1);

@@ -108,6 +108,7 @@ static struct {
 static const unsigned int inner_types[NR_INNER] = {
 	LOCK_TEST_UNFAIR, LOCK_TEST_MUTEX, LOCK_TEST_RWSEM, LOCK_TEST_MUTEX,
 };
+
 static union test_lock inner[NR_INNER];
 
 static bool paused = true;
