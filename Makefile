@@ -55,7 +55,7 @@ help-all: help
 	@echo '  make test-clang       built by clang for uml; its context analysis                3 min'
 	@echo '  make verify           models and litmus tests; verify-quick: some of them    15 / 3 min'
 	@echo '  make coverage         which lines of module/ the tests run                        5 min'
-	@echo '  make fuzz, torture    for DURATION=600 s'
+	@echo '  make torture          the lock under random loads for DURATION=600 s'
 	@echo '  make soak HOURS=2     torture, stress and crashes in resumable pieces; flat memory'
 	@echo '  make lint             checkpatch, sparse, kernel-doc, shellcheck and more          5 min'
 	@echo 'Figures and documents'
@@ -144,9 +144,6 @@ test-arch:
 coverage:
 	@selftests/coverage/coverage.sh
 
-fuzz:
-	@selftests/robust/fuzz/fuzz.sh $(or $(DURATION),600)
-
 torture:
 	@$(H)/torture.sh $(or $(KERNEL),uml-debug) $(or $(DURATION),600) $(TORTURE_ARGS)
 
@@ -233,6 +230,6 @@ clean:
 	uninstall uninstall-tools deb \
 	test-package demo test test-all test-rest torture bench bench-apps bench-btrfs bench-harm soak \
 	test-meta verify verify-quick lint docs \
-	kernels clean test-arch $(PORTS) coverage fuzz test-debug test-faults test-clang upstream \
+	kernels clean test-arch $(PORTS) coverage test-debug test-faults test-clang upstream \
 	test-upstream test-scale $(PORTS:%=install-%) $(PORTS:%=uninstall-%)
 endif

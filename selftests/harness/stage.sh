@@ -51,7 +51,7 @@ stage()
 	fi
 	copy_product "$from" "$tree"
 	copy_test_modules "$tree"
-	# on a kernel with gcov, measure coverage; kcov only instruments the module itself
+	# on a kernel with gcov, measure coverage
 	local profile=()
 	! grep -q '^CONFIG_GCOV_KERNEL=y' "$CACHE/kernels/$name/kdir/.config" ||
 		profile=(GCOV_PROFILE=y)
@@ -60,7 +60,7 @@ stage()
 	rm -f "$tree/selftests/Module.symvers"
 	export FSCOMMIT_BUILD_ROOT=$tree
 	if ! { "$HARNESS/kernel.sh" build "$name" "$tree" W=1 "${profile[@]}" \
-			${profile:+KCOV_INSTRUMENT=y} modules &&
+			modules &&
 	       "$HARNESS/kernel.sh" build "$name" "$tree/selftests" \
 			KBUILD_EXTRA_SYMBOLS="$tree/Module.symvers" W=1 "${profile[@]}" modules
 			} >>"$log" 2>&1; then
