@@ -56,7 +56,6 @@ help-all: help
 	@echo '  make verify           models and litmus tests; verify-quick: some of them    15 / 3 min'
 	@echo '  make coverage         which lines of module/ the tests run                        5 min'
 	@echo '  make torture          the lock under random loads for DURATION=600 s'
-	@echo '  make soak HOURS=2     torture, stress and crashes in resumable pieces; flat memory'
 	@echo '  make lint             checkpatch, sparse, kernel-doc, shellcheck and more          5 min'
 	@echo 'Figures and documents'
 	@echo '  make bench            all figures, with plots and a report                           2 h'
@@ -147,9 +146,6 @@ coverage:
 torture:
 	@$(H)/torture.sh $(or $(KERNEL),uml-debug) $(or $(DURATION),600) $(TORTURE_ARGS)
 
-soak:
-	@selftests/robust/soak.sh $(or $(HOURS),2)
-
 test-debug:
 	@DURATION=$(or $(DURATION),600) $(H)/run.sh $(or $(KERNEL),x86-debug x86-kcsan x86-rt-debug)
 
@@ -228,7 +224,7 @@ clean:
 
 .PHONY: check all help help-all module check-kdir check-other install modules_install install-headers install-tools \
 	uninstall uninstall-tools deb \
-	test-package demo test test-all test-rest torture bench bench-apps bench-btrfs bench-harm soak \
+	test-package demo test test-all test-rest torture bench bench-apps bench-btrfs bench-harm \
 	test-meta verify verify-quick lint docs \
 	kernels clean test-arch $(PORTS) coverage test-debug test-faults test-clang upstream \
 	test-upstream test-scale $(PORTS:%=install-%) $(PORTS:%=uninstall-%)

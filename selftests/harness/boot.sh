@@ -27,9 +27,6 @@
 #   --kmod 'NAME [PARAM=VALUE...]'
 #                    load a module of the kernel itself, and its dependencies, before the plan
 #
-# With SAMPLE=SECONDS in the environment, the guest samples its memory so often, into the file
-# samples (see init).
-#
 # Exit status: 0 if the verdict is PASS, otherwise 1.
 
 . "$(dirname "$0")/lib.sh"
@@ -172,7 +169,6 @@ RESULT=$result
 EXPECT='$expect'
 REPORTS='$reports'
 KMODS='$loaded'
-SAMPLE=${SAMPLE:-}
 $disk_env
 EOF
 if [ -z "$image" ]; then

@@ -95,17 +95,6 @@ kernel_torture()
 	sed -n 's/^TEST /  /p;s/^TAP #/   /p' "$out/result.txt" >&2
 }
 
-# the test of soak.sh
-soak()
-{
-	local start=$SECONDS
-	if "$FAULTS/soak.sh" test >&2; then
-		result any soak ok $((SECONDS - start))
-	else
-		result any soak FAIL $((SECONDS - start))
-	fi
-}
-
 # the test of the tables of bench-apps
 report_apps()
 {
@@ -124,7 +113,6 @@ quick)
 	tasks uml 16 20 60
 	kernel_torture locktorture uml 6
 	kernel_torture rcutorture uml 6
-	soak
 	report_apps ;;
 locktorture|rcutorture)
 	kernel_torture "$1" "${2:-uml}" "${3:-6}" ;;
