@@ -4,7 +4,7 @@
 # the lock and the reuse queue by the kernel's own torture tests.
 #
 #   run.sh quick           for `make test-all`, on uml: no failing allocations, 20 load cycles
-#   run.sh all [KERNEL]    everything: failing allocations and kmemleak on KERNEL [uml-fault],
+#   run.sh all [KERNEL]    everything: failing allocations and kmemleak on KERNEL [x86-debug],
 #                          1,000 load cycles on uml unless KERNEL is given
 #   run.sh allocations [KERNEL]
 #   run.sh locktorture [KERNEL] [SECONDS]
@@ -61,10 +61,10 @@ allocations()
 	local tree start=$SECONDS sites
 	tree=$("$HARNESS/stage.sh" "$1" "$FAULTS/sites.sed") ||
 		{ result "$1" faults-build FAIL 0; return; }
-	# uml-debug runs lockdep; here it would take most of the time
+	# lockdep would take most of the time
 	guest allocations "$1" 240 "$tree" --mem 2G <<-EOF
 		test lockdep_off 5 echo 0 >/proc/sys/kernel/prove_locking
-		test alloc_faults 1200 cd /fscommit && alloc_faults -F alloc_failures
+		test alloc_faults 1200 cd /fscommit && alloc_faults -v every_site
 		test kmemleak 300 kmemleak_check
 	EOF
 	if sites=$("$FAULTS/sites.sh" "$LOGS/faults-allocations-$1/dmesg"); then
@@ -95,32 +95,19 @@ kernel_torture()
 	sed -n 's/^TEST /  /p;s/^TAP #/   /p' "$out/result.txt" >&2
 }
 
-# the test of the tables of bench-apps
-report_apps()
-{
-	local start=$SECONDS
-	need_packages python3
-	if /usr/bin/python3 "$TOP/selftests/bench/report_apps_test.py" >&2; then
-		result any report-apps ok $((SECONDS - start))
-	else
-		result any report-apps FAIL $((SECONDS - start))
-	fi
-}
-
 programs=$("$HARNESS/programs.sh") || die "cannot build the test programs"
 case ${1:-} in
 quick)
 	tasks uml 16 20 60
 	kernel_torture locktorture uml 6
-	kernel_torture rcutorture uml 6
-	report_apps ;;
+	kernel_torture rcutorture uml 6 ;;
 locktorture|rcutorture)
 	kernel_torture "$1" "${2:-uml}" "${3:-6}" ;;
 allocations)
-	allocations "${2:-uml-fault}" ;;
+	allocations "${2:-x86-debug}" ;;
 all)
-	allocations "${2:-uml-fault}"
-	tasks "${2:-uml-fault}" 8 20 240
+	allocations "${2:-x86-debug}"
+	tasks "${2:-x86-debug}" 8 20 240
 	[ -n "${2:-}" ] || tasks uml 1 1000 200 ;;
 *)	sed -n '3,/^$/s/^# \{0,1\}//p' "$0"
 	exit 2 ;;
