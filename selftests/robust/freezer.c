@@ -125,45 +125,4 @@ TEST_F(freezer, a_frozen_waiter_is_in_nobodys_way)
 	rmdir(FROZEN);
 }
 
-/* Freeze tasks at random points; meanwhile a writer must make progress each time. */
-TEST_F_TIMEOUT(freezer, storm, 120)
-{
-	const int rounds = scaled(80);
-	struct task *frozen[6], *writer;
-	int i, round;
-
-	NEEDS_FREEZER();
-	for (i = 0; i < 6; i++)
-		frozen[i] = start(self->fd, (struct job){
-				  .mode = i == 0 ? LOCK_TEST_WRITE : LOCK_TEST_READ,
-				  .how = waits[i % 4].how, .timeout_ms = 5, .hold_us = 50,
-				  .hold = i % 2 ? LOCK_TEST_SLEEP : LOCK_TEST_BUSY,
-				  .repeat = 100000000, .cgroup = FROZEN "cgroup.procs" });
-	writer = start(self->fd, (struct job){ .mode = LOCK_TEST_WRITE, .repeat = 100000000 });
-	for (round = 0; round < rounds; round++) {
-		int before[6], done;
-
-		ASSERT_TRUE(freeze());
-		ASSERT_REACHED(is_frozen());
-		for (i = 0; i < 6; i++)
-			before[i] = frozen[i]->done;
-		done = writer->done;
-		ASSERT_REACHED(writer->done > done + 3);
-		EXPECT_EQ(0, lock(self->fd, LOCK_TEST_READ, LOCK_TEST_PLAIN));
-		for (i = 0; i < 6; i++)
-			EXPECT_EQ(before[i], frozen[i]->done);
-		ASSERT_TRUE(thaw());
-		i = round % 6;
-		ASSERT_REACHED(frozen[i]->done > before[i]);
-	}
-	for (i = 0; i < 6; i++) {
-		kill(frozen[i]->pid, SIGKILL);
-		EXPECT_EQ(-SIGKILL, finish(frozen[i]));
-	}
-	kill(writer->pid, SIGKILL);
-	EXPECT_EQ(-SIGKILL, finish(writer));
-	TH_LOG("%d times frozen", rounds);
-	rmdir(FROZEN);
-}
-
 TEST_HARNESS_MAIN
