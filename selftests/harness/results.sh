@@ -65,35 +65,17 @@ collect()
 	fi
 }
 
-# Print a table with a row for each test and a column for each kernel.
+# Print the sums for each kernel or part.
 print_table()
 {
 	printf '%s\n' "${RESULTS[@]}" | awk '
-		!($1 in col) { col[$1] = ++nc; kernel[nc] = $1 }
-		!($2 in row) { row[$2] = ++nr; test[nr] = $2 }
-		{ cell[$2, $1] = $3 == "ok" ? $5 " in " $4 "s" : $3 == "skip" ? "skip" : "FAIL" }
+		!($1 in seconds) { name[++n] = $1 }
+		{ seconds[$1] += $4; p[$1] += $5; f[$1] += $6; s[$1] += $7 }
 		END {
-			printf "\n%-24s", ""
-			for (c = 1; c <= nc; c++) if (kernel[c] != "reported" && kernel[c] != "meta")
-				printf " %10s", kernel[c]
-			print ""
-			for (r = 1; r <= nr; r++) {
-				line = ""; any = 0
-				for (c = 1; c <= nc; c++) {
-					if (kernel[c] == "reported" || kernel[c] == "meta") continue
-					v = cell[test[r], kernel[c]]
-					if (v != "") any = 1
-					line = line sprintf(" %10s", v == "" ? "-" : v)
-				}
-				if (any) printf "%-24s%s\n", test[r], line
-			}
-			for (c = 1; c <= nc; c++) {
-				if (kernel[c] != "reported" && kernel[c] != "meta") continue
-				print "\n" (kernel[c] == "meta" ? "tests of the tests" : \
-					"misuses that the kernel reports, each in its own boot")
-				for (r = 1; r <= nr; r++) if (cell[test[r], kernel[c]] != "")
-					printf "  %-40s %s\n", test[r], cell[test[r], kernel[c]]
-			}
+			printf "\n%-14s %7s %7s %7s %7s\n", "", "passed", "failed", "skipped", "s"
+			for (i = 1; i <= n; i++)
+				printf "%-14s %7d %7d %7d %7d\n", name[i], p[name[i]],
+					f[name[i]], s[name[i]], seconds[name[i]]
 		}'
 }
 

@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0
 # `make test`, `make test-all`: build for each kernel, boot it, run the tests there, and print a table.
-# `all` also runs the misuses that the kernel must report, the parts of selftests/ for which run_part()
-# is called, models, and the tests of the tests.
 #
 #   run.sh first            6.12 and 7.3, and the checkers that need little: `make test`
-#   run.sh all              all of the matrix, and all else: `make test-all`
+#   run.sh all              all of the matrix, the misuses that the kernel must report, and the parts
+#                           of selftests/ that are named below: `make test-all`
 #   run.sh rest             `all` without `first`
 #   run.sh KERNEL...        only these kernels, and the misuses on them
-#   LANES=1                 one guest after the other, see below
+#   LANES=1                 one guest after the other, for a busy machine
 #
-# The last line is `N passed, N failed, N skipped`. Exit status 0 if none failed.
+# The file `results` has a line for each program. A result counts as it is: a test that fails once is
+# a failure. The last line is `N passed, N failed, N skipped`. Exit status 0 if none failed.
 
 . "$(dirname "$0")/lib.sh"
 . "$HARNESS/results.sh"
@@ -24,15 +24,15 @@ say "everything is logged in $LOGS"
 
 # stock kernels: nothing to compile but the modules and the programs
 first=(6.12 7.3)
-meta='' checkers=''
+checkers='' parts=''
 case ${1:?first, all, rest or names of kernels} in
-first) kernels=("${first[@]}") checkers='quick 8' ;;
+first) kernels=("${first[@]}") checkers=quick ;;
 all)
 	mapfile -t kernels < <(matrix_names)
-	meta=1 checkers='all 10' ;;
+	checkers=all parts=1 ;;
 rest)
 	mapfile -t kernels < <(matrix_names | grep -vxF "$(printf '%s\n' "${first[@]}")")
-	meta=1 checkers='rest 2' ;;
+	checkers=rest parts=1 ;;
 *) kernels=("$@") ;;
 esac
 for k in "${kernels[@]}"; do
@@ -49,6 +49,7 @@ run_kernel()
 	case $name in
 	x86-*) all=7200 usually='10 min and the torture' options=(--mem 2G) ;;
 	esac
+	say "kernel $name"
 	tree=$("$HARNESS/stage.sh" "$name") || { result "$name" build FAIL 0; return; }
 	result "$name" build ok $((SECONDS - start))
 	if [ "$(kernel_arch "$name")" != amd64 ] &&
@@ -66,9 +67,17 @@ run_kernel()
 	collect "$name" "$out" $((SECONDS - start))
 }
 
-# run_expected NAME KERNEL REGEX: run a misuse that the kernel must report. Write the result to a
-# file, as a line `NAME VERDICT SECONDS`, because several misuses run in parallel.
-run_expected()
+run_kernels()
+{
+	local k
+	for k in "$@"; do
+		run_kernel "$k"
+	done
+}
+
+# run_misuse NAME KERNEL REGEX: run a misuse that the kernel must report, and write its result to a
+# file, because two of them run in parallel.
+run_misuse()
 {
 	local name=$1 kernel=$2 start=$SECONDS out=$LOGS/expected-$1 verdict=FAIL
 	if boot_misuse "$@" "$out" "$CACHE/build/$kernel" "$programs"; then
@@ -76,204 +85,89 @@ run_expected()
 	else
 		say "  $name: $(tail -n 1 "$out.log")"
 	fi
-	echo "$name $verdict $((SECONDS - start))" >"$out.verdict"
+	echo "misuse $name $verdict $((SECONDS - start))" >"$out.verdict"
 }
 
-# Build first, for two kernels at a time, if the kernel and a toolchain are in the cache.
-# run_kernel() builds again and reports a failure.
-n=0
-for k in "${kernels[@]}"; do
-	[ -e "$CACHE/kernels/$k/arch" ] && [ -n "$(ls "$CACHE/toolchain" 2>/dev/null)" ] || continue
-	[ $((n++)) -eq 0 ] && say "building for ${#kernels[@]} kernels"
-	"$HARNESS/stage.sh" "$k" >/dev/null 2>&1 &
-	[ $((n % 2)) -eq 0 ] && wait
-done
-wait
-
-# run_part NAME MODE LEAST: run `selftests/NAME/run.sh MODE`, which prints a line for each result.
-# Fewer than LEAST lines mean that it ended early.
-run_part()
+# the misuses on the kernels of this run
+run_misuses()
 {
-	local part=$1 mode=$2 least=$3 kernel name verdict seconds pass fail skip last=$1 n=0
-	say "$part"
-	while read -r kernel name verdict seconds pass fail skip; do
-		# the verdict of the guest follows the lines of its tests
-		case $name in
-		clean) name=$last-clean ;;
-		*) last=$name ;;
-		esac
-		result "$kernel" "$name" "$verdict" "$seconds" "$pass" "$fail" "$skip"
-		n=$((n + 1))
-	done < <("$TOP/selftests/$part/run.sh" "$mode")
-	[ "$n" -ge "$least" ] || result any "$part" FAIL 0
-}
-
-# Run all misuses whose kernel is in ${kernels[@]}, two at a time.
-run_all_expected()
-{
-	local n=0 all name kernel regex verdict seconds f
-	all=$(grep -cvE '^#|^$' "$HARNESS/expected")
+	local n=0 name kernel regex f
+	say "misuses, each in its own boot"
 	while read -r name kernel regex; do
-		case $name in ''|'#'*) continue ;; esac
-		n=$((n + 1))
-		[[ " ${kernels[*]} " = *" $kernel "* ]] || continue
-		[ $((n % 4)) -eq 1 ] && say "  misuse $n of $all, each in its own boot"
-		run_expected "$name" "$kernel" "$regex" </dev/null &
-		[ $((n % 2)) -eq 0 ] && wait
+		[[ $name != '#'* && " ${kernels[*]} " = *" $kernel "* ]] || continue
+		run_misuse "$name" "$kernel" "$regex" </dev/null &
+		[ $((++n % 2)) -ne 0 ] || wait
 	done <"$HARNESS/expected"
 	wait
 	for f in "$LOGS"/expected-*.verdict; do
-		[ -e "$f" ] || continue
-		read -r name verdict seconds <"$f"
-		result reported "$name" "$verdict" "$seconds"
+		# shellcheck disable=SC2046 # words
+		[ ! -e "$f" ] || result $(cat "$f")
 	done
 }
 
-run_meta()
+# run_part PART MODE: run `selftests/PART/run.sh MODE`. It prints a line for each result, either
+# `KERNEL NAME VERDICT SECONDS PASSED FAILED SKIPPED` or `NAME ok|FAIL SECONDS`. It must print one,
+# and fail only if one is a failure: otherwise it ended early.
+run_part()
 {
-	local name verdict seconds
-	say "tests of the tests"
-	while read -r name verdict seconds; do
-		result meta "$name" "$verdict" "$seconds"
-	done < <("$TOP/selftests/mutants/run.sh" quick)
-}
-
-run_models()
-{
-	local name verdict seconds ended=0
-	say "models and litmus tests"
-	while read -r name verdict seconds _; do
-		case $verdict in
-		ok|FAIL) result meta "$name" "$verdict" "$seconds" ;;
-		passed,) ended=1 ;;
+	local part=$1 lines=$LOGS/$1.results rc=0 words last=$1
+	say "$part"
+	"$TOP/selftests/$part/run.sh" "$2" >"$lines" || rc=$?
+	while read -r -a words; do
+		case ${#words[@]}:${words[1]:-} in
+		*:ok|*:FAIL) words=("$part" "${words[@]:0:3}") ;;
+		# the verdict of the guest follows the lines of its tests
+		7:clean) words[1]=$last-clean ;;
+		7:*) last=${words[1]} ;;
+		*) continue ;;
 		esac
-	done < <("$TOP/selftests/models/run.sh" quick)
-	[ "$ended" -eq 1 ] || result meta models FAIL 0
+		result "${words[@]}"
+	done <"$lines"
+	if [ ! -s "$lines" ] || { [ "$rc" -ne 0 ] && ! grep -q FAIL "$lines"; }; then
+		result "$part" ended-early FAIL 0
+	fi
 }
 
-run_kernels()
-{
-	local k
-	for k in "$@"; do
-		say "kernel $k"
-		run_kernel "$k"
-	done
-}
-
-# lane NAME COMMAND...: run the commands in order, and write their results to a file, because lanes
-# run in parallel. A lane that leaves no file has failed.
+# lane NAME NICE COMMAND...: run the commands in order, and write their results to a file, because
+# lanes run in parallel.
 lane()
 {
-	local name=$1 c start=$SECONDS
-	shift
+	local name=$1 c
+	[ "$2" -eq 0 ] || renice -n "$2" "$BASHPID" >/dev/null
+	shift 2
 	RESULTS=()
 	for c in "$@"; do
 		# shellcheck disable=SC2086 # a command line
 		$c
 	done
-	result "$name" lane ok $((SECONDS - start))
-	printf '%s\n' "${RESULTS[@]}" >"$LOGS/lane-$name"
+	printf '%s\n' "${RESULTS[@]}" | sed '/^$/d' >"$LOGS/lane-$name"
 }
 
-# Lanes of guests: the emulated kernels run in parallel with the debug kernels, and then with the
-# native ones. LANES=1 runs the lanes one after the other, LANES=3 all three in parallel. No guest
-# uses all of two CPUs, and no test asserts times. But randomised tests reach fewer cases on a busy
-# machine. So builds and deterministic checks run at nice 19, on the CPU time that guests leave. The
-# filesystems lane boots guests, too: nice 10 keeps them behind the others, but not from the CPU.
-# The two kernels of `first` have a lane each.
-emulated=() debug=() native=()
+# Two lanes of guests: no guest uses all of two CPUs, and no test asserts times. But randomised tests
+# reach fewer cases on a busy machine, so builds and deterministic checks run at nice 19.
+one=() two=()
 for k in "${kernels[@]}"; do
-	case $(matrix_field "$k" kind):$k in
-	uml:*-debug) debug+=("$k") ;;
-	uml:*) native+=("$k") ;;
-	*) emulated+=("$k") ;;
-	esac
+	if [ "$(matrix_field "$k" kind)" = uml ] || [ "$1:$k" = first:7.3 ]; then
+		two+=("$k")
+	else
+		one+=("$k")
+	fi
 done
-get_kernels()
-{
-	local k
-	for k in "$@"; do
-		# run_kernel() reports a failure
-		"$HARNESS/kernel.sh" get "$k" >/dev/null || true
-	done
-}
-in_lane()
-{
-	lane "$@" &
-	case ${LANES:-2}:$1 in
-	1:*|2:debug) wait $! ;;
-	esac
-}
-# at_nice VALUE COMMAND...: run the command in a subshell of that nice value
-at_nice()
-{
-	(
-		renice -n "$1" "$BASHPID" >/dev/null
-		"${@:2}"
-	)
-}
-[[ ${LANES:-2} = [123] ]] || die "LANES=$LANES: must be 1, 2 or 3"
-lanes=(emulated debug native)
-[ "$1" != first ] || lanes=("${first[@]}")
-if [ -n "$meta" ]; then
-	lanes+=(checks filesystems)
-	{
-		# the other lanes need them
-		at_nice 19 get_kernels "${native[@]}" "${debug[@]}"
-		at_nice 19 lane checks "run_part lint $checkers" run_models "run_part clang quick 5" &
-		at_nice 10 lane filesystems "run_part filesystems quick 20"
-		wait
-	} &
-elif [ -n "$checkers" ]; then
-	lanes+=(checks)
-	at_nice 19 lane checks "run_part lint $checkers" &
-fi
-if [ "$1" = first ]; then
-	for k in "${first[@]}"; do
-		in_lane "$k" "run_kernels $k"
-	done
-else
-	in_lane emulated "run_kernels ${emulated[*]}"
-	in_lane debug "run_kernels ${debug[*]}"
-	in_lane native "run_kernels ${native[*]}" run_all_expected ${meta:+run_meta \
-		"run_part packaging quick 13" "run_part robust quick 10"}
-fi
+lane one 0 "run_kernels ${one[*]}" ${parts:+"run_part filesystems quick"} &
+[ "${LANES:-2}" != 1 ] || wait
+[ -z "$checkers" ] || lane checks 19 "run_part lint $checkers" \
+	${parts:+"run_part models quick" "run_part clang quick"} &
+lane two 0 "run_kernels ${two[*]}" run_misuses ${parts:+"run_part mutants quick" \
+	"run_part packaging quick" "run_part robust quick"} &
 wait
 
-# passes_alone KERNEL TEST: a program failed beside other guests, whose load may delay any task by
-# more than the program allows for. True if it passes three times without them. Never for a kernel
-# that printed a report, nor for programs that look for violations of an invariant: what these find
-# once is there.
-passes_alone()
-{
-	# shellcheck disable=SC2086 # words
-	[ "$2" != g1_exclusion ] && [[ " $(echo $tests $lending_tests) " = *" $2 "* ]] &&
-		[ "$(guest_verdict "$LOGS/$1")" = PASS ] || return 1
-	for _ in 1 2 3; do
-		"$HARNESS/one.sh" "$2" "$1" >>"$LOGS/alone.log" || return 1
-	done
-	UNSTEADY+=("$1: $2")
-}
-
-# More failures than this are no accident.
-MAX_REPEATED=3
-UNSTEADY=()
-repeated=0
-for lane in "${lanes[@]}"; do
-	[ -e "$LOGS/lane-$lane" ] || { result any "$lane-lane" FAIL 0; continue; }
-	# the programs in a guest must not read from the file
-	while read -r kernel name verdict seconds pass fail skip <&3; do
-		[ "$name" != lane ] || { say "  $lane: $seconds s"; continue; }
-		if [ "$verdict" = FAIL ] && [ $((repeated++)) -lt $MAX_REPEATED ] &&
-				passes_alone "$kernel" "$name"; then
-			verdict=ok pass=$((pass + fail)) fail=0
-		fi
-		result "$kernel" "$name" "$verdict" "$seconds" "$pass" "$fail" "$skip"
-	done 3<"$LOGS/lane-$lane"
+for lane in one two ${checkers:+checks}; do
+	[ -e "$LOGS/lane-$lane" ] || { result any "lane-$lane" FAIL 0; continue; }
+	while read -r -a words; do
+		result "${words[@]}"
+	done <"$LOGS/lane-$lane"
 done
-
+printf '%s\n' "${RESULTS[@]}" >"$LOGS/results"
 print_table
-[ ${#UNSTEADY[@]} -eq 0 ] ||
-	printf 'unsteady: %s failed beside other guests, and passed three times alone\n' "${UNSTEADY[@]}"
 say "logs: $LOGS"
 print_sum
