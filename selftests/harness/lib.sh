@@ -44,32 +44,6 @@ step()
 	fi
 }
 
-# boot_and_follow DIR OPTION...: boot a guest, and copy its results to stdout as they appear, so
-# that step() shows the progress.
-boot_and_follow()
-{
-	local dir=$1 self=$BASHPID pid rc=0
-	shift
-	rm -f "$dir/result"
-	# without --pid, it would keep the lock of a benchmark that was killed
-	tail -n +1 -F --pid="$self" "$dir/result" 2>/dev/null &
-	pid=$!
-	"$HARNESS/boot.sh" --out "$dir" "$@" || rc=$?
-	kill "$pid" 2>/dev/null || true
-	wait "$pid" 2>/dev/null || true
-	return "$rc"
-}
-
-# guest_verdict DIR: print the verdict of a guest
-guest_verdict() { cat "$1/verdict" 2>/dev/null || echo 'the guest did not start'; }
-
-# rotate ROUND NAME...: print the names, beginning with another one in each round
-rotate()
-{
-	printf '%s\n' "${@:2}" | awk -v r="$1" '{ v[NR] = $1 }
-		END { for (i = 0; i < NR; i++) print v[(i + r - 1) % NR + 1] }'
-}
-
 # missing_packages PACKAGE...: print the packages that are not installed
 missing_packages()
 {
@@ -265,34 +239,6 @@ cross()
 # the kernels of `make test-all`
 matrix_names() { awk '!/^#/ && NF && $7 != "-" { print $1 }' "$MATRIX"; }
 
-# suite_modules FOLDER: print the test modules of a folder's programs, in loading order
-suite_modules()
-{
-	case $1 in
-	unfair_rwsem|robust) echo fscommit_test ;;
-	scale) echo fscommit_test scale_test ;;
-	commit_root|share_gate|cow_diff) echo "cow_tree_test $1_test" ;;
-	*) echo "$1_test" ;;
-	esac
-}
-
-# plan_suite FOLDER SECONDS PROGRAM [ARG...]: print the lines of a plan that load the test
-# modules, run the program and unload the modules
-plan_suite()
-{
-	local folder=$1 seconds=$2 modules m
-	shift 2
-	modules=$(suite_modules "$folder")
-	for m in $modules; do
-		echo "load $m"
-	done
-	echo "test $1 $seconds $*"
-	# shellcheck disable=SC2086 # a list
-	for m in $(printf '%s\n' $modules | tac); do
-		echo "unload $m"
-	done
-}
-
 # product_files TREE: print the source files of the module, which the mutants edit
 product_files()
 {
@@ -323,4 +269,60 @@ copy_test_modules()
 	copy_by_content --include /Kbuild --include '/lib/***' --include '/*/' \
 		--include '/*/module/***' --exclude '*' --prune-empty-dirs \
 		"$TOP/selftests/" "$1/selftests/"
+}
+
+# --- tests and benchmarks -----------------------------------------------------
+
+# suite_modules FOLDER: print the test modules of a folder's programs, in loading order
+suite_modules()
+{
+	case $1 in
+	unfair_rwsem|robust) echo fscommit_test ;;
+	scale) echo fscommit_test scale_test ;;
+	commit_root|share_gate|cow_diff) echo "cow_tree_test $1_test" ;;
+	*) echo "$1_test" ;;
+	esac
+}
+
+# plan_suite FOLDER SECONDS PROGRAM [ARG...]: print the lines of a plan that load the test
+# modules, run the program and unload the modules
+plan_suite()
+{
+	local folder=$1 seconds=$2 modules m
+	shift 2
+	modules=$(suite_modules "$folder")
+	for m in $modules; do
+		echo "load $m"
+	done
+	echo "test $1 $seconds $*"
+	# shellcheck disable=SC2086 # a list
+	for m in $(printf '%s\n' $modules | tac); do
+		echo "unload $m"
+	done
+}
+
+# boot_and_follow DIR OPTION...: boot a guest, and copy its results to stdout as they appear, so
+# that step() shows the progress.
+boot_and_follow()
+{
+	local dir=$1 self=$BASHPID pid rc=0
+	shift
+	rm -f "$dir/result"
+	# without --pid, it would keep the lock of a benchmark that was killed
+	tail -n +1 -F --pid="$self" "$dir/result" 2>/dev/null &
+	pid=$!
+	"$HARNESS/boot.sh" --out "$dir" "$@" || rc=$?
+	kill "$pid" 2>/dev/null || true
+	wait "$pid" 2>/dev/null || true
+	return "$rc"
+}
+
+# guest_verdict DIR: print the verdict of a guest
+guest_verdict() { cat "$1/verdict" 2>/dev/null || echo 'the guest did not start'; }
+
+# rotate ROUND NAME...: print the names, beginning with another one in each round
+rotate()
+{
+	printf '%s\n' "${@:2}" | awk -v r="$1" '{ v[NR] = $1 }
+		END { for (i = 0; i < NR; i++) print v[(i + r - 1) % NR + 1] }'
 }
