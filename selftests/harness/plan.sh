@@ -133,3 +133,25 @@ boot_misuse()
 		"$6/unfair_rwsem/misuse" >"$out.log" 2>&1 &&
 		grep -q "^DONE $name 0 " "$out/result.txt"
 }
+
+# build_programs [ARCH]: build the userspace programs for all guests, static, in the cache. Print
+# their folder.
+build_programs()
+{
+	local arch=${1:-amd64} prefix source out targets=(programs)
+	prefix=$(cross prefix "$arch") || exit 1
+	# shellcheck disable=SC2046 # a list
+	need_packages gcc make libc6-dev $(cross packages "$arch")
+	source=$("$HARNESS/kernel.sh" source 7.3) || exit 1
+	out=$CACHE/build/programs${prefix:+-$arch}
+	[ -z "$prefix" ] || targets=("CC=${prefix}gcc" tests)
+	mkdir -p "$out"
+	if ! make -C "$TOP/selftests" OUTPUT="$out" KSFT="$source/tools/testing/selftests" \
+			"${targets[@]}" >"$out/log" 2>&1; then
+		say "building the test programs failed; the end of $out/log:"
+		tail -n 20 "$out/log" >&2
+		exit 1
+	fi
+	! grep 'warning:' "$out/log" >&2 || die "the build of the test programs printed warnings"
+	printf '%s\n' "$out"
+}
