@@ -67,28 +67,11 @@ install_missing()
 	mapfile -t missing < <(missing_packages "$@")
 	[ ${#missing[@]} -gt 0 ] || return 0
 	cmd="apt-get install -y --no-install-recommends ${missing[*]}"
-	local as=()
-	if [ "$(id -u)" -ne 0 ]; then
-		if command -v sudo >/dev/null && sudo -n true 2>/dev/null; then
-			as=(sudo)
-		elif command -v sudo >/dev/null && [ -t 0 ]; then
-			sudo true && as=(sudo)
-		fi
-		if [ ${#as[@]} -eq 0 ]; then
-			say "these packages are missing: ${missing[*]}"
-			say "install them as root, then try again:"
-			say "    apt-get update && $cmd"
-			exit 1
-		fi
-	fi
-	say "installing: ${missing[*]}"
-	# shellcheck disable=SC2086 # $cmd is words
-	install_packages() {
-		"${as[@]}" env DEBIAN_FRONTEND=noninteractive $cmd ||
-			{ "${as[@]}" apt-get update &&
-			  "${as[@]}" env DEBIAN_FRONTEND=noninteractive $cmd; }
-	}
-	step "installing packages with apt" "30-90 s" "$LOGS/packages.log" install_packages ||
+	[ "$(id -u)" -eq 0 ] ||
+		die "these packages are missing; install them as root: apt-get update && $cmd"
+	export DEBIAN_FRONTEND=noninteractive
+	step "installing ${missing[*]}" "30-90 s" "$LOGS/packages.log" \
+		sh -c "$cmd || { apt-get update && $cmd; }" ||
 		die "could not install: ${missing[*]} (network down, or no such package?)"
 }
 

@@ -10,38 +10,18 @@
 #   model:NAME          a configuration of models/configs, or a mutant of a model
 #   locktorture         the kernel's own torture test, on its rw_semaphore and on our lock
 #   rcutorture          the same for the reuse queue and the stamps
+#   allocations         each allocation of the module fails once; KERNEL [x86-debug]
 #   litmus              all litmus tests
 #   mutant:NAME         a mutant of the module: its tests must fail
 #   lint:CHECKER        a checker, for example checkpatch
 #   smoke:FS[,OPTION=VALUE...]
 #                       a ported driver with options of port.sh, on KERNEL
 #
-# If the test fails, print its output and the end of the guest's log.
+# If the test fails, print its messages and the end of the guest's log.
 
 . "$(dirname "$0")/lib.sh"
 . "$HARNESS/results.sh"
 . "$HARNESS/plan.sh"
-
-list_programs()
-{
-	(cd "$TOP/selftests" &&
-		ls ./{unfair_rwsem,scale,robust,commit_root,share_gate,cow_diff,rcu_reuse}/*.c) |
-		sed 's,.*/,,; s,\.c$,,' | tr '\n' ' '
-}
-
-# show_failure OUT: print the output of each failed test, and the end of the log
-show_failure()
-{
-	local out=$1
-	awk '
-		/^FILE / { file = 1 } /^END$/ { file = 0 } file { next }
-		!/^TAP / { next }
-		{ sub(/^TAP /, ""); said[n++] = $0 }
-		/^not ok / { for (i = 0; i < n; i++) print "    " said[i] }
-		/^(not )?ok / { n = 0 }' "$out/result.txt"
-	say "  the end of the log, $out/dmesg:"
-	tail -n 25 "$out/dmesg" 2>/dev/null || tail -n 25 "$out/console"
-}
 
 # run_program KERNEL PROGRAM [NAME]
 run_program()
@@ -49,11 +29,9 @@ run_program()
 	local kernel=$1 program=$2 name=${3:-} programs path folder tree
 	local out=$LOGS/one start=$SECONDS
 	programs=$("$HARNESS/programs.sh" "$(kernel_arch "$kernel")") || exit 1
-	for folder in unfair_rwsem commit_root share_gate cow_diff rcu_reuse robust scale; do
-		path=$programs/$folder/$program
-		[ ! -e "$path" ] || break
-	done
-	[ -e "$path" ] || die "TEST=$program: no such program; there are: $(list_programs)"
+	path=$(find "$programs" -mindepth 2 -maxdepth 2 -type f -name "$program" | head -n 1)
+	[ -n "$path" ] || die "TEST=$program: no such program in $programs"
+	folder=$(basename "$(dirname "$path")")
 	tree=$("$HARNESS/stage.sh" "$kernel") || exit 1
 	mkdir -p "$out"
 	plan_program "$folder" 1800 "$program" ${name:+-t "$name"} >"$out.plan"
@@ -61,7 +39,8 @@ run_program()
 			"$HARNESS/boot.sh" --out "$out" --timeout 1900 --mem 2G "$kernel" \
 			"$out.plan" "$tree/module/fscommit.ko" "$tree"/selftests/*.ko "$path" ||
 	   grep -q '^TAP not ok' "$out/result.txt"; then
-		show_failure "$out"
+		say "  the end of the log, $out/dmesg:"
+		tail -n 25 "$out/dmesg" 2>/dev/null >&2 || tail -n 25 "$out/console" >&2
 	fi
 	# the kselftest harness does not report an unknown test name
 	! grep -q '^TAP 1\.\.0$' "$out/result.txt" ||
@@ -85,7 +64,9 @@ run_reported()
 	fi
 }
 
-test=${1:?TEST} kernel=${2:-uml}
+test=${1:?TEST}
+[ "$test" != allocations ] || set -- "$test" "${2:-x86-debug}"
+kernel=${2:-uml}
 # two of these may run at once
 LOGS=$LOGS/one-$$
 export FSCOMMIT_LOGS=$LOGS
@@ -94,7 +75,7 @@ mkdir -p "$LOGS"
 case $test in
 model:*) exec "$TOP/selftests/models/run.sh" "${test#*:}" ;;
 litmus) exec "$TOP/selftests/models/run.sh" litmus ;;
-locktorture|rcutorture) exec "$TOP/selftests/robust/run.sh" "$test" "$kernel" ;;
+locktorture|rcutorture|allocations) exec "$TOP/selftests/robust/run.sh" "$test" "$kernel" ;;
 mutant:*) exec "$TOP/selftests/mutants/run.sh" "${test#*:}" ;;
 lint:*) exec "$TOP/selftests/lint/run.sh" "${test#*:}" ;;
 smoke:*)

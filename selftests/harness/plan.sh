@@ -23,8 +23,8 @@ LEND_ON+=' echo 1 >lend && echo 0 >lend_nice && echo 1000 >lend_period_us'
 plan_program()
 {
 	case $3 in
-	# these load the module themselves
-	load_cycles|alloc_faults)
+	# it loads the module itself
+	load_cycles)
 		echo "test $3 $2 cd /fscommit && ${*:3}"
 		return ;;
 	esac
