@@ -22,14 +22,13 @@ new=${2:-$version}
 work=$(mktemp -d "${TMPDIR:-/tmp}/fscommit-deb.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 tree=$work/fscommit-$new
-mkdir -p "$tree"/{docs,ports,selftests/harness,selftests/lib}
+mkdir -p "$tree"/{docs,ports,selftests/harness}
 sources=(rsync -a --exclude '*.o' --exclude '*.ko' --exclude '*.mod*' --exclude '.*'
 	--exclude modules.order --exclude Module.symvers)
 "${sources[@]}" "$TOP"/{Kbuild,COPYING,README.md,dkms.conf,module,packaging} "$tree/"
 "${sources[@]}" "$TOP/docs/examples" "$tree/docs/"
 "${sources[@]}" "$TOP"/ports/{port.sh,sites.sh,import_fscommit.c,f2fs} "$tree/ports/"
 cp "$TOP/selftests/harness/lib.sh" "$tree/selftests/harness/"
-cp "$TOP/selftests/lib/import_fscommit.h" "$tree/selftests/lib/"
 "$TOP/packaging/tools.sh" sources | "${sources[@]}" --files-from=- "$TOP/" "$tree/"
 mv "$tree/packaging/debian" "$tree/debian"
 sed -i "s/^MODULE_VERSION(.*/MODULE_VERSION(\"$new\");/" "$tree/module/main.c"

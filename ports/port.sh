@@ -254,7 +254,7 @@ build_driver()
 	fi
 	if [ ${#patches[@]} -gt 0 ] && [ -z "$alone" ]; then
 		tree=$(product) || exit 1
-		cp "$TOP/selftests/lib/import_fscommit.h" "$FSDIR/import_fscommit.c" "$tmp/src/"
+		cp "$FSDIR/import_fscommit.c" "$tmp/src/"
 		# /sys/module/FS/version; and DKMS replaces no module of the same version
 		sed -n 's/^MODULE_VERSION("/&fscommit-/p' "$TOP/module/main.c" \
 			>>"$tmp/src/import_fscommit.c"
@@ -287,7 +287,7 @@ key()
 {
 	local deps=("$FSDIR/port.sh" "$FSDIR/sites.sh" "$FSDIR"/import* "$FSDIR/$fs/options")
 	# all of FS/, since patches and sources include other files of it
-	[ ${#patches[@]} -eq 0 ] || deps+=("$FSDIR/$fs"/* "$TOP/selftests/lib/import_fscommit.h"
+	[ ${#patches[@]} -eq 0 ] || deps+=("$FSDIR/$fs"/*
 		"$TOP"/module/*.[ch] "$TOP"/module/include/linux/*.h)
 	[ -z "$edit" ] || deps+=("$edit")
 	cat "${deps[@]}" | cksum

@@ -108,11 +108,11 @@ sites()
 {
 	local source ko
 	sites_of port_other_source other_source_is_refused
-	sites_of port_sites "$PORTS/sites_test.sh"
+	sites_of port_sites "$FSDIR/sites_test.sh"
 	source=$("$HARNESS/kernel.sh" source 7.3) || exit 1
 	# If the port cannot be built, the test fails.
 	ko=$("$PORTS/port.sh" btrfs uml SHARE_GATE=1) || ko=none/btrfs.ko
-	sites_of btrfs_sites "$PORTS/btrfs/sites_test.sh" "$source/fs/btrfs" "$(dirname "$ko")/src"
+	sites_of btrfs_sites "$FSDIR/btrfs/sites_test.sh" "$source/fs/btrfs" "$(dirname "$ko")/src"
 }
 
 case ${1:-} in

@@ -6,7 +6,7 @@
 #   sites_test.sh ORIGINAL PATCHED      folders with fs/btrfs, LOCKS=eb COMMIT_ROOT=1
 #                                       SHARE_GATE=1 EXPEDITE=1
 
-. "$(dirname "$0")/../../selftests/harness/lib.sh"
+. "$(dirname "$0")/../../harness/lib.sh"
 . "$TOP/ports/sites.sh"
 . "$TOP/selftests/filesystems/tap.sh"
 . "$TOP/ports/btrfs/options"
