@@ -10,7 +10,7 @@
 
 . "$(dirname "$0")/../harness/lib.sh"
 FSDIR=$TOP/ports
-. "$FSDIR/sites.sh"
+. "$TOP/ports/sites.sh"
 . "$TOP/selftests/filesystems/tap.sh"
 
 work=$(mktemp -d "${TMPDIR:-/tmp}/fscommit-sites.XXXXXX")
