@@ -1,19 +1,44 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
-# Build drivers for the guests of the crash test and the stress test. Sourced, never run.
+# The drivers that benchmarks, crash tests and stress tests compare: their names, and how to build
+# them for a guest. Sourced, never run. A driver has one of these names, or is given by its options
+# for port.sh, separated by commas:
 #
-# A driver is named by its options for port.sh, separated by commas, as LOCKS=all,EXPEDITE=0, or
-# `default` for none.
+#   stock         the kernel's driver
+#   stock-tuned   f2fs: stock with the knobs of 7.x against low-priority readers
+#   f2fs-unfair   f2fs: the kernel's driver with CONFIG_F2FS_UNFAIR_RWSEM
+#   fscommit      the ported driver with its default options
+#   fscommit-all  f2fs: every f2fs_rwsem is converted; btrfs: also CSUM=1 and SHARE_GATE=1
+#   gate          btrfs: only the share gate
+#   always-locked btrfs: each fsync locks its range of the log
 
 . "$(dirname "${BASH_SOURCE[0]}")/../harness/lib.sh"
 # shellcheck disable=SC2034 # for the caller
 FILESYSTEMS=$TOP/selftests/filesystems
 
-# control_driver FS: the kernel's driver, as a control
-control_driver()
+# driver_options FS DRIVER: print its options for port.sh, separated by commas
+driver_options()
+{
+	case $1:$2 in
+	*:stock|f2fs:stock-tuned) echo VARIANT=stock ;;
+	f2fs:f2fs-unfair) echo VARIANT=f2fs-unfair ;;
+	*:fscommit) ;;
+	f2fs:fscommit-all) echo LOCKS=all ;;
+	btrfs:fscommit-all) echo CSUM=1,SHARE_GATE=1 ;;
+	btrfs:gate) echo LOCKS=none,COMMIT_ROOT=0,SHARE_GATE=1,EXPEDITE=0 ;;
+	btrfs:always-locked) echo VARIANT=stock,EDIT=always_locks ;;
+	*=*) echo "$2" ;;
+	*) die "$1 has no driver '$2'; see the head of selftests/filesystems/drivers.sh" ;;
+	esac
+}
+
+# driver_knobs DRIVER: print KNOB=VALUE,... of the mounted filesystem in sysfs, or -
+driver_knobs()
 {
 	case $1 in
-	f2fs|btrfs|xfs) echo VARIANT=stock ;;
+	stock-tuned) echo "adjust_lock_priority=127,lock_duration_priority=100,$(
+		)critical_task_priority=100" ;;
+	*) echo - ;;
 	esac
 }
 
@@ -21,32 +46,31 @@ control_driver()
 our_drivers()
 {
 	case $1 in
-	f2fs) echo default LOCKS=all ;;
-	btrfs) echo SHARE_GATE=1 ;;
-	xfs) echo default ;;
+	f2fs) echo fscommit fscommit-all ;;
+	btrfs) echo fscommit-all ;;
+	*) echo fscommit ;;
 	esac
 }
 
-# driver_file DRIVER: its file name in the guest, where all drivers share a folder
-driver_file()
-{
-	printf '%s-%s' "$fs" "$(printf '%s' "$1" | tr -c 'A-Za-z0-9\n' _)"
-}
+# driver_file FS DRIVER: its file name in the guest, where all drivers share a folder
+driver_file() { printf '%s-%s' "$1" "$(printf '%s' "$2" | tr -c 'A-Za-z0-9\n-' _)"; }
 
 # prepare_drivers FS KERNEL FOLDER DRIVER...: build them into FOLDER; set `boot` to the options
 # of boot.sh that they need, and `product`, unless none needs fscommit
 prepare_drivers()
 {
-	local fs=$1 kernel=$2 folder=$3 d ko dep packages=() tools=() kmods=()
+	local fs=$1 kernel=$2 folder=$3 d ko dep words
+	# what the port's file of options sets
+	local packages=() tools=() kmods=() extras=() options=() config=() disk module
 	shift 3
 	boot=() product=''
 	rm -rf "$folder"
 	mkdir -p "$folder"
 	for d in "$@"; do
-		# shellcheck disable=SC2046 # a word for each option
-		ko=$("$TOP/ports/port.sh" "$fs" "$kernel" \
-			$([ "$d" = default ] || printf '%s\n' "${d//,/ }")) || exit 1
-		cp "$ko" "$folder/$(driver_file "$d").ko"
+		words=$(driver_options "$fs" "$d") || exit 1
+		# shellcheck disable=SC2086 # words
+		ko=$("$TOP/ports/port.sh" "$fs" "$kernel" ${words//,/ }) || exit 1
+		strip -g -o "$folder/$(driver_file "$fs" "$d").ko" "$ko"
 		if [ -e "${ko%/*}/fscommit.ko" ]; then
 			cp "${ko%/*}/fscommit.ko" "$folder/"
 			# shellcheck disable=SC2034 # for the caller

@@ -127,8 +127,8 @@ quick)
 		smoke f2fs "$kernel"
 		smoke btrfs "$kernel" SHARE_GATE=1
 	done
-	crash f2fs default
-	crash btrfs SHARE_GATE=1 ;;
+	crash f2fs fscommit
+	crash btrfs fscommit-all ;;
 smoke)
 	[ $# -ge 3 ] || die "run.sh smoke FS KERNEL [OPTION=VALUE...]"
 	programs=$("$HARNESS/programs.sh") || exit 1

@@ -2,7 +2,7 @@
 /*
  * crash_check - check that a disk holds all that was promised before the crash
  *
- *	crash_check --dir=DIR --history=FILE --marks=FILE [--strict] [--verbose]
+ *	crash_check DIR HISTORY MARKS [strict]
  *
  * Replays each worker's history once. The last promise before the crash fixes the state of
  * the file or the names that it covers; the disk may or may not hold later operations. So:
@@ -11,22 +11,16 @@
  *			file, or to a file that got the name later.
  *	reachable	A file that was fsynced or had a promised name, and was not removed
  *			later, has exactly one of the names that it has had since.
- *	size		At least the promised size, or a smaller size it was later truncated to.
+ *	size		At least the promised size: no operation makes a file smaller.
  *	contents	Each promised block has the promised version or a later one. If its page
  *			was rewritten later, the block may also be torn, except on a filesystem
- *			that never overwrites data and verifies checksums (--strict).
- *
- * f2fs without fsync_mode=strict breaks the second rule: it loses a renamed file if another
- * file gets its old name and is fsynced, and the directory is not. Roll-forward recovery knows
- * only the other file, and takes the name from the renamed file. The program counts such files
- * as robbed; with --strict they are lost.
+ *			that never overwrites data and verifies checksums ("strict").
  *
  * POSIX does not require that fsync of a new or renamed file keeps its name. Linux filesystems
  * do so, and programs rely on it.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
-#include <getopt.h>
 #include <stdbool.h>
 
 #define PROGRAM "crash_check"
@@ -35,12 +29,9 @@
 #define NONE	UINT32_MAX
 #define PAGES	(MAX_BLOCKS / PAGE_BLOCKS)
 
-/* A block that was truncated or is not written yet. */
-#define NO_VERSION	UINT32_MAX
-
-/* What a block holds: what was written to a block of a file, here or where it is shared from. */
+/* Who wrote a block: an operation on this file, or on the one that it is shared from. */
 struct content {
-	uint32_t file, index, version;
+	uint32_t file, version;
 };
 
 /* One operation OP_SHARE. */
@@ -60,9 +51,7 @@ struct file {
 	/* since the last promise: */
 	uint32_t promised_blocks, promised_version[MAX_BLOCKS];
 	bool removed, written[PAGES];
-	uint32_t cut_to;		/* smallest size after truncation, in blocks */
 	uint32_t names;			/* bitmap */
-	bool robbed;			/* renamed, and another file has the old name */
 	int found;
 };
 
@@ -73,7 +62,6 @@ struct allowed {
 };
 
 struct model {
-	bool first_page_names;		/* other pages may be shared with other files */
 	uint32_t worker, synced;	/* operations done before the last promised sync */
 	const struct worker *log;
 	const uint32_t *promised;	/* by operation: log entry of its mark, or 0 */
@@ -82,8 +70,8 @@ struct model {
 	struct allowed allowed[NR_NAMES];
 };
 
-static bool strict, verbose;
-static unsigned long failures, torn, robbed, strangers;
+static bool strict;
+static unsigned long failures, torn, strangers;
 static unsigned long checked_blocks, checked_names, checked_files;
 
 __attribute__((format(printf, 2, 3)))
@@ -91,7 +79,7 @@ static void wrong(const struct model *m, const char *fmt, ...)
 {
 	va_list ap;
 
-	if (failures++ >= 10 && !verbose)
+	if (failures++ >= 10)
 		return;
 	printf("# lost: w%02u: ", m->worker);
 	va_start(ap, fmt);
@@ -116,7 +104,6 @@ static struct file *file_of(struct model *m, uint32_t serial)
 		if (!m->file[serial])
 			fatal("no memory");
 		m->file[serial]->name = -1;
-		m->file[serial]->cut_to = NONE;
 	}
 	return m->file[serial];
 }
@@ -152,15 +139,10 @@ static void remove_file(struct model *m, uint32_t serial)
 
 static void bind_name(struct model *m, int name, uint32_t serial)
 {
-	uint32_t i;
-
 	m->bound[name] = serial;
 	allow(&m->allowed[name], serial);
 	if (serial == NONE)
 		return;
-	for (i = 0; i < m->files; i++)
-		if (i != serial && m->file[i] && m->file[i]->names & 1u << name)
-			m->file[i]->robbed = true;
 	file_of(m, serial)->name = name;
 	file_of(m, serial)->names |= 1u << name;
 }
@@ -172,7 +154,7 @@ static void write_versions(struct file *f, uint32_t n, const struct op *op)
 
 	for (i = op->block; i < op->block + op->nr; i++) {
 		f->version[i] = n;
-		f->content[i] = (struct content){ op->file, i, n };
+		f->content[i] = (struct content){ op->file, n };
 		f->written[i / PAGE_BLOCKS] = true;
 	}
 	if (f->blocks < op->block + op->nr)
@@ -186,7 +168,7 @@ static void share_blocks(struct model *m, struct file *f, uint32_t n, const stru
 	if (!s)
 		fatal("no memory");
 	*s = (struct share){ f->shares, n, op->block, op->nr };
-	memcpy(s->content, &file_of(m, op->from_file)->content[op->from_block],
+	memcpy(s->content, &file_of(m, op->from_file)->content[op->block],
 	       op->nr * sizeof(s->content[0]));
 	write_versions(f, n, op);
 	memcpy(&f->content[op->block], s->content, op->nr * sizeof(s->content[0]));
@@ -199,7 +181,7 @@ static bool find_version(const struct model *m, uint32_t serial, uint32_t i,
 {
 	const struct share *s;
 
-	if (!block_valid(b) || b->worker != m->worker)
+	if (!block_valid(b) || b->worker != m->worker || b->index != i)
 		return false;
 	for (s = m->file[serial]->shares; s; s = s->older) {
 		const struct content *c;
@@ -207,19 +189,18 @@ static bool find_version(const struct model *m, uint32_t serial, uint32_t i,
 		if (i < s->block || i >= s->block + s->nr)
 			continue;
 		c = &s->content[i - s->block];
-		if (b->file == c->file && b->index == c->index && b->version == c->version) {
+		if (b->file == c->file && b->version == c->version) {
 			*version = s->op;
 			return true;
 		}
 	}
 	*version = b->version;
-	return b->file == serial && b->index == i;
+	return b->file == serial;
 }
 
 static void apply(struct model *m, uint32_t n, const struct op *op)
 {
 	struct file *f = op->file ? file_of(m, op->file) : NULL;
-	uint32_t i;
 
 	switch (op->kind) {
 	case OP_CREATE:
@@ -230,14 +211,6 @@ static void apply(struct model *m, uint32_t n, const struct op *op)
 		break;
 	case OP_SHARE:
 		share_blocks(m, f, n, op);
-		break;
-	case OP_TRUNCATE:
-		for (i = op->nr; i < f->blocks; i++)
-			f->version[i] = NO_VERSION;
-		f->written[(op->nr - 1) / PAGE_BLOCKS] = true;
-		if (f->cut_to > op->nr)
-			f->cut_to = op->nr;
-		f->blocks = op->nr;
 		break;
 	case OP_RENAME:
 		if (m->bound[op->name2] != NONE)
@@ -259,7 +232,6 @@ static void promise_name(struct file *f)
 		return;
 	f->named = true;
 	f->removed = false;
-	f->robbed = false;
 	f->names = 1u << f->name;
 }
 
@@ -269,7 +241,6 @@ static void promise_file(struct file *f)
 	f->promised_blocks = f->blocks;
 	memcpy(f->promised_version, f->version, sizeof(f->version));
 	memset(f->written, 0, sizeof(f->written));
-	f->cut_to = NONE;
 	promise_name(f);
 }
 
@@ -316,63 +287,31 @@ static void build(struct model *m)
 	}
 }
 
-/* Returns the file of the first valid block, or NONE. */
+/* Returns the file of the first valid block, or NONE. Only the first page is never shared. */
 static uint32_t owner(const struct model *m, const struct block *b, ssize_t nr)
 {
 	ssize_t i;
 
-	if (m->first_page_names && nr > PAGE_BLOCKS)
-		nr = PAGE_BLOCKS;
-	for (i = 0; i < nr; i++)
+	for (i = 0; i < nr && i < PAGE_BLOCKS; i++)
 		if (block_valid(&b[i]) && b[i].worker == m->worker && b[i].index == i)
 			return b[i].file;
 	return NONE;
-}
-
-/* Print the history of a file, to explain a failure. */
-static void explain(const struct model *m, uint32_t serial)
-{
-	static const char * const kinds[] = { "", "create", "write", "truncate", "fsync", "rename",
-		"unlink", "fsync of directory", "sync", "share" };
-	static int explained;
-	bool created = false;
-	uint32_t n, nr = atomic_load(&m->log->begun);
-
-	if (explained++ >= 3 && !verbose)
-		return;
-	for (n = 0; n < nr; n++) {
-		const struct op *op = &m->log->ops[n];
-
-		created |= op->file == serial;
-		/* Also print promised fsyncs of the directory, once the file exists. */
-		if (op->file != serial && (!created || !m->promised[n] || op->file))
-			continue;
-		printf("#   %u: %s n%02u n%02u, blocks %u+%u", n, kinds[op->kind], op->name,
-		       op->name2, op->block, op->nr);
-		if (m->promised[n])
-			printf(", returned at %.6f, promised at entry %u", op->returned,
-			       m->promised[n]);
-		printf("%s\n", n + 1 == m->synced ? ", synced" : "");
-	}
 }
 
 static void check_contents(struct model *m, const char *name, uint32_t serial,
 			   const struct block *b, ssize_t nr)
 {
 	struct file *f = file_of(m, serial);
-	unsigned long before = failures;
 	uint32_t i;
 
 	checked_files++;
-	if (nr < f->promised_blocks && nr < f->cut_to)
+	if (nr < f->promised_blocks)
 		wrong(m, "%s (file %u) has %zd blocks, not the promised %u", name, serial, nr,
 		      f->promised_blocks);
-	for (i = 0; i < f->promised_blocks && i < nr && i < f->cut_to; i++) {
+	for (i = 0; i < f->promised_blocks && i < nr; i++) {
 		uint32_t version = f->promised_version[i], found = 0;
 		bool ours = find_version(m, serial, i, &b[i], &found);
 
-		if (version == NO_VERSION)
-			continue;
 		checked_blocks++;
 		if (ours && found >= version &&
 		    (found == version || f->written[i / PAGE_BLOCKS]))
@@ -387,8 +326,6 @@ static void check_contents(struct model *m, const char *name, uint32_t serial,
 		      ours ? "version" : b[i].magic ? "garbage" : "zeroes",
 		      ours ? found : 0, version);
 	}
-	if (failures > before)
-		explain(m, serial);
 }
 
 static void check_file(struct model *m, int dir, const char *name, int n, uint32_t *unknown)
@@ -416,14 +353,10 @@ static void check_file(struct model *m, int dir, const char *name, int n, uint32
 			if (a->file[i] != NONE) {
 				struct file *f = file_of(m, a->file[i]);
 
-				ok |= !f->promised || f->cut_to != NONE || !f->promised_blocks ||
-				      f->written[0];
+				ok |= !f->promised || f->written[0];
 			}
 		if (!ok)
 			wrong(m, "%s has no valid block, %zd bytes", name, size);
-		for (i = 0; !ok && i < a->nr; i++)
-			if (a->file[i] != NONE)
-				explain(m, a->file[i]);
 		strangers++;
 		*unknown |= 1u << n;
 		return;
@@ -482,28 +415,22 @@ static void check_worker(struct model *m, const char *top)
 			continue;
 		if (f->found > 1)
 			wrong(m, "file %u has %d names", i, f->found);
-		if (!f->named || f->removed || f->found || unknown & f->names)
-			continue;
-		if (f->robbed)
-			robbed++;
-		if (!f->robbed || strict) {
+		if (f->named && !f->removed && !f->found && !(unknown & f->names))
 			wrong(m, "file %u has none of its names", i);
-			explain(m, i);
-		}
 	}
 }
 
 static uint32_t **read_marks(const struct history *h, const char *path, uint32_t *synced,
 			     unsigned long *promises)
 {
-	uint32_t **promised = calloc(MAX_WORKERS + 1, sizeof(*promised));
+	uint32_t **promised = calloc(WORKERS + 1, sizeof(*promised));
 	unsigned int w, n, i, entry;
 	char line[64];
 	FILE *f = fopen(path, "r");
 
 	if (!f || !promised)
 		fatal("%s: %s", path, strerror(errno));
-	for (w = 0; w <= MAX_WORKERS; w++) {
+	for (w = 0; w <= WORKERS; w++) {
 		promised[w] = calloc(MAX_OPS, sizeof(**promised));
 		if (!promised[w])
 			fatal("no memory");
@@ -511,13 +438,13 @@ static uint32_t **read_marks(const struct history *h, const char *path, uint32_t
 	while (fgets(line, sizeof(line), f)) {
 		if (sscanf(line, "w%u.%u %u", &w, &n, &entry) != 3)
 			continue;
-		if (w > MAX_WORKERS || n >= MAX_OPS)
+		if (w > WORKERS || n >= MAX_OPS)
 			fatal("mark %s: no such operation", line);
 		++*promises;
 		promised[w][n] = entry;
-		if (w != h->sync_task)
+		if (w != SYNC_TASK)
 			continue;
-		for (i = 0; i < h->workers; i++) {
+		for (i = 0; i < WORKERS; i++) {
 			uint32_t d = h->syncs[h->worker[w].ops[n].block].done[i];
 
 			if (synced[i] < d)
@@ -530,44 +457,20 @@ static uint32_t **read_marks(const struct history *h, const char *path, uint32_t
 
 int main(int argc, char **argv)
 {
-	static const struct option options[] = {
-		{ "dir", 1, NULL, 'd' }, { "history", 1, NULL, 'h' }, { "marks", 1, NULL, 'm' },
-		{ "strict", 0, NULL, 's' }, { "verbose", 0, NULL, 'v' }, { NULL },
-	};
-	const char *dir = NULL, *path = NULL, *marks = NULL;
-	uint32_t synced[MAX_WORKERS] = { 0 }, w;
+	uint32_t synced[WORKERS] = { 0 }, w;
 	unsigned long promises = 0;
 	const struct history *h;
 	uint32_t **promised;
-	int c;
 
-	while ((c = getopt_long(argc, argv, "", options, NULL)) != -1)
-		switch (c) {
-		case 'd':
-			dir = optarg;
-			break;
-		case 'h':
-			path = optarg;
-			break;
-		case 'm':
-			marks = optarg;
-			break;
-		case 's':
-			strict = true;
-			break;
-		case 'v':
-			verbose = true;
-			break;
-		default: return 1;
-		}
-	if (!dir || !path || !marks)
-		fatal("--dir=DIR, --history=FILE and --marks=FILE are required");
-	h = history_map(path, false);
-	promised = read_marks(h, marks, synced, &promises);
-	for (w = 0; w < h->workers; w++) {
+	if (argc < 4)
+		fatal("usage: crash_check DIR HISTORY MARKS [strict]");
+	strict = argc > 4 && !strcmp(argv[4], "strict");
+	h = history_map(argv[2], false);
+	promised = read_marks(h, argv[3], synced, &promises);
+	for (w = 0; w < WORKERS; w++) {
 		struct model m = {
 			.worker = w, .synced = synced[w], .log = &h->worker[w],
-			.promised = promised[w], .first_page_names = h->shares,
+			.promised = promised[w],
 		};
 		uint32_t i;
 
@@ -576,10 +479,10 @@ int main(int argc, char **argv)
 			allow(&m.allowed[i], NONE);
 		}
 		build(&m);
-		check_worker(&m, dir);
+		check_worker(&m, argv[1]);
 	}
 	printf("# %lu promises before the crash; checked %lu names, %lu files, %lu blocks; "
-	       "%lu torn, %lu robbed, %lu without contents, %lu lost\n", promises, checked_names,
-	       checked_files, checked_blocks, torn, robbed, strangers, failures);
+	       "%lu torn, %lu without contents, %lu lost\n", promises, checked_names,
+	       checked_files, checked_blocks, torn, strangers, failures);
 	return failures ? 1 : 0;
 }

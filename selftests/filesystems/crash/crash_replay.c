@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * crash_replay - make a disk as a crash may leave it, from the log of dm-log-writes
+ * crash_replay - make disks as a crash may leave them, from the log of dm-log-writes
  *
- *	crash_replay index LOG INDEX		index the log
- *	crash_replay pick INDEX POINTS SEED	choose crash points, in order: ENTRY HOW SEED
- *	crash_replay run --log=LOG --index=INDEX --base=DEVICE --disk=DEVICE --from=ENTRY
- *		--to=ENTRY [--how=cut|mix] [--seed=NUM] [--lose=PERMILLE] --marks=FILE
+ *	crash_replay LOG BASE DISK MARKS POINTS SEED COMMAND
+ *
+ * Chooses crash points, in order. For each of them, it makes DISK, writes the marks before the
+ * point with their entries to MARKS, and runs COMMAND with the words: number, entry, how. Drops
+ * random writes before the points with LOSE=PERMILLE in the environment, like a device that ignores
+ * flushes: a test of the verifier.
  *
  * The log has the order in which writes became durable. Cached writes follow in one group once
  * a later flush has completed, then that flush. FUA writes and marks stand alone. So a disk
@@ -15,23 +17,17 @@
  *	mix	all writes up to the last flush before an entry, later FUA writes, and a random
  *		subset of the other writes up to the next flush, which were in the cache
  *
- * BASE holds the log up to --from. The program brings it to the last flush before --to, for the
- * next point, then copies it to DISK and adds the rest. FILE gets the marks before the point,
- * with their entries. A discarded range is filled with garbage.
- *
- * --lose drops random writes before the point, like a device that ignores flushes. It is for
- * the test of the verifier.
+ * BASE holds the log up to the last flush before the point. A discarded range is filled with
+ * garbage.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
-#include <getopt.h>
 #include <linux/fs.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define PROGRAM "crash_replay"
@@ -60,17 +56,13 @@ struct log_entry {
 struct entry {
 	uint64_t offset;		/* of the data in the log, in bytes */
 	uint64_t sector, nr_sectors;
-	uint32_t flags, data_len;
+	uint32_t flags;
 	char mark[32];
 };
 
-struct index {
-	uint64_t nr;
-	uint64_t first, last;		/* entries after the marks "begin" and "end" */
-	uint32_t sectorsize, marks, flushes, fuas;
-	struct entry entry[];
-};
-
+static struct entry *entries;
+static uint64_t nr_entries, first, last;	/* entries after the marks "begin" and "end" */
+static uint32_t sectorsize;
 static char *data;
 
 static int open_device(const char *path, int flags)
@@ -105,71 +97,44 @@ static void put(int fd, const void *from, size_t size, uint64_t offset)
 		      strerror(errno));
 }
 
-static int make_index(const char *log, const char *path)
+static void read_log(int fd)
 {
-	int fd = open_device(log, O_RDONLY), out = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
-	struct index head = { 0 };
 	struct log_super super;
-	uint64_t at;
+	uint64_t at, n;
 
-	if (out < 0)
-		fatal("%s: %s", path, strerror(errno));
 	get(fd, data, 4096, 0);
 	memcpy(&super, data, sizeof(super));
 	if (super.magic != LOG_MAGIC || super.version != LOG_VERSION || !super.sectorsize)
-		fatal("%s: not a log of dm-log-writes, version %d", log, LOG_VERSION);
-	head.sectorsize = super.sectorsize;
-	lseek(out, sizeof(head), SEEK_SET);
-	for (at = super.sectorsize; head.nr < super.nr_entries; head.nr++) {
+		fatal("not a log of dm-log-writes, version %d", LOG_VERSION);
+	sectorsize = super.sectorsize;
+	nr_entries = super.nr_entries;
+	entries = calloc(nr_entries, sizeof(*entries));
+	if (!entries)
+		fatal("no memory");
+	for (at = sectorsize, n = 0; n < nr_entries; n++) {
+		struct entry *entry = &entries[n];
 		struct log_entry e;
-		struct entry entry = { 0 };
 
-		get(fd, data, super.sectorsize, at);
+		get(fd, data, sectorsize, at);
 		memcpy(&e, data, sizeof(e));
-		at += super.sectorsize;
-		entry.offset = at;
-		entry.sector = e.sector;
-		entry.nr_sectors = e.nr_sectors;
-		entry.flags = e.flags;
+		at += sectorsize;
+		entry->offset = at;
+		entry->sector = e.sector;
+		entry->nr_sectors = e.nr_sectors;
+		entry->flags = e.flags;
 		if (e.flags & LOG_MARK) {
-			size_t n = e.data_len < sizeof(entry.mark) ? e.data_len :
-				   sizeof(entry.mark) - 1;
-
-			memcpy(entry.mark, data + sizeof(e), n);
-			head.marks++;
-			if (!strcmp(entry.mark, "begin"))
-				head.first = head.nr + 1;
-			if (!strcmp(entry.mark, "end"))
-				head.last = head.nr + 1;
+			memcpy(entry->mark, data + sizeof(e), e.data_len < sizeof(entry->mark) ?
+			       e.data_len : sizeof(entry->mark) - 1);
+			if (!strcmp(entry->mark, "begin"))
+				first = n + 1;
+			if (!strcmp(entry->mark, "end"))
+				last = n + 1;
 		} else if (!(e.flags & LOG_DISCARD)) {
-			at += e.nr_sectors * super.sectorsize;
+			at += e.nr_sectors * sectorsize;
 		}
-		head.flushes += !!(e.flags & LOG_FLUSH);
-		head.fuas += !!(e.flags & LOG_FUA);
-		if (write(out, &entry, sizeof(entry)) != sizeof(entry))
-			fatal("%s: %s", path, strerror(errno));
 	}
-	if (!head.first || !head.last)
-		fatal("%s: the log is incomplete: no mark \"begin\" or \"end\"", log);
-	put(out, &head, sizeof(head), 0);
-	printf("# %llu entries, %u flushes, %u FUA, %u marks; workload from %llu to %llu\n",
-	       (unsigned long long)head.nr, head.flushes, head.fuas, head.marks,
-	       (unsigned long long)head.first, (unsigned long long)head.last);
-	return close(out);
-}
-
-static const struct index *map_index(const char *path)
-{
-	int fd = open(path, O_RDONLY);
-	const struct index *index;
-	struct stat st;
-
-	if (fd < 0 || fstat(fd, &st))
-		fatal("%s: %s", path, strerror(errno));
-	index = mmap(NULL, st.st_size, PROT_READ, MAP_SHARED, fd, 0);
-	if (index == MAP_FAILED)
-		fatal("%s: %s", path, strerror(errno));
-	return index;
+	if (!first || !last)
+		fatal("the log is incomplete: no mark \"begin\" or \"end\"");
 }
 
 /* True for a write that is only in the cache until the next flush. */
@@ -178,9 +143,9 @@ static bool cached(const struct entry *e)
 	return !(e->flags & (LOG_FLUSH | LOG_FUA | LOG_MARK));
 }
 
-static uint64_t flush_before(const struct index *index, uint64_t to)
+static uint64_t flush_before(uint64_t to)
 {
-	while (to && !(index->entry[to - 1].flags & LOG_FLUSH))
+	while (to && !(entries[to - 1].flags & LOG_FLUSH))
 		to--;
 	return to;
 }
@@ -196,30 +161,26 @@ static int compare(const void *a, const void *b)
  * Choose a third of the points anywhere, a third directly after a promise, before other writes
  * keep it by chance, and a third among the cached writes before a flush.
  */
-static int pick_points(const struct index *index, long points, uint32_t seed)
+static uint64_t *pick_points(long nr)
 {
-	uint64_t point[10000];
+	uint64_t *point = calloc(nr, sizeof(*point)), n;
 	long i;
 
-	srandom(seed);
-	for (i = 0; i < points; i++) {
-		uint64_t at = index->first + random() % (index->last - index->first), n;
-
-		for (n = at; n < index->last && i % 3; n++) {
-			const struct entry *e = &index->entry[n - 1];
+	if (!point)
+		fatal("no memory");
+	for (i = 0; i < nr; i++) {
+		point[i] = first + random() % (last - first);
+		for (n = point[i]; n < last && i % 3; n++) {
+			const struct entry *e = &entries[n - 1];
 
 			if (i % 3 == 1 ? e->flags & LOG_MARK : cached(e)) {
-				at = n;
+				point[i] = n;
 				break;
 			}
 		}
-		point[i] = at;
 	}
-	qsort(point, points, sizeof(point[0]), compare);
-	for (i = 0; i < points; i++)
-		printf("%llu %s %ld\n", (unsigned long long)point[i],
-		       random() % 2 ? "mix" : "cut", random() % 1000000 + 1);
-	return 0;
+	qsort(point, nr, sizeof(*point), compare);
+	return point;
 }
 
 static void fill(int fd, uint64_t at, uint64_t size)
@@ -234,10 +195,10 @@ static void fill(int fd, uint64_t at, uint64_t size)
 	}
 }
 
-static void apply(const struct index *index, uint64_t n, int log, int disk)
+static void apply(uint64_t n, int log, int disk)
 {
-	const struct entry *e = &index->entry[n];
-	uint64_t at = e->sector * index->sectorsize, size = e->nr_sectors * index->sectorsize;
+	const struct entry *e = &entries[n];
+	uint64_t at = e->sector * sectorsize, size = e->nr_sectors * sectorsize;
 	uint64_t from = e->offset;
 
 	if (e->flags & LOG_MARK)
@@ -271,134 +232,76 @@ static void copy(int from, int to)
 	}
 }
 
-static void write_marks(const struct index *index, uint64_t to, const char *path)
+static void write_marks(uint64_t to, const char *path)
 {
 	FILE *f = fopen(path, "w");
 	uint64_t n;
 
 	if (!f)
 		fatal("%s: %s", path, strerror(errno));
-	for (n = index->first; n < to; n++)
-		if (index->entry[n].flags & LOG_MARK)
-			fprintf(f, "%s %llu\n", index->entry[n].mark, (unsigned long long)n + 1);
+	for (n = first; n < to; n++)
+		if (entries[n].flags & LOG_MARK)
+			fprintf(f, "%s %llu\n", entries[n].mark, (unsigned long long)n + 1);
 	if (fclose(f))
 		fatal("%s: %s", path, strerror(errno));
 }
 
-struct run {
-	const char *log, *index, *base, *disk, *marks;
-	uint64_t from, to;
-	uint32_t seed;
-	long lose;
-	bool mix;
-};
-
-static int run(const struct run *r)
+/* Bring @base, which has the entries before @from, to the last flush before @to; return that. */
+static uint64_t advance(int log, int base, uint64_t from, uint64_t to, long lose)
 {
-	const struct index *index = map_index(r->index);
-	int log = open_device(r->log, O_RDONLY), base = open_device(r->base, O_RDWR);
-	int disk = open_device(r->disk, O_RDWR);
-	uint64_t durable = flush_before(index, r->to), n, end = r->to, lost = 0;
+	uint64_t durable = flush_before(to);
 
-	if (r->to > index->nr || r->from > durable)
-		fatal("entries %llu to %llu: not in the log, or not in this order",
-		      (unsigned long long)r->from, (unsigned long long)r->to);
-	srandom(r->seed);
-	if (!r->from)
-		fill(base, 0, device_size(base));
-	for (n = r->from; n < durable; n++) {
-		if (n >= index->first && !(index->entry[n].flags & LOG_MARK) &&
-		    random() % 1000 < r->lose) {
-			lost++;
-			continue;
-		}
-		apply(index, n, log, base);
-	}
-	copy(base, disk);
-	if (r->mix)
-		while (end < index->nr && cached(&index->entry[end]))
-			end++;
-	for (n = durable; n < end; n++)
-		if ((!r->mix && n < r->to) || !cached(&index->entry[n]) || random() % 2)
-			apply(index, n, log, disk);
-	if (fsync(disk) || fsync(base))
-		fatal("fsync: %s", strerror(errno));
-	write_marks(index, r->to, r->marks);
-	/* --from of the next point */
-	printf("%llu\n", (unsigned long long)durable);
-	if (lost)
-		fprintf(stderr, "# lost %llu writes\n", (unsigned long long)lost);
-	return 0;
+	for (; from < durable; from++)
+		if (from < first || (entries[from].flags & LOG_MARK) || random() % 1000 >= lose)
+			apply(from, log, base);
+	return durable;
 }
 
-static int parse_run(int argc, char **argv)
+/* Make @path from @base and the entries from @durable on. */
+static void make_disk(int log, int base, const char *path, uint64_t durable, uint64_t to, bool mix)
 {
-	static const struct option options[] = {
-		{ "log", 1, NULL, 'l' }, { "index", 1, NULL, 'i' }, { "base", 1, NULL, 'b' },
-		{ "disk", 1, NULL, 'd' }, { "from", 1, NULL, 'f' }, { "to", 1, NULL, 't' },
-		{ "how", 1, NULL, 'h' }, { "seed", 1, NULL, 's' }, { "lose", 1, NULL, 'x' },
-		{ "marks", 1, NULL, 'm' }, { NULL },
-	};
-	struct run r = { .seed = 1 };
-	int c;
+	int disk = open_device(path, O_RDWR);
+	uint64_t n, end = to;
 
-	while ((c = getopt_long(argc, argv, "", options, NULL)) != -1)
-		switch (c) {
-		case 'l':
-			r.log = optarg;
-			break;
-		case 'i':
-			r.index = optarg;
-			break;
-		case 'b':
-			r.base = optarg;
-			break;
-		case 'd':
-			r.disk = optarg;
-			break;
-		case 'm':
-			r.marks = optarg;
-			break;
-		case 'f':
-			r.from = number("--from", optarg, 0, INT64_MAX);
-			break;
-		case 't':
-			r.to = number("--to", optarg, 1, INT64_MAX);
-			break;
-		case 's':
-			r.seed = number("--seed", optarg, 1, INT32_MAX);
-			break;
-		case 'x':
-			r.lose = number("--lose", optarg, 0, 1000);
-			break;
-		case 'h':
-			r.mix = !strcmp(optarg, "mix");
-			break;
-		default: return 1;
-		}
-	if (!r.log || !r.index || !r.base || !r.disk || !r.marks || !r.to)
-		fatal("run: an option is missing; crash_replay without arguments lists them");
-	return run(&r);
+	copy(base, disk);
+	while (mix && end < nr_entries && cached(&entries[end]))
+		end++;
+	for (n = durable; n < end; n++)
+		if (!mix || !cached(&entries[n]) || random() % 2)
+			apply(n, log, disk);
+	if (fsync(disk) || close(disk))
+		fatal("%s: %s", path, strerror(errno));
 }
 
 int main(int argc, char **argv)
 {
-	const char *what = argc > 1 ? argv[1] : "";
+	long i, nr, lose = getenv("LOSE") ? atol(getenv("LOSE")) : 0;
+	uint64_t durable = 0, *point;
+	int log, base;
 
+	if (argc != 8)
+		fatal("usage: crash_replay LOG BASE DISK MARKS POINTS SEED COMMAND");
+	nr = number("POINTS", argv[5], 1, 10000);
+	srandom(number("SEED", argv[6], 1, INT32_MAX));
 	data = mmap(NULL, CHUNK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (data == MAP_FAILED)
 		fatal("no memory");
-	if (!strcmp(what, "index") && argc == 4)
-		return make_index(argv[2], argv[3]);
-	if (!strcmp(what, "pick") && argc == 5)
-		return pick_points(map_index(argv[2]), number("POINTS", argv[3], 1, 10000),
-				   number("SEED", argv[4], 1, INT32_MAX));
-	if (!strcmp(what, "run"))
-		return parse_run(argc - 1, argv + 1);
-	fprintf(stderr,
-"Usage: crash_replay index LOG INDEX\n"
-"       crash_replay pick INDEX POINTS SEED\n"
-"       crash_replay run --log=LOG --index=INDEX --base=DEVICE --disk=DEVICE --from=ENTRY\n"
-"                        --to=ENTRY [--how=cut|mix] [--seed=NUM] [--lose=PERMILLE] --marks=FILE\n");
-	return 1;
+	log = open_device(argv[1], O_RDONLY);
+	base = open_device(argv[2], O_RDWR);
+	read_log(log);
+	point = pick_points(nr);
+	fill(base, 0, device_size(base));
+	for (i = 0; i < nr; i++) {
+		bool mix = random() % 2;
+		char command[512];
+
+		durable = advance(log, base, durable, point[i], lose);
+		make_disk(log, base, argv[3], durable, point[i], mix);
+		write_marks(point[i], argv[4]);
+		snprintf(command, sizeof(command), "%s %ld %llu %s", argv[7], i + 1,
+			 (unsigned long long)point[i], mix ? "mix" : "cut");
+		if (system(command))
+			fatal("%s failed", command);
+	}
+	return 0;
 }

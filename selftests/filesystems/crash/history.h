@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The history of each worker and the contents of file blocks, for the workload of the crash
- * test and its verifier.
+ * The history of each worker and the contents of file blocks, for crash_load and crash_check.
  *
  * The history is outside the filesystem under test. A worker records an operation before it
  * begins, so that the history covers all that the disk may hold; @done counts operations that
@@ -21,7 +20,8 @@
 
 #include "options.h"
 
-#define MAX_WORKERS	16
+#define WORKERS		10
+#define SYNC_TASK	WORKERS
 #define MAX_OPS		(1 << 18)
 #define MAX_SYNCS	(1 << 14)
 #define NR_NAMES	24
@@ -37,24 +37,22 @@
 enum op_kind {
 	OP_CREATE = 1,	/* file, name */
 	OP_WRITE,	/* file; nr blocks from block on get this op as their version */
-	OP_TRUNCATE,	/* file; nr blocks stay */
+	OP_SHARE,	/* file; nr blocks from block on get what from_file has there */
 	OP_FSYNC,	/* file */
 	OP_RENAME,	/* file, from name to name2, which it may replace */
 	OP_UNLINK,	/* file, name */
 	OP_FSYNC_DIR,
 	OP_SYNC,	/* syncs[block]; by the sync task, which has no directory */
-	OP_SHARE,	/* file; as OP_WRITE, with the contents of from_file from from_block on */
 };
 
 struct op {
 	uint16_t kind, name, name2, nr;
-	uint32_t file, block, from_file, from_block;
-	double returned;	/* in s, CLOCK_MONOTONIC; set only for fsync and sync */
+	uint32_t file, block, from_file;
 };
 
 /* The operations that each worker had done when a sync began. The sync promises these. */
 struct sync {
-	uint32_t done[MAX_WORKERS];
+	uint32_t done[WORKERS];
 };
 
 struct worker {
@@ -63,10 +61,9 @@ struct worker {
 };
 
 struct history {
-	uint32_t workers, sync_task, shares;	/* @shares: there are operations OP_SHARE */
 	_Atomic uint32_t promises;
 	struct sync syncs[MAX_SYNCS];
-	struct worker worker[MAX_WORKERS + 1];
+	struct worker worker[WORKERS + 1];	/* the last is the sync task */
 };
 
 struct block {
@@ -100,28 +97,15 @@ static inline uint32_t next_random(uint32_t *state)
 	return *state = x;
 }
 
-/* CRC-32C with a table for half a byte: small, and fast enough. */
+/* FNV-1a */
 static inline uint32_t checksum(const void *data, size_t size)
 {
-	static uint32_t table[16];
 	const unsigned char *p = data;
-	uint32_t c = ~0u;
-	int i, j;
+	uint32_t sum = 0x811c9dc5;
 
-	if (!table[1])
-		for (i = 0; i < 16; i++) {
-			uint32_t t = i;
-
-			for (j = 0; j < 4; j++)
-				t = t & 1 ? t >> 1 ^ 0x82f63b78 : t >> 1;
-			table[i] = t;
-		}
-	while (size--) {
-		c ^= *p++;
-		c = c >> 4 ^ table[c & 15];
-		c = c >> 4 ^ table[c & 15];
-	}
-	return ~c;
+	while (size--)
+		sum = (sum ^ *p++) * 0x01000193;
+	return sum;
 }
 
 static inline uint32_t block_sum(const struct block *b)

@@ -7,9 +7,8 @@
 #
 # DURATION=300    seconds for each driver, approximately
 # SEED=NUM        printed; default: from the time
-# DRIVERS=LIST    drivers, separated by blanks: port.sh's options separated by commas, or
-#                 `default` for none
-# TESTS=LIST      of: fio fsx stress_ng freeze remount shutdown memory
+# DRIVERS=LIST    drivers, separated by blanks, see drivers.sh
+# TESTS=LIST      of: fio stress_ng freeze remount shutdown memory
 #
 # Each driver gets its own boot: KASAN may still have the shadow of an unloaded module.
 
@@ -22,7 +21,7 @@ f2fs|btrfs|xfs) ;;
 esac
 duration=${DURATION:-300} seed=${SEED:-$(($(date +%s) % 1000000))}
 drivers=${DRIVERS:-$(our_drivers "$fs")}
-tests=${TESTS:-fio fsx stress_ng freeze remount shutdown memory}
+tests=${TESTS:-fio stress_ng freeze remount shutdown memory}
 for n in "$duration" "$seed"; do
 	[[ $n =~ ^[1-9][0-9]{0,5}$ ]] ||
 		die "$n: DURATION and SEED must be numbers from 1 to 999999"
@@ -31,12 +30,16 @@ slow=2
 [ "$(matrix_field "$kernel" kind)" = uml ] || slow=10
 
 need_packages fio stress-ng
-programs=$("$HARNESS/programs.sh")
+shutdown=()
+if [ "$fs" = xfs ]; then
+	need_packages xfsprogs
+	shutdown=(--with xfs_io)
+fi
 bad=0 boot=() product=''
 for d in $drivers; do
 	out=$LOGS/stress-$fs-$kernel-$(printf '%s' "$d" | tr -c 'A-Za-z0-9' _)
 	prepare_drivers "$fs" "$kernel" "$out.drivers" "$d"
-	file=$(fs=$fs driver_file "$d")
+	file=$(driver_file "$fs" "$d")
 	limit=$((duration * 2 * slow + 400))
 	{
 		[ -z "$product" ] || echo "load fscommit"
@@ -48,8 +51,8 @@ for d in $drivers; do
 	say "$fs, $d, on $kernel: SEED=$seed; all in $out"
 	step "stress" "$((duration * 2)) s" "$out.log" \
 		"$HARNESS/boot.sh" --out "$out" --timeout $((limit + 120)) --mem 2G \
-		--disk 768M --with fio --with stress-ng "${boot[@]}" \
-		"$kernel" "$out.plan" "$out.drivers"/*.ko "$programs"/filesystems/stress/stress_* \
+		--disk 768M --with fio --with stress-ng "${shutdown[@]}" "${boot[@]}" \
+		"$kernel" "$out.plan" "$out.drivers"/*.ko \
 		"$FILESYSTEMS/stress/stress_guest" || true
 	verdict_of "$out" || { bad=1; say "  $fs, $d: see $out"; }
 done
