@@ -58,10 +58,9 @@ help-all: help
 	@echo '  make torture          the lock under random loads for DURATION=600 s'
 	@echo '  make lint             checkpatch, sparse, kernel-doc, shellcheck and more          5 min'
 	@echo 'Figures and documents'
-	@echo '  make bench            all figures, with plots and a report                           2 h'
-	@echo '  make bench-PART       locks, csum, diff, share, reuse, f2fs, btrfs            6-20 min'
+	@echo '  make bench            all figures but those of apps, as tables and TSV               2 h'
+	@echo '  make bench-PART       locks, csum, diff, share, reuse, f2fs, btrfs, harm      5-30 min'
 	@echo '  make bench-apps       databases, fio, ... on FS=f2fs or btrfs; QUICK=1 takes 3 min   2 h'
-	@echo '  make bench-harm       what other tasks notice of lent priority                  5 min'
 	@echo '  make docs             the documents as a site, in docs/_build/html                30 s'
 	@echo '  make kernels, clean   fetch and build all kernels; remove what builds leave here'
 	@echo 'Kernels, compilers and logs are in $${XDG_CACHE_HOME:-~/.cache}/fscommit;'
@@ -158,15 +157,6 @@ test-scale:
 bench:
 	@selftests/bench/bench.sh
 
-bench-apps:
-	@selftests/bench/apps.sh
-
-bench-harm:
-	@selftests/bench/harm.sh
-
-bench-btrfs:
-	@selftests/bench/btrfs.sh
-
 bench-%:
 	@selftests/bench/bench.sh $*
 
@@ -224,7 +214,7 @@ clean:
 
 .PHONY: check all help help-all module check-kdir check-other install modules_install install-headers install-tools \
 	uninstall uninstall-tools deb \
-	test-package demo test test-all test-rest torture bench bench-apps bench-btrfs bench-harm \
+	test-package demo test test-all test-rest torture bench \
 	test-meta verify verify-quick lint docs \
 	kernels clean test-arch $(PORTS) coverage test-debug test-faults test-clang upstream \
 	test-upstream test-scale $(PORTS:%=install-%) $(PORTS:%=uninstall-%)

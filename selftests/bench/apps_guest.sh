@@ -5,20 +5,19 @@
 # low-priority tasks.
 #
 #   apps_guest.sh prepare APP
-#   apps_guest.sh FS VARIANT[:KNOB=VALUE,...] APP none|N:KIND
+#   apps_guest.sh FS MODULE KNOBS APP,none|APP,N:KIND
 #
 # The disk $IMAGE has the programs. NICE is the application's nice value, BUSY the number of tasks
 # that spin beside a load, DURATION the seconds of a run. A run that takes LIMIT seconds more is
 # stopped: the load ends, too, because a task that waits for a commit cannot be killed. Write what
-# the application printed to /tmp/out/APP.VARIANT.LOAD.said, and the metrics of stress-ng to .low.
-# .rate has the writes in each second, .open the time to open the database. With PERF, perf's table
-# of the waits for locks, by task, goes to .locks.
+# the application printed to /tmp/out/APP.N-KIND.MODULE.said, and the metrics of stress-ng to .low.
+# .rate has the writes in each second.
 
 root=/apps
 mnt=$root/mnt
 thp=/sys/kernel/mm/transparent_hugepage/enabled
 name=$*
-LIMIT=${LIMIT:-100}
+# shellcheck source-path=SCRIPTDIR
 . /fscommit/driver_guest.sh
 
 pg=/usr/lib/postgresql/15/bin
@@ -31,30 +30,11 @@ front() { in_root nice -n "$NICE" timeout -k 5 "$limit" "$@"; }
 # PostgreSQL refuses to run as root
 postgres() { front setpriv --reuid=1000 --regid=1000 --clear-groups "$@"; }
 
-# limit_of APP: print the seconds after which a run is stopped. Two have a duration of their own.
-limit_of()
-{
-	case $1 in
-	etcd) echo $((60 + LIMIT)) ;;
-	pg_test_fsync) echo $((20 + LIMIT)) ;;
-	*) echo $((DURATION + LIMIT)) ;;
-	esac
-}
-
 # now: print the uptime in 1/100 s, without a leading 0, which makes a number octal
 now() { awk '{ printf "%d\n", $1 * 100 }' /proc/uptime; }
 
 # pids NAME: print the ids of the processes with this name
 pids() { grep -lx "$1" /proc/[0-9]*/comm 2>/dev/null | cut -d/ -f3 | sort -n; }
-
-# repeat COMMAND...: until DURATION is over; the last time completes
-repeat()
-{
-	local end=$(($(now) + DURATION * 100))
-	while [ "$(now)" -lt $end ]; do
-		"$@" || return
-	done
-}
 
 fio()
 {
@@ -84,13 +64,15 @@ fs_mark()
 	[ "$rc" -eq 141 ] || return "$rc"
 }
 
-# untar once, and print the time
+# untar until DURATION is over; the last time completes
 untar_rm()
 {
-	local start
-	start=$(now)
-	front tar -C /mnt -xf /linux.tar && front rm -rf /mnt/linux || return
-	echo "untar+rm $(($(now) - start)) cs"
+	local end start
+	end=$(($(now) + DURATION * 100))
+	while start=$(now) && [ "$start" -lt $end ]; do
+		front tar -C /mnt -xf /linux.tar && front rm -rf /mnt/linux || return
+		echo "untar+rm $(($(now) - start)) cs"
+	done
 }
 
 # start APP: what it does before the tasks of low priority begin
@@ -99,13 +81,11 @@ start()
 	case $1 in
 	fio) fio --create_only=1 --size=8M --numjobs=2 >/dev/null ;;
 	fio-64) fio --create_only=1 --size=2M --numjobs=64 >/dev/null ;;
-	readwhilewriting) db_bench --benchmarks=fillbatch ;;
 	sqlite) echo 'CREATE TABLE t(i INTEGER PRIMARY KEY, s TEXT);' | front sqlite3 /mnt/t.db ;;
 	pgbench)
 		cp -a /tmp/pg "$mnt/" &&
 		postgres $pg/pg_ctl -D /mnt/pg -o '-c listen_addresses= -k /tmp' -l /tmp/pg.log -w \
 			start >/dev/null ;;
-	pg_test_fsync) chown 1000 $mnt ;;
 	etcd)	ifconfig lo 127.0.0.1 up
 		limit=$((limit + 200)) front etcd --data-dir /mnt/etcd >/tmp/etcd.log 2>&1 &
 		for _ in $(seq 20); do
@@ -125,7 +105,6 @@ run()
 	fio) fio --rw=randwrite --fsync=1 --size=8M --numjobs=2 ;;
 	fio-64) fio --rw=randrw --sync=1 --size=2M --numjobs=64 ;;
 	fs_mark) fs_mark ;;
-	fs_mark-nosync) repeat front fs_mark -d /mnt/files -l /tmp/fs_mark/log -S 0 -s 4096 -n 5000 ;;
 	# a long line: the pipe holds 16 of them when the time is over
 	sqlite)	awk -v d="$DURATION" 'BEGIN {
 			print ".timer on"
@@ -135,17 +114,13 @@ run()
 	fillsync)
 		db_bench --benchmarks=fillsync --duration="$DURATION" --histogram \
 			--ops_between_duration_checks=1 ;;
-	readwhilewriting)
-		db_bench --benchmarks=readwhilewriting --use_existing_db=1 --threads=2 \
-			--duration="$DURATION" --statistics ;;
 	pgbench)
 		postgres pgbench -h /tmp -U postgres -N -n -c 2 -T "$DURATION" -l \
 			--log-prefix=/tmp/pglog -P 1 postgres ;;
-	pg_test_fsync) postgres $pg/pg_test_fsync -f /mnt/pg_test_fsync -s 1 ;;
 	# it fails if the verdict is FAIL, and if there is none
 	etcd)	front etcdctl check perf 2>&1 || [ $? -lt 124 ] || return 124 ;;
 	dbench)	front dbench -s -c /usr/share/dbench/client.txt -D /mnt -t "$DURATION" 4 ;;
-	untar)	repeat untar_rm ;;
+	untar)	untar_rm ;;
 	esac
 }
 
@@ -164,9 +139,7 @@ stop()
 		# without a transaction there is no log
 		cat /tmp/pglog.* 2>/dev/null | cut -d' ' -f3 >"$2.log"
 		rm -f /tmp/pglog.* ;;
-	fillsync|readwhilewriting)
-		mv /tmp/rate "$2.rate" 2>/dev/null
-		grep -E 'RocksDB version|DB pointer' $mnt/db/LOG >"$2.open" ;;
+	fillsync) mv /tmp/rate "$2.rate" 2>/dev/null ;;
 	etcd)	kill "$(pids etcd)"
 		wait ;;
 	esac
@@ -198,7 +171,7 @@ prepare()
 	mount -t tmpfs tmp $mnt
 	DURATION=1
 	case $1 in
-	etcd|pg_test_fsync) ;;
+	etcd) ;;
 	*) { start "$1" && run "$1"; } >/tmp/said 2>&1 || die "$1: $(tail -n 3 /tmp/said)" ;;
 	esac
 	stop "$1" /tmp/said
@@ -254,29 +227,6 @@ end_low()
 	kill "$low"
 }
 
-# start_perf: record the kernel's contention events of all tasks
-start_perf()
-{
-	in_root perf lock record -a -o /tmp/perf.data >/tmp/perf.said 2>&1 &
-	recorder=$!
-	for _ in $(seq 50); do
-		[ ! -s /tmp/perf.data ] || return 0
-		sleep 0.1
-	done
-	die "perf: $(tail -n 3 /tmp/perf.said)"
-}
-
-# stop_perf FILE
-stop_perf()
-{
-	# shellcheck disable=SC2046 # words
-	kill -INT $(pids perf)
-	wait "$recorder"
-	# the table goes to stderr
-	in_root perf lock contention -i /tmp/perf.data -t >"$1" 2>&1 || die "perf: $(tail -n 3 "$1")"
-	rm -f /tmp/perf.data
-}
-
 stop_low()
 {
 	[ -n "$low" ] || return 0
@@ -295,23 +245,26 @@ if [ "$1" = prepare ]; then
 	prepare "$2"
 	exit
 fi
-fs=$1 variant=$2 app=$3 load=$4 low='' busy=''
-name=$app.${variant%%:*}.$(echo "$load" | tr : -)
-out=/tmp/out/$name limit=$(limit_of "$app")
-mount_new "$fs" "$fs-${variant%%:*}"
-case $variant in *:*) set_knobs "${variant#*:}" ;; esac
+app=${4%,*} load=${4#*,} low='' busy=''
+name=$app.$(echo "$load" | tr : -).$2
+out=/tmp/out/$name
+# shellcheck disable=SC2153 # not $limit
+case $app in
+# it has a duration of its own
+etcd) limit=$((60 + LIMIT)) ;;
+*) limit=$((DURATION + LIMIT)) ;;
+esac
+mount_new "$1" "$2" "$3"
 start "$app" >/tmp/said 2>&1 || die "$app does not start: $(tail -n 5 /tmp/said)"
 sync
 rm -f /tmp/low.ended
 [ "$load" = none ] || start_low "$load"
-[ -z "${PERF:-}" ] || start_perf
 began=$(now)
 run "$app" >"$out.said" 2>/tmp/err
 rc=$?
 echo "elapsed $(($(now) - began)) cs" >>"$out.said"
 # what waited for the load then did not have to wait longer
 [ ! -e /tmp/low.ended ] || echo "load ended after $limit s" >>"$out.said"
-[ -z "${PERF:-}" ] || stop_perf "$out.locks"
 stop_low "$out"
 stop "$app" "$out"
 # an application that timeout ended, or killed, is a result
@@ -320,11 +273,8 @@ case $rc in 124|137)
 	echo "stopped after $limit s" >>"$out.said"
 	rc=0 ;;
 esac
-if [ "$rc" -ne 0 ]; then
-	mv "$out.said" "$out.failed"
-	die "$app: $rc: $(tail -n 3 /tmp/err "$out.failed")"
-fi
 # its figures do not count if this exits
 mv "$out.said" "$out.unchecked"
-unmount_and_check "$fs"
+[ "$rc" -eq 0 ] || die "$app: $rc: $(tail -n 3 /tmp/err "$out.unchecked")"
+unmount_and_check
 mv "$out.unchecked" "$out.said"

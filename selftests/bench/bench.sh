@@ -1,213 +1,339 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0
-# `make bench`: measure the lock, the other parts and f2fs. Boot User-Mode Linux (native speed, two
-# CPUs) and a stock 6.12 in QEMU (a real distribution kernel) in turn. Then draw the plots and write
-# the report.
+# `make bench-PART`: measure a part of fscommit, or filesystems on it, in guests.
 #
-#   bench.sh            everything, about two hours with a warm cache
-#   QUICK=1 bench.sh    short rounds, to check that everything works
-#   bench.sh diff       only the COW diff against a full walk, 1 minute
-#   bench.sh csum       only commits against readers of checksums, 9 minutes
-#   bench.sh f2fs       only fsync on real f2fs, 30 minutes; see f2fs.sh
+#   bench.sh [PART...]      default: all but apps
 #
-# Results: out/bench/report.html and its SVG plots, and for each boot a folder with the JSON, the
-# output of each program and the guest's log.
+#   locks      the lock and its peers: the wait of a checkpoint writer, a mix, a bound, costs
+#   csum diff share reuse   commit roots, COW diff, share gate, RCU reuse
+#   f2fs       fsync beside low-priority writers (fsync_guest.sh)
+#   btrfs      sync beside low-priority readers of old data; with LOADS='1:fio 8:fio'
+#              VARIANTS='stock gate always-locked', fsyncs by jobs of fio
+#   harm       what tasks that have nothing to do with the filesystem notice of lent priority
+#   apps       applications on FS=f2fs or btrfs, see apps.sh
 #
-# The figures are ratios within one run. Keep the machine idle otherwise.
+#   KERNEL=uml      a kernel of the matrix; uml runs at native speed, stock kernels in QEMU. For the
+#                   first two lines it may be a list
+#   ROUNDS=         rounds of all runs and drivers; DURATION= seconds of a run
+#   QUICK=1         a few short runs, which check these scripts
+#   VARIANTS=       drivers, see selftests/filesystems/drivers.sh
+#   LOADS=          number and kind of low-priority tasks, for example '8:nice:19 32:idle'; of harm
+#                   its runs, see harm_guest.sh; of apps also none
+#   BUSY=4          number of tasks at nice 0 that spin
+#   MEDIUM=ram      a disk in the guest's memory, whose requests have no latency, or disk: a file in
+#                   the host's memory
+#   PREEMPT=full    preemption of a kernel in QEMU; PREEMPT= leaves it as the kernel boots
+#   ICOUNT=1        QEMU counts instructions, 1 ns each, on one CPU: whatever else the host does, a
+#                   time shows what a driver costs. A second takes a minute
+#   FS=f2fs APPS= NICE=-10 LIMIT=100   of apps: the application's nice value, and the seconds after
+#                   DURATION at which a run is stopped
+#
+# A round is a boot. All drivers run in it, each run on a new filesystem, and another driver is the
+# first in each round. Tables go to stdout and, with a head of comment lines, to
+# out/bench/PART-KERNEL/*.tsv. The folders beside them have what the guests printed.
+#
+# The figures are ratios within one run. Keep the machine idle otherwise. QEMU without KVM and
+# User-Mode Linux add the jitter of the host.
 
-. "$(dirname "$0")/../harness/lib.sh"
+. "$(dirname "$0")/../filesystems/drivers.sh"
 
 bench=$TOP/selftests/bench
-. "$bench/drivers.sh"
-. "$bench/f2fs.sh"
-out=$TOP/out/bench
+. "$bench/apps.sh"
 
-# D: duration of a ckptlat or mix round; R: number of rounds
-if [ "${QUICK:-0}" != 0 ]; then
-	D=1s R=1 pairs_rounds=10 scaling='-r 2 -D 0.2s' bound='-r 2 -D 0.5s'
-	usually_uml='50 s' usually_612='60 s' usually_full='30 s'
-	csum='-r 1 -D 1s -e 4096' usually_csum='2 min'
-	diff='-k 10000' usually_diff='15 s'
-	share='-r 1 -D 0.2s' usually_share='1 min' reuse='-r 1 -D 0.3s' usually_reuse='20 s'
-else
-	D=2s R=5 pairs_rounds=100 scaling='-r 7 -D 0.5s' bound='-r 5 -D 3s'
-	usually_uml='8 min' usually_612='7 min' usually_full='3 min'
-	csum='-r 2 -D 4s' usually_csum='8 min'
-	diff='-k 1000000' usually_diff='1 min'
-	share='-r 5 -D 0.5s' usually_share='5 min' reuse='-r 3 -D 1s' usually_reuse='3 min'
-fi
-ckptlat="ckptlat -r $R -D $D"
-idle="--reader-policy=idle --title='SCHED_IDLE readers'"
-weight="--reader-nice=0 --reader-cpu-weight=1 --title='readers in a cgroup of cpu.weight 1'"
-holders="--reader-policy=idle --reader-section=2000 --reader-interval=5000"
-holders+=" --title='SCHED_IDLE readers that hold it for 2 ms'"
-
-# plan NAME: write the plan of a boot; stdin has its tests as lines `NAME SECONDS COMMAND`
-plan()
+# about PART KERNEL ROUNDS: write the head of the data files
+about()
 {
-	{
-		echo 'load fscommit'
-		echo 'load fscommit_test'
-		echo 'load cow_tree_test'
-		echo 'load commit_root_test'
-		echo 'load share_gate_test'
-		echo 'load cow_diff_test'
-		echo 'load rcu_reuse_test'
-		echo 'test prepare 10 mkdir -p /tmp/out'
-		while read -r name seconds cmd; do
-			case $cmd in
-			csumbench*|diffbench*|sharebench*|reusebench*) ;;
-			*) cmd+=" --json=/tmp/out/$name.json" ;;
-			esac
-			echo "test $name $seconds $cmd"
-		done
-		echo 'unload share_gate_test'
-		echo 'unload cow_diff_test'
-		echo 'unload rcu_reuse_test'
-		echo 'unload commit_root_test'
-		echo 'unload cow_tree_test'
-		echo 'unload fscommit_test'
-		echo 'unload fscommit'
-	} >"$CACHE/build/bench-$1.plan"
+	local v command="make bench-$1"
+	for v in FS KERNEL ROUNDS DURATION QUICK APPS LOADS VARIANTS BUSY MEDIUM NICE LIMIT PREEMPT \
+		ICOUNT; do
+		[ -z "${!v+set}" ] || command+=" $v='${!v}'"
+	done
+	cat <<-END
+		# command: $command
+		# date: $(date -I)
+		# commit: $(git -C "$TOP" describe --always --dirty 2>/dev/null || echo unknown)
+		# machine: $(nproc) of $(sed -n 's/^model name.*: //p' /proc/cpuinfo | head -n 1)
+		# kernel: $2 $(cat "$CACHE/kernels/$2/release")
+		# rounds: $3
+	END
 }
 
-# boot NAME KERNEL TIMEOUT USUALLY [OPTION...]: boot a guest with the plan NAME
+is_uml() { [ "$(matrix_field "$1" kind)" = uml ]; }
+
+# check_runs DIR: exit unless each test of the guest succeeded
+check_runs()
+{
+	local test rc
+	while read -r _ test rc _; do
+		# 4: skipped
+		[ "$rc" -eq 0 ] || [ "$rc" -eq 4 ] || die "$test failed ($rc):" \
+			"$(sed -n "/^TEST ${test//\//\\/}\$/,/^DONE/s/^TAP //p" "$1/result.txt" | tail -n 1)"
+	done < <(grep '^DONE ' "$1/result.txt")
+}
+
+# boot DIR SECONDS OPTION...: boot a guest with the plan DIR.plan
 boot()
 {
-	local name=$1 kernel=$2 limit=$3 usually=$4 dir=$out/$1 tree test rc
-	shift 4
+	local dir=$1 seconds=$2 n
+	shift 2
+	n=$(grep -c '^test' "$dir.plan")
+	: >"$LOGS/bench.log"
+	step "${dir#"$out/"}: $n runs" "$seconds s" "$LOGS/bench.log" boot_and_follow "$dir" \
+		--timeout $((seconds * 5 + 1800)) "$@" || die "$(guest_verdict "$dir"); see $dir"
+	check_runs "$dir"
+}
+
+# --- programs of the parts --------------------------------------------------------
+
+# programs FOLDER KERNEL SECONDS [OPTION...]: run the programs of a part of selftests in a guest;
+# stdin has lines `NAME COMMAND`. Each table that they print becomes NAME.tsv.
+programs()
+{
+	local folder=$1 kernel=$2 seconds=$3 dir=$out/$part-$2 tree modules m name command
+	shift 3
 	tree=$("$HARNESS/stage.sh" "$kernel")
+	modules=$(suite_modules "$folder")
+	rm -rf "$dir"
 	mkdir -p "$dir"
-	: >"$LOGS/bench-$name.log"
-	step "$name: $(grep -c '^test' "$CACHE/build/bench-$name.plan") programs in the guest" \
-		"$usually" "$LOGS/bench-$name.log" boot_and_follow "$dir" --timeout "$limit" "$@" \
-		"$kernel" "$CACHE/build/bench-$name.plan" "$tree/module/fscommit.ko" \
-		"$tree"/selftests/*_test.ko "$CACHE"/build/bench/* ||
-		die "$name: $(guest_verdict "$dir"); see $dir"
-	# save the output of each program, and check its exit status
-	awk -v dir="$dir" '
-		/^FILE / { file = 1 } /^END$/ { file = 0 } file { next }
-		/^TEST / { to = dir "/" $2 ".txt" }
-		/^TAP / && to != "" { sub(/^TAP /, ""); print >to }
-		/^DONE / { close(to); to = "" }' "$dir/result.txt"
-	while read -r _ test rc _; do
-		[ "$rc" -eq 0 ] || die "$name: $test failed ($rc): $(tail -n 1 "$dir/$test.txt")"
-		sed '/^round /d' "$dir/$test.txt" 2>/dev/null || true
-	done < <(grep '^DONE ' "$dir/result.txt")
+	{
+		# shellcheck disable=SC2086 # a list
+		printf 'load %s\n' fscommit $modules
+		while read -r name command; do
+			echo "test $name $seconds $command"
+		done
+		for m in $(tac -s ' ' <<<"$modules ") fscommit; do
+			echo "unload $m"
+		done
+	} >"$dir/guest.plan"
+	about "$part" "$kernel" "$rounds" >"$dir/about"
+	boot "$dir/guest" "$seconds" "$@" "$kernel" "$dir/guest.plan" "$tree/module/fscommit.ko" \
+		"$tree"/selftests/*_test.ko "$built/$folder/bench"/* "$built/tools/ckptlat"
+	/usr/bin/python3 "$bench/figures.py" programs "$dir" "$dir/guest/result.txt"
 }
 
-# the lock and its peers
-locks()
+# settings ROUNDS DURATION: set rounds and duration of programs
+settings()
 {
-	local sections
-	plan uml <<-END
-		nice19 200 $ckptlat --title='readers at nice 19'
-		idle 200 $ckptlat $idle
-		weight 200 $ckptlat $weight
-		holders 200 $ckptlat $holders
-		fifo 200 $ckptlat -p 1 --title='readers at nice 19, the writer SCHED_FIFO'
-		pairs 60 lockbench pairs -r $pairs_rounds
-		scaling 120 lockbench scaling $scaling
-		mix 200 lockbench mix -r $R -D $D
-		bound 200 lockbench bound $bound
-		bound-apart 200 lockbench bound $bound --apart --title='a reader on a CPU of its own under back-to-back writers'
-	END
-	sections=$(
-		echo "nice19 250 $ckptlat --title='readers at nice 19'"
-		echo "section200 250 $ckptlat --reader-section=200 --title='readers at nice 19, sections of 200 us'"
-		echo "section2000 250 $ckptlat --reader-section=2000 --title='readers at nice 19, sections of 2 ms'"
-	)
-	plan 6.12 <<-END
-		$sections
-		idle 250 $ckptlat $idle
-		weight 250 $ckptlat $weight
-		throttled 250 $ckptlat --reader-nice=0 --reader-cpu-max=20 --title='readers in a cgroup with 20 % of a CPU'
-		holders 250 $ckptlat $holders
-		mix 250 lockbench mix -r $R -D $D
-	END
-	plan 6.12-full <<-END
-		$sections
-	END
-	# a round is shorter than a tick, so the minimum contains no tick
-	plan 6.12-icount <<-END
-		pairs 200 lockbench pairs -r 20 -n 10000 --unit=instructions
-	END
-	boot 6.12-icount 6.12 300 '20 s' --icount
-	boot uml uml 900 "$usually_uml"
-	boot 6.12 6.12 1200 "$usually_612"
-	boot 6.12-full 6.12 600 "$usually_full" --append preempt=full
-	files+=("$out"/uml/{nice19,idle,weight,holders,fifo}.json
-		"$out"/6.12/{nice19,section200,section2000,idle,weight,throttled,holders}.json
-		"$out"/6.12-full/{nice19,section200,section2000}.json
-		"$out"/uml/mix.json "$out"/6.12/mix.json
-		"$out"/uml/{bound,bound-apart,pairs,scaling}.json "$out/6.12-icount/pairs.json")
+	[ "${QUICK:-0}" = 0 ] || set -- 1 0.5
+	rounds=${ROUNDS:-$1} duration=${DURATION:-$2}
+	duration=${duration%s}s
 }
 
-# commits against readers of checksums; no part of the report
-csum()
+part_locks()
 {
-	plan csum <<-END
-		csum 1500 csumbench $csum
-	END
+	local kernel ckptlat section
+	settings 5 2
+	ckptlat="ckptlat -r $rounds -D $duration"
+	for kernel in ${KERNEL:-uml 6.12}; do
+		if [ "${ICOUNT:-}" ]; then
+			# a round is shorter than a tick, so the minimum contains no tick
+			programs unfair_rwsem "$kernel" 200 --icount \
+				<<<"pairs lockbench pairs -r 20 -n 10000 --unit=instructions"
+			continue
+		fi
+		{
+			echo "nice19 $ckptlat"
+			echo "idle $ckptlat --reader-policy=idle"
+			echo "weight $ckptlat --reader-nice=0 --reader-cpu-weight=1"
+			is_uml "$kernel" ||
+				echo "throttled $ckptlat --reader-nice=0 --reader-cpu-max=20"
+			section='--reader-section=2000 --reader-interval=5000'
+			echo "holders $ckptlat --reader-policy=idle $section"
+			echo "fifo $ckptlat -p 1"
+			echo "mix lockbench mix -r $rounds -D $duration"
+			echo "bound lockbench bound -r $rounds -D $duration"
+			# ICOUNT=1 tells the cost in QEMU
+			! is_uml "$kernel" || printf '%s\n' \
+				"pairs lockbench pairs -r $((rounds * 20))" \
+				"scaling lockbench scaling -r $rounds -D $duration"
+		} | programs unfair_rwsem "$kernel" 300
+	done
+}
+
+part_csum()
+{
+	local kernel
+	settings 2 4
 	# not on User-Mode Linux, where a per-CPU counter costs more than a search
-	boot csum 6.12 1700 "$usually_csum"
+	for kernel in ${KERNEL:-6.12}; do
+		programs commit_root "$kernel" 1500 <<-END
+			commits csumbench -r $rounds -D $duration
+		END
+	done
 }
 
-# COW diff: the number of blocks that it reads, against a full walk; no part of the report
-diff()
+# the number of blocks that a diff reads, and its time, against a full walk
+part_diff()
 {
-	plan diff <<-END
-		diff 100 diffbench $diff
-	END
-	boot diff uml 200 "$usually_diff"
+	local kernel keys=1000000
+	settings 3 1
+	[ "${QUICK:-0}" = 0 ] || keys=10000
+	for kernel in ${KERNEL:-uml}; do
+		programs cow_diff "$kernel" 300 <<<"diff diffbench -r $rounds -k $keys"
+	done
 }
 
-# share gate: fsyncs by 1 to 1,024 jobs, without and with shared extents; no part of the report
-share()
+# fsyncs by 1 to 1,024 jobs, without and with shared extents
+part_share()
 {
-	plan share <<-END
-		share 900 sharebench $share
-		shared 300 sharebench --min-jobs=16 --max-jobs=128 -s 10 $share
-	END
-	boot share 6.12 1300 "$usually_share"
+	local kernel most
+	settings 5 0.5
+	most=$([ "${QUICK:-0}" = 0 ] && echo 1024 || echo 64)
+	for kernel in ${KERNEL:-6.12}; do
+		programs share_gate "$kernel" 900 <<-END
+			share sharebench -r $rounds -D $duration --max-jobs=$most
+			shared sharebench -s 10 --min-jobs=16 --max-jobs=128 -r $rounds -D $duration
+		END
+	done
 }
 
-# reuse queue: alone, and beside tasks that look up paths; no part of the report
-reuse()
+# freed objects are used again: alone, and beside tasks that look up paths
+part_reuse()
 {
-	plan reuse-uml <<-END
-		reuse 600 reusebench $reuse
-		nowork 600 reusebench $reuse --work=0
-	END
-	plan reuse-6.12 <<-END
-		reuse 600 reusebench $reuse
-	END
-	boot reuse-uml uml 900 "$usually_reuse"
-	boot reuse-6.12 6.12 900 "$usually_reuse"
+	local kernel
+	settings 3 1
+	for kernel in ${KERNEL:-uml 6.12}; do
+		programs rcu_reuse "$kernel" 600 <<-END
+			reuse reusebench -r $rounds -D $duration
+		END
+	done
+}
+
+# --- filesystems --------------------------------------------------------------------
+
+# choose DURATION LOADS ROUNDS: set what the variables do not
+choose()
+{
+	kernel=${KERNEL:-uml} rounds=${ROUNDS:-$3} duration=${DURATION:-$1} loads=${LOADS:-$2}
+	case $fs,$(matrix_field "$kernel" version) in
+	f2fs,6.*) variants='stock f2fs-unfair fscommit fscommit-all' ;;
+	# stock-tuned has knobs from 7.0 on
+	f2fs,*) variants='stock stock-tuned f2fs-unfair fscommit fscommit-all' ;;
+	*) variants='stock fscommit fscommit-all' ;;
+	esac
+	if [ "${QUICK:-0}" != 0 ]; then
+		rounds=${ROUNDS:-1} duration=${DURATION:-1} loads=${LOADS:-${2##* }}
+	fi
+	variants=${VARIANTS:-$variants} duration=${duration%s}
+	[[ $rounds =~ ^[1-9][0-9]*$ && $duration =~ ^[1-9][0-9]*$ ]] ||
+		die "ROUNDS and DURATION must be numbers from 1"
+}
+
+# prepare NAME: build the drivers; set dir, disk, store, environment, limit, and options for boot.sh
+# shellcheck disable=SC2016 # the guest expands $DISK
+prepare()
+{
+	options=(--mem 2G) slow=1 first=()
+	case ${MEDIUM:-ram} in
+	disk) store=(--disk 1G) disk='$DISK' ;;
+	ram) store=(--kmod 'brd rd_nr=1 rd_size=1048576') disk=/dev/ram0 ;;
+	*) die "MEDIUM=$MEDIUM: must be disk or ram" ;;
+	esac
+	is_uml "$kernel" || options+=(--append "${PREEMPT-preempt=full}")
+	if [ "${ICOUNT:-}" ]; then
+		! is_uml "$kernel" || die "ICOUNT=1: $kernel must be a kernel for QEMU"
+		options+=(--icount) slow=60
+	fi
+	dir=$out/$1-$kernel drivers=$CACHE/build/bench-$1-$kernel
+	[ "$1" != apps ] || dir=$out/$1-$fs-$kernel
+	rm -rf "$dir"
+	mkdir -p "$dir"
+	about "$1" "$kernel" "$rounds" >"$dir/about"
+	# shellcheck disable=SC2086 # a list
+	prepare_drivers "$fs" "$kernel" "$drivers" $variants
+	options+=("${boot[@]}")
+	environment="BUSY=${BUSY:-4} DURATION=$duration"
+	limit=$((duration * 10 * slow + 300))
+}
+
+# in_rounds GUEST-SCRIPT RUN...: measure each run with each driver in each round
+in_rounds()
+{
+	local script=$1 r run d seconds
+	shift
+	seconds=$(($# * $(wc -w <<<"$variants") * (duration + 5) * slow))
+	mkdir -p "$dir"
+	for r in $(seq "$rounds"); do
+		{
+			[ -z "$product" ] || echo "load $product"
+			[ ${#first[@]} -eq 0 ] || printf '%s\n' "${first[@]}"
+			for run; do
+				# shellcheck disable=SC2086 # a list
+				for d in $(rotate "$r" $variants); do
+					echo "test $run/$d $limit $environment DISK=$disk" \
+						"sh /fscommit/$script $fs $(driver_file "$fs" "$d")" \
+						"$(driver_knobs "$d") $run"
+				done
+			done
+			[ -z "$product" ] || echo "unload $product"
+		} >"$dir/round-$r.plan"
+		boot "$dir/round-$r" "$seconds" "${options[@]}" "$kernel" "$dir/round-$r.plan" \
+			"$drivers"/*.ko "$built/bench/fsyncbench" \
+			"$bench/driver_guest.sh" "$bench/$script"
+	done
+}
+
+# table ROUND-FOLDER...: print the figures of all rounds
+table() { /usr/bin/python3 "$bench/figures.py" rounds "$dir" "$@"; }
+
+part_f2fs()
+{
+	local fs=f2fs
+	choose 4 '8:alone 8:nice:19 8:idle 32:nice:19 32:idle' 5
+	prepare f2fs
+	options+=("${store[@]}" --with chrt)
+	# shellcheck disable=SC2086 # a list
+	in_rounds fsync_guest.sh $loads
+	table "$dir"/round-*/
+}
+
+part_btrfs()
+{
+	local fs=btrfs
+	choose 15 128:readers 5
+	prepare btrfs
+	options+=("${store[@]}")
+	if [[ $loads = *:fio* ]]; then
+		need_packages fio
+		options+=(--with fio)
+	fi
+	# shellcheck disable=SC2086 # a list
+	in_rounds fsync_guest.sh $loads
+	table "$dir"/round-*/
+}
+
+part_harm()
+{
+	local fs=f2fs kinds='cyclictest:2 cyclictest:50 cyclictest:90 share:20'
+	# these kernels have the tracer
+	[[ ${KERNEL:-uml} != *-rt* ]] || kinds+=' timerlat:2 timerlat:50 timerlat:90'
+	choose 4 "$kinds" 5
+	variants=${VARIANTS:-stock fscommit}
+	need_packages rt-tests util-linux
+	prepare harm
+	options+=("${store[@]}" --with cyclictest --with chrt)
+	# shellcheck disable=SC2086 # a list
+	in_rounds harm_guest.sh $loads
+	table "$dir"/round-*/
 }
 
 run()
 {
-	local p files=()
-	need_packages gcc make libc6-dev python3-matplotlib
-	mkdir -p "$CACHE/build/bench" "$LOGS"
-	[ $# -eq 1 ] || rm -rf "$out"
-	mkdir -p "$out"
-	programs=$("$HARNESS/programs.sh") || die "cannot build the programs"
-	cp "$programs"/*/bench/* "$programs/tools/ckptlat" "$CACHE/build/bench/"
-	say "several guests, one after the other; keep the machine idle otherwise"
-	for p in "$@"; do
-		"$p"
+	local part fs=${FS:-f2fs} kernel rounds duration loads variants dir disk store options slow \
+		first environment limit drivers boot product
+	mkdir -p "$out" "$LOGS"
+	built=$("$HARNESS/programs.sh") || die "cannot build the programs"
+	for part; do
+		"part_$part"
 	done
-	# a run with TRACE=1 has no report
-	[ ${#files[@]} -eq 0 ] || /usr/bin/python3 "$bench/report.py" --out "$out" "${files[@]}"
 }
 
-[ $# -gt 0 ] || set -- locks csum diff share reuse f2fs
-for p in "$@"; do
+out=$TOP/out/bench
+[ $# -gt 0 ] || set -- locks csum diff share reuse f2fs btrfs harm
+for p; do
 	case $p in
-	locks|csum|diff|share|reuse|f2fs) ;;
-	*) die "bench.sh: '$p': must be locks, csum, diff, share, reuse or f2fs" ;;
+	locks|csum|diff|share|reuse|f2fs|btrfs|harm|apps) ;;
+	*) die "bench.sh: '$p': must be locks, csum, diff, share, reuse, f2fs, btrfs, harm or apps" ;;
 	esac
 done
 locked bench run "$@"

@@ -3,9 +3,9 @@
 # shellcheck shell=dash
 # In the guest: measure what other tasks notice while f2fs commits beside low-priority writers.
 #
-#   harm_guest.sh MODULE RUN SECONDS
+#   harm_guest.sh FS MODULE KNOBS RUN
 #
-# MODULE.ko is loaded as f2fs. RUN is one of
+# MODULE.ko is loaded as f2fs. A run takes DURATION seconds. RUN is one of
 #
 #   cyclictest:PRIO   a cyclictest thread of SCHED_FIFO PRIO on each CPU, woken each ms
 #   timerlat:PRIO     the kernel's timerlat tracer with threads of that priority
@@ -13,22 +13,25 @@
 #                     a task of nice 0 that spins for each CPU: the part of a CPU that it gets,
 #                     in 1/1000
 #
-# Print `# FIGURES samples p50 p99.9 max syncs`: latencies in us, and the syncs of the load. For
-# `share` a sample is a task: p50 is the lower part of two, and syncs are those of the cgroup.
+# Print the samples and their percentiles, and the syncs of the load, as lines `FIGURE NAME VALUE
+# UNIT`. For `share` a sample is a task, and the syncs are those of the cgroup.
 #
 # For the first two, the load syncs at a fixed rate, which the drivers reach or not. Without that, a
 # driver that syncs more often does more work, and delays other tasks more.
 
-module=$1 run=${2%%:*} value=${2#*:} seconds=$3
+# shellcheck disable=SC2034 # $name is for driver_guest.sh
+name=$* run=${4%%:*} value=${4#*:} seconds=$DURATION
 mnt=/tmp/mnt
 tracing=/sys/kernel/tracing
+unit=us
 
-die() { echo "harm_guest.sh: $module: $*"; exit 1; }
+# shellcheck source-path=SCRIPTDIR
+. /fscommit/driver_guest.sh
 
 # figures FILE: FILE has a value in each line, or `VALUE COUNT`
 figures()
 {
-	sort -n "$1" | awk -v syncs="$(cat /tmp/syncs)" '
+	sort -n "$1" | awk -v syncs="$(cat /tmp/syncs)" -v unit="$unit" '
 		{ v[NR] = $1; c[NR] = NF > 1 ? $2 : 1; n += c[NR] }
 		function rank(of,  i, seen) {
 			for (i = 1; i <= NR; i++)
@@ -38,7 +41,12 @@ figures()
 		END {
 			if (!n)
 				exit 1
-			printf "# FIGURES %d %d %d %d %d\n", n, rank(0.5), rank(0.999), v[NR], syncs
+			print "FIGURE samples", n, "count"
+			print "FIGURE min", v[1], unit
+			print "FIGURE p50", rank(0.5), unit
+			print "FIGURE p99.9", rank(0.999), unit
+			print "FIGURE max", v[NR], unit
+			print "FIGURE syncs", syncs
 		}' || die "no samples"
 }
 
@@ -50,11 +58,11 @@ load()
 	sleep 1
 }
 
-# the syncs of the load; for `share` the files of its low-priority tasks
+# end_of_load FIGURE: keep the value and unit of this figure of the load as its syncs
 end_of_load()
 {
 	wait "$load" || die "fsyncbench: $(tail -n 1 /tmp/load)"
-	awk '$2 == "dir" || $2 == "file" { n += $3 } END { print n + 0 }' /tmp/load >/tmp/syncs
+	awk -v f="$1" '$2 == f { print $3, $4 }' /tmp/load >/tmp/syncs
 }
 
 measure_cyclictest()
@@ -62,7 +70,7 @@ measure_cyclictest()
 	load -n 8 -b 4 --period=200000
 	cyclictest -q -m -t -a -p "$value" -i 1000 -D "$seconds" -h 200000 >/tmp/out-cyclictest ||
 		die "cyclictest: $(tail -n 1 /tmp/out-cyclictest)"
-	end_of_load
+	end_of_load fsyncs
 	# a line of the histogram: the latency, and a count for each thread
 	awk '/^[0-9]/ { n = 0; for (i = 2; i <= NF; i++) n += $i; if (n) print $1 + 0, n }
 	     /^# Histogram Overflows:/ {
@@ -93,7 +101,7 @@ measure_timerlat()
 	echo nop >$tracing/current_tracer
 	echo 1 >$tracing/tracing_on
 	echo 4 >$tracing/buffer_size_kb
-	end_of_load
+	end_of_load fsyncs
 }
 
 # ticks PID: print the CPU time of a task in ticks, and the uptime in 1/100 s
@@ -125,34 +133,18 @@ measure_share()
 	done
 	# shellcheck disable=SC2086 # numbers
 	kill $pids
-	end_of_load
-	sed -n 's/.*: \([0-9]*\) files.*/\1/p' /tmp/load >/tmp/syncs
+	end_of_load low_files
+	unit=1/1000
 }
-
-end()
-{
-	if [ -n "${load:-}" ]; then
-		kill "$load" 2>/dev/null
-		wait "$load"
-	fi
-	[ ! -e $tracing/osnoise ] || echo nop >$tracing/current_tracer
-	umount "$mnt" 2>/dev/null
-	rmmod f2fs 2>/dev/null
-}
-trap end EXIT
 
 # ticks of /proc are those of user space
 HZ=100
-mkdir -p "$mnt"
-insmod "/fscommit/$module.ko" || die "cannot load it"
-mkfs.f2fs -f -q "$DISK" >/tmp/mkfs.log 2>&1 || die "mkfs: $(tail -n 3 /tmp/mkfs.log)"
-mount -t f2fs -o checkpoint_merge "$DISK" "$mnt" || die "cannot mount it"
+load=''
+mount_new "$1" "$2" "$3"
+trap 'kill $load 2>/dev/null; wait; unmount' EXIT
 case $run in
 cyclictest|timerlat|share) "measure_$run" ;;
 *) die "no run '$run'" ;;
 esac
 figures /tmp/values
-load=''
-umount "$mnt" || die "cannot unmount it"
-rmmod f2fs || die "cannot unload it"
-trap - EXIT
+unmount_and_check

@@ -1,0 +1,49 @@
+#!/bin/busybox sh
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=dash
+# In the guest: measure fsync and sync with one driver beside a load, on a new filesystem.
+#
+#   fsync_guest.sh FS MODULE KNOBS N:KIND
+#
+# KIND of the N tasks:
+#
+#   nice:N idle weight:N quota:PERCENT   see fsyncbench --help
+#   fsync:KIND     the same, and they call fsync for each file
+#   readers        SCHED_IDLE tasks that read old files: times of sync
+#   alone          tasks at nice 0, and no busy ones. All drivers get the same rate of fsyncs, so
+#                  that the work of these tasks is comparable
+#   fio            no fsyncbench, but N jobs of fio, with an fsync after each write of 64 KiB
+#
+# BUSY is the number of tasks at nice 0 that spin, DURATION that of fsyncbench.
+
+# shellcheck disable=SC2034,SC3043 # for driver_guest.sh; busybox has `local`
+name=$* mnt=/tmp/mnt n=${4%%:*} kind=${4#*:}
+# shellcheck source-path=SCRIPTDIR
+. /fscommit/driver_guest.sh
+
+# bench OPTION...
+bench() { fsyncbench -D "$DURATION" -n "$n" "$@" "$mnt" || die "fsyncbench failed"; }
+
+# Each job writes a file of its own. Print the IOPS of the writes, and what the share gates counted.
+fio_jobs()
+{
+	local gates=/sys/kernel/debug/fscommit/share_gates
+	cp $gates /tmp/gates
+	fio --name=jobs --directory="$mnt" --numjobs="$n" --thread --group_reporting --rw=write \
+		--fsync=1 --bs=64k --size=$((256 / n))m --fallocate=none --ioengine=sync \
+		--time_based --runtime="$DURATION" --output-format=terse --terse-version=3 \
+		>/tmp/fio.log 2>&1 || die "fio: $(tail -n 3 /tmp/fio.log)"
+	awk -F ';' '/^3;/ { printf "FIGURE fsyncs %.1f 1/s\n", $49 }' /tmp/fio.log
+	awk '$1 ~ /^sections_/ { n[$1] += NR == FNR ? -$2 : $2 }
+		END { for (s in n) print "FIGURE", s, n[s], "count" }' /tmp/gates $gates
+}
+
+mount_new "$1" "$2" "$3"
+case $kind in
+fsync:*) bench --low="${kind#fsync:}" --low-fsync -b "$BUSY" ;;
+readers) bench --low=idle --readers -b "$BUSY" ;;
+alone) bench --low=nice:0 -b 0 --timed=nice:0 --period=1000000 ;;
+fio) fio_jobs ;;
+*) bench --low="$kind" -b "$BUSY" ;;
+esac
+unmount_and_check
