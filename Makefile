@@ -149,7 +149,7 @@ test-debug:
 	@DURATION=$(or $(DURATION),600) $(H)/run.sh $(or $(KERNEL),x86-debug x86-kcsan x86-rt-debug)
 
 test-faults:
-	@selftests/robust/run.sh all $(KERNEL)
+	@selftests/faults/run.sh all $(KERNEL)
 
 test-scale:
 	@selftests/scale/run.sh $(GUEST)

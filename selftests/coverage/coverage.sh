@@ -42,7 +42,7 @@ guest()
 	plan_tests "$kernel" "$programs"
 } >"$out/tests.plan"
 mapfile -t files < <(files_for_tests "$tree" "$programs")
-guest tests 1200 "${files[@]}" "$programs/robust/alloc_faults"
+guest tests 1200 "${files[@]}" "$programs/faults/alloc_faults"
 
 # every misuse by drivers, one after the other; their warnings are expected and not checked
 {

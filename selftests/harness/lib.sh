@@ -260,7 +260,7 @@ copy_test_modules()
 suite_modules()
 {
 	case $1 in
-	unfair_rwsem|robust) echo fscommit_test ;;
+	unfair_rwsem|faults) echo fscommit_test ;;
 	scale) echo fscommit_test scale_test ;;
 	commit_root|share_gate|cow_diff) echo "cow_tree_test $1_test" ;;
 	*) echo "$1_test" ;;

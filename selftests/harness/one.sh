@@ -75,7 +75,7 @@ mkdir -p "$LOGS"
 case $test in
 model:*) exec "$TOP/selftests/models/run.sh" "${test#*:}" ;;
 litmus) exec "$TOP/selftests/models/run.sh" litmus ;;
-locktorture|rcutorture|allocations) exec "$TOP/selftests/robust/run.sh" "$test" "$kernel" ;;
+locktorture|rcutorture|allocations) exec "$TOP/selftests/faults/run.sh" "$test" "$kernel" ;;
 mutant:*) exec "$TOP/selftests/mutants/run.sh" "${test#*:}" ;;
 lint:*) exec "$TOP/selftests/lint/run.sh" "${test#*:}" ;;
 smoke:*)

@@ -73,7 +73,7 @@ plan_tests()
 
 # the kernel's torture tests, see build.sh there
 # shellcheck disable=SC2034 # for the scripts that source this
-KERNEL_TORTURE=$TOP/selftests/robust/kernel_torture
+KERNEL_TORTURE=$TOP/selftests/faults/kernel_torture
 # shellcheck disable=SC2034 # the same
 locktorture_types='rwsem_lock unfair_rwsem_lock unfair_rwsem_expedited_lock'
 # shellcheck disable=SC2034 # the same

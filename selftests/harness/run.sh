@@ -158,7 +158,7 @@ lane one 0 "run_kernels ${one[*]}" ${parts:+"run_part filesystems quick"} &
 [ -z "$checkers" ] || lane checks 19 "run_part lint $checkers" \
 	${parts:+"run_part models quick" "run_part clang quick"} &
 lane two 0 "run_kernels ${two[*]}" run_misuses ${parts:+"run_part mutants quick" \
-	"run_part packaging quick" "run_part robust quick"} &
+	"run_part packaging quick" "run_part faults quick"} &
 wait
 
 for lane in one two ${checkers:+checks}; do

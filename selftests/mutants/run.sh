@@ -16,7 +16,7 @@
 . "$HARNESS/plan.sh"
 . "$(dirname "$0")/lib.sh"
 MUTANTS=$TOP/selftests/mutants
-PARTS=(unfair_rwsem commit_root share_gate cow_diff rcu_reuse misuse robust)
+PARTS=(unfair_rwsem commit_root share_gate cow_diff rcu_reuse misuse faults)
 programs=$("$HARNESS/programs.sh")
 tree=$("$HARNESS/stage.sh" uml)
 bad=0

@@ -19,7 +19,7 @@
 . "$(dirname "$0")/../harness/lib.sh"
 . "$HARNESS/results.sh"
 . "$HARNESS/plan.sh"
-FAULTS=$TOP/selftests/robust
+FAULTS=$TOP/selftests/faults
 
 # guest NAME KERNEL SECONDS FOLDER [OPTION...]: boot a guest with the plan from stdin
 guest()
@@ -32,8 +32,8 @@ guest()
 		--timeout $((seconds * 20 + 600)) "$@" "$kernel" "$out.plan" \
 		"$tree/module/fscommit.ko" \
 		"$tree"/selftests/{fscommit,fault}_test.ko \
-		"$programs"/robust/{alloc_faults,freezer,load_cycles,oom} \
-		"$programs/robust/signal_storm" "$HARNESS/kmemleak_check" || true
+		"$programs"/faults/{alloc_faults,freezer,load_cycles,oom} \
+		"$programs/faults/signal_storm" "$HARNESS/kmemleak_check" || true
 	collect "$kernel" "$out" $((SECONDS - start))
 }
 

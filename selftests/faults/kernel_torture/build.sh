@@ -11,7 +11,7 @@
 . "$(dirname "$0")/../../harness/lib.sh"
 
 kernel=${1:?name of a kernel} tree=${2:?folder of stage.sh}
-here=$TOP/selftests/robust/kernel_torture
+here=$TOP/selftests/faults/kernel_torture
 need_packages coccinelle make
 source=$("$HARNESS/kernel.sh" source "$(matrix_field "$kernel" version)")
 log=$LOGS/build-torture-$(basename "$tree").log
