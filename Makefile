@@ -42,7 +42,7 @@ help-all: help
 	@echo '  make crash-FS         f2fs, btrfs, xfs: crashes at POINTS=100 of a workload       10 min'
 	@echo '  make stress-FS        f2fs, btrfs, xfs: fio, fsx, stress-ng, freeze, remount       10 min'
 	@echo 'Tests'
-	@echo '  make test KERNEL=K    one of the kernels of selftests/harness/matrix               2-5 min'
+	@echo '  make test KERNEL=K    one of the kernels of scripts/matrix                         2-5 min'
 	@echo '  make test-all         on seven kernels, the filesystems, models, mutants          25 min'
 	@echo '  make test-rest        what test-all has beyond make test                          20 min'
 	@echo '  make test-arch        32-bit x86 and arm64, under emulation                        8 min'
@@ -137,7 +137,7 @@ test-rest:
 	@$(H)/run.sh rest
 
 test-arch:
-	@$(H)/run.sh $$(awk '!/^#/ && $$8 != "" { print $$1 }' $(H)/matrix)
+	@$(H)/run.sh $$(awk '!/^#/ && $$8 != "" { print $$1 }' scripts/matrix)
 
 coverage:
 	@selftests/coverage/coverage.sh
@@ -194,7 +194,7 @@ test-clang:
 	@selftests/clang/run.sh
 
 kernels:
-	@for k in $$(awk '!/^#/ && NF && $$7 != "-" { print $$1 }' $(H)/matrix); do $(H)/kernel.sh get $$k || exit 1; done
+	@for k in $$(awk '!/^#/ && NF && $$7 != "-" { print $$1 }' scripts/matrix); do scripts/kernel.sh get $$k || exit 1; done
 
 # one folder of patches each; the variables on the command line are the options
 $(PORTS):

@@ -6,12 +6,12 @@
 #   build.sh [DOCS [OUT]]      default: this folder, docs/_build/html
 
 # shellcheck source-path=SCRIPTDIR
-. "$(dirname "$0")/../selftests/harness/lib.sh"
+. "$(dirname "$0")/../scripts/lib.sh"
 
 docs=$(cd "${1:-$TOP/docs}" && pwd)
 out=${2:-$docs/_build/html}
 need_packages python3-sphinx python3 graphviz
-KERNEL_SOURCE=$("$HARNESS/kernel.sh" source 7.3) || die "cannot get the source of a kernel"
+KERNEL_SOURCE=$("$SCRIPTS/kernel.sh" source 7.3) || die "cannot get the source of a kernel"
 export KERNEL_SOURCE
 mkdir -p "$out"
 # the system's python3 has Sphinx; PATH may have another

@@ -7,7 +7,7 @@
 # VERSION replaces the version of the module in module/main.c, to test upgrades. Prints the
 # names of the packages.
 
-. "$(dirname "$0")/../selftests/harness/lib.sh"
+. "$(dirname "$0")/../scripts/lib.sh"
 
 [ $# -ge 1 ] || { sed -n '3,/^$/s/^# \{0,1\}//p' "$0"; exit 2; }
 need_packages dpkg-dev debhelper dh-dkms rsync gcc libc6-dev
@@ -22,13 +22,13 @@ new=${2:-$version}
 work=$(mktemp -d "${TMPDIR:-/tmp}/fscommit-deb.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 tree=$work/fscommit-$new
-mkdir -p "$tree"/{docs,ports,selftests/harness}
+mkdir -p "$tree"/{docs,ports,scripts}
 sources=(rsync -a --exclude '*.o' --exclude '*.ko' --exclude '*.mod*' --exclude '.*'
 	--exclude modules.order --exclude Module.symvers)
 "${sources[@]}" "$TOP"/{Kbuild,COPYING,README.md,dkms.conf,module,packaging} "$tree/"
 "${sources[@]}" "$TOP/docs/examples" "$tree/docs/"
 "${sources[@]}" "$TOP"/ports/{port.sh,sites.sh,import_fscommit.c,f2fs} "$tree/ports/"
-cp "$TOP/selftests/harness/lib.sh" "$tree/selftests/harness/"
+cp "$TOP/scripts/lib.sh" "$tree/scripts/"
 "$TOP/packaging/tools.sh" sources | "${sources[@]}" --files-from=- "$TOP/" "$tree/"
 mv "$tree/packaging/debian" "$tree/debian"
 sed -i "s/^MODULE_VERSION(.*/MODULE_VERSION(\"$new\");/" "$tree/module/main.c"

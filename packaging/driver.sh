@@ -18,7 +18,7 @@
 # /var/lib/fscommit/R/FS before it copies, and builds the initramfs of that kernel again. uninstall
 # removes these files and builds it again. If install fails or is interrupted, it uninstalls.
 
-. "$(dirname "$0")/../selftests/harness/lib.sh"
+. "$(dirname "$0")/../scripts/lib.sh"
 PORTS=$TOP/ports
 unset MAKEFLAGS MFLAGS MAKELEVEL
 

@@ -3,7 +3,7 @@
 # Port a kernel's filesystem driver to fscommit: copy its source, apply the semantic
 # patches, check that they converted every site, build the module.
 #
-#   port.sh FS KERNEL [OPTION=VALUE...]      KERNEL: a name of harness/matrix
+#   port.sh FS KERNEL [OPTION=VALUE...]      KERNEL: a name of scripts/matrix
 #   port.sh FS KSRC=SOURCE KDIR=BUILD [OPTION=VALUE...]
 #                                            any kernel source and build folder
 #   port.sh FS                               list and explain the options of the driver
@@ -40,7 +40,7 @@
 #   checks    commands to call with two folders, the source before and after the
 #             patches; see sites.sh
 
-. "$(dirname "$0")/../selftests/harness/lib.sh"
+. "$(dirname "$0")/../scripts/lib.sh"
 FSDIR=$TOP/ports
 . "$FSDIR/sites.sh"
 # Do not pass the calling make's variables to the kernel's build.
@@ -120,8 +120,8 @@ need_packages coccinelle rsync make kmod perl
 # --- the target kernel --------------------------------------------------------
 
 if [ -n "$KERNEL" ]; then
-	kernel=$("$HARNESS/kernel.sh" get "$KERNEL") || exit 1
-	[ -n "$KSRC" ] || KSRC=$("$HARNESS/kernel.sh" source "$(matrix_field "$KERNEL" version)")
+	kernel=$("$SCRIPTS/kernel.sh" get "$KERNEL") || exit 1
+	[ -n "$KSRC" ] || KSRC=$("$SCRIPTS/kernel.sh" source "$(matrix_field "$KERNEL" version)")
 	KDIR=$kernel/kdir
 	release=$(cat "$kernel/release")
 	place=$CACHE/build/fs/$KERNEL
@@ -155,7 +155,7 @@ log=$LOGS/port-$fs-$variant-$(basename "$place").log
 kernel_make()
 {
 	if [ -n "$KERNEL" ]; then
-		"$HARNESS/kernel.sh" build "$KERNEL" "$@"
+		"$SCRIPTS/kernel.sh" build "$KERNEL" "$@"
 	else
 		make -C "$KDIR" M="$1" "${@:2}"
 	fi
@@ -166,7 +166,7 @@ product()
 {
 	local tree=$place/product
 	if [ -n "$KERNEL" ]; then
-		"$HARNESS/stage.sh" "$KERNEL"
+		"$SCRIPTS/stage.sh" "$KERNEL"
 		return
 	fi
 	mkdir -p "$tree"

@@ -17,7 +17,7 @@
 # the code for older kernels, so that no file there checks the kernel version. Files are
 # replaced, never written to: a tree of hard links is safe.
 
-. "$(dirname "$0")/../selftests/harness/lib.sh"
+. "$(dirname "$0")/../scripts/lib.sh"
 HERE=$TOP/upstream
 HEADERS='unfair_rwsem commit_root share_gate cow_diff rcu_reuse fs_generation'
 PAGES='why unfair_rwsem visible_readers lent_priority commit_root share_gate cow_diff

@@ -73,7 +73,7 @@ fill_image()
 		has+=" $app"
 	done < <(echo 'base stress-ng util-linux coreutils dash'; app_packages)
 	if [ ! -e "$d/linux.tar" ]; then
-		src=$("$HARNESS/kernel.sh" source 7.3)
+		src=$("$SCRIPTS/kernel.sh" source 7.3)
 		tar -C "$src" --transform 's:^:linux/:' -cf "$d/linux.tar" fs kernel mm
 		changed=1
 	fi

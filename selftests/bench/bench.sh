@@ -91,7 +91,7 @@ programs()
 {
 	local folder=$1 kernel=$2 seconds=$3 dir=$out/$part-$2 tree modules m name command
 	shift 3
-	tree=$("$HARNESS/stage.sh" "$kernel")
+	tree=$("$SCRIPTS/stage.sh" "$kernel")
 	modules=$(suite_modules "$folder")
 	rm -rf "$dir"
 	mkdir -p "$dir"
@@ -322,7 +322,7 @@ run()
 	local part fs=${FS:-f2fs} kernel rounds duration loads variants dir disk store options slow \
 		first environment limit drivers boot product
 	mkdir -p "$out" "$LOGS"
-	built=$("$HARNESS/programs.sh") || die "cannot build the programs"
+	built=$(build_programs) || die "cannot build the programs"
 	for part; do
 		"part_$part"
 	done

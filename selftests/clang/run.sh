@@ -8,7 +8,6 @@
 # if nothing failed.
 
 . "$(dirname "$0")/../harness/lib.sh"
-. "$HARNESS/results.sh"
 CLANG=$TOP/selftests/clang
 work=$CACHE/build/clang
 mkdir -p "$LOGS" "$work/config/generated" "$work/context"
@@ -30,7 +29,7 @@ configure()
 # compile FOLDER [ARG...]
 compile()
 {
-	FSCOMMIT_TOOLCHAIN=sid FSCOMMIT_BUILD_ROOT=$CACHE "$HARNESS/kernel.sh" build uml "$1" \
+	FSCOMMIT_TOOLCHAIN=sid FSCOMMIT_BUILD_ROOT=$CACHE "$SCRIPTS/kernel.sh" build uml "$1" \
 		LLVM=1 W=1 "${flags[@]}" "${@:2}" modules
 }
 
@@ -65,21 +64,21 @@ context()
 run_guest()
 {
 	local out=$LOGS/clang programs
-	programs=$("$HARNESS/programs.sh") || exit 1
+	programs=$(build_programs) || exit 1
 	mkdir -p "$out"
 	printf '%s\n' "load fscommit lend_period_us=60000000 lend=0" "load fscommit_test" \
 		"test clang-g1_exclusion 600 FSCOMMIT_SCALE=8 g1_exclusion" \
 		"test clang-g3_writer_first 600 FSCOMMIT_SCALE=8 g3_writer_first" \
 		"unload fscommit_test" "unload fscommit" >"$out.plan"
-	step "tests in the guest" "10-60 s" "$out.log" "$HARNESS/boot.sh" --out "$out" \
+	step "tests in the guest" "10-60 s" "$out.log" "$SCRIPTS/boot.sh" --out "$out" \
 		--timeout 1500 uml "$out.plan" "$work/src/module/fscommit.ko" \
 		"$work/src/selftests/fscommit_test.ko" "$programs/unfair_rwsem"/g[13]_* || true
 	collect uml "$out" $((SECONDS - start))
 }
 
 need_packages rsync make binutils
-kdir=$("$HARNESS/kernel.sh" get uml)/kdir
-version=$(FSCOMMIT_TOOLCHAIN=sid "$HARNESS/kernel.sh" run clang -dumpversion | cut -d. -f1)
+kdir=$("$SCRIPTS/kernel.sh" get uml)/kdir
+version=$(FSCOMMIT_TOOLCHAIN=sid "$SCRIPTS/kernel.sh" run clang -dumpversion | cut -d. -f1)
 log=$LOGS/clang-build.log start=$SECONDS
 : >"$log"
 configure

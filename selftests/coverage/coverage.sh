@@ -7,14 +7,13 @@
 
 # shellcheck source-path=SCRIPTDIR
 . "$(dirname "$0")/../harness/lib.sh"
-. "$HARNESS/plan.sh"
 
 COV=$TOP/selftests/coverage
 kernel=uml-gcov
 out=$LOGS/coverage
 need_packages gcc python3
-tree=$("$HARNESS/stage.sh" "$kernel")
-programs=$("$HARNESS/programs.sh") || die "cannot build the test programs"
+tree=$("$SCRIPTS/stage.sh" "$kernel")
+programs=$(build_programs) || die "cannot build the test programs"
 rm -rf "$out"
 mkdir -p "$out"
 
@@ -25,7 +24,7 @@ guest()
 	shift 2
 	echo "test collect 60 gcov_collect" >>"$out/$name.plan"
 	# `make test` reports failures; here only the data counts
-	step "$name on $kernel" "$((seconds / 6)) s" "$out/$name.log" "$HARNESS/boot.sh" \
+	step "$name on $kernel" "$((seconds / 6)) s" "$out/$name.log" "$SCRIPTS/boot.sh" \
 		--out "$out/$name" --timeout "$seconds" --no-panic \
 		"$kernel" "$out/$name.plan" "$@" "$COV/gcov_collect" || true
 	say "  the guest: $(guest_verdict "$out/$name")"

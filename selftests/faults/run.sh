@@ -17,8 +17,6 @@
 
 # shellcheck source-path=SCRIPTDIR
 . "$(dirname "$0")/../harness/lib.sh"
-. "$HARNESS/results.sh"
-. "$HARNESS/plan.sh"
 FAULTS=$TOP/selftests/faults
 
 # guest NAME KERNEL SECONDS FOLDER [OPTION...]: boot a guest with the plan from stdin
@@ -28,7 +26,7 @@ guest()
 	shift 4
 	mkdir -p "$out"
 	cat >"$out.plan"
-	step "faults on $kernel: $name" "$seconds s" "$out.log" "$HARNESS/boot.sh" --out "$out" \
+	step "faults on $kernel: $name" "$seconds s" "$out.log" "$SCRIPTS/boot.sh" --out "$out" \
 		--timeout $((seconds * 20 + 600)) "$@" "$kernel" "$out.plan" \
 		"$tree/module/fscommit.ko" \
 		"$tree"/selftests/{fscommit,fault}_test.ko \
@@ -41,7 +39,7 @@ guest()
 tasks()
 {
 	local tree
-	tree=$("$HARNESS/stage.sh" "$1") || { result "$1" faults-build FAIL 0; return; }
+	tree=$("$SCRIPTS/stage.sh" "$1") || { result "$1" faults-build FAIL 0; return; }
 	guest tasks "$1" "$4" "$tree" < <(cat <<-EOF
 		load fscommit lend_period_us=60000000 lend=0
 		load fscommit_test
@@ -59,7 +57,7 @@ tasks()
 allocations()
 {
 	local tree start=$SECONDS sites
-	tree=$("$HARNESS/stage.sh" "$1" "$FAULTS/sites.sed") ||
+	tree=$("$SCRIPTS/stage.sh" "$1" "$FAULTS/sites.sed") ||
 		{ result "$1" faults-build FAIL 0; return; }
 	# lockdep would take most of the time
 	guest allocations "$1" 240 "$tree" --mem 2G <<-EOF
@@ -80,7 +78,7 @@ kernel_torture()
 {
 	local module=$1 kernel=$2 seconds=$3 start=$SECONDS tree dir out=$LOGS/$1-$2
 	local types=${1}_types
-	if ! tree=$("$HARNESS/stage.sh" "$kernel") ||
+	if ! tree=$("$SCRIPTS/stage.sh" "$kernel") ||
 			! dir=$("$KERNEL_TORTURE/build.sh" "$kernel" "$tree"); then
 		result "$kernel" "$module-build" FAIL $((SECONDS - start))
 		return
@@ -88,14 +86,14 @@ kernel_torture()
 	mkdir -p "$out"
 	# shellcheck disable=SC2086 # a list
 	plan_kernel_torture "$module" "$seconds" ${!types} >"$out.plan"
-	step "$module on $kernel" "$((seconds * 5 + 10)) s" "$out.log" "$HARNESS/boot.sh" \
+	step "$module on $kernel" "$((seconds * 5 + 10)) s" "$out.log" "$SCRIPTS/boot.sh" \
 		--out "$out" --timeout $((seconds * 20 + 300)) "$kernel" "$out.plan" \
 		"$tree/module/fscommit.ko" "$dir"/*.ko "$KERNEL_TORTURE/kernel_torture_guest" || true
 	collect "$kernel" "$out" $((SECONDS - start))
 	sed -n 's/^TEST /  /p;s/^TAP #/   /p' "$out/result.txt" >&2
 }
 
-programs=$("$HARNESS/programs.sh") || die "cannot build the test programs"
+programs=$(build_programs) || die "cannot build the test programs"
 case ${1:-} in
 quick)
 	tasks uml 16 20 60

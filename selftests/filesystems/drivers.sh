@@ -101,8 +101,8 @@ prepare_delay()
 	# shellcheck disable=SC2034 # for the caller
 	delay=(--kmod dm_delay) load_delay=''
 	[ "$(matrix_field "$kernel" kind)" = uml ] || return 0
-	kdir=$("$HARNESS/kernel.sh" get "$kernel")/kdir
-	source=$("$HARNESS/kernel.sh" source "$(matrix_field "$kernel" version)")
+	kdir=$("$SCRIPTS/kernel.sh" get "$kernel")/kdir
+	source=$("$SCRIPTS/kernel.sh" source "$(matrix_field "$kernel" version)")
 	[ ! -e "$kdir/drivers/md/dm-delay.ko" ] || return 0
 	dir=$CACHE/build/fs/$kernel/dm-delay
 	mkdir -p "$dir"
@@ -110,7 +110,7 @@ prepare_delay()
 	echo 'obj-m := dm-delay.o' >"$dir/Kbuild"
 	: >"$log"
 	step "building dm-delay for $kernel" "5 s" "$log" \
-		"$HARNESS/kernel.sh" build "$kernel" "$dir" modules || die "cannot build dm-delay"
+		"$SCRIPTS/kernel.sh" build "$kernel" "$dir" modules || die "cannot build dm-delay"
 	# shellcheck disable=SC2034 # for the caller
 	delay=() load_delay="load dm-delay"
 	cp "$dir/dm-delay.ko" "$folder/"

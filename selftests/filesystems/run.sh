@@ -17,7 +17,6 @@
 # if nothing failed.
 
 . "$(dirname "$0")/../harness/lib.sh"
-. "$HARNESS/results.sh"
 FSDIR=$TOP/selftests/filesystems PORTS=$TOP/ports
 # a sed script that breaks fscommit
 edit=
@@ -40,7 +39,7 @@ smoke()
 	name=$(basename "$dir")${edit:+-faults}
 	modules=("$dir"/*.ko)
 	if [ -n "$edit" ]; then
-		modules=("$ko" "$("$HARNESS/stage.sh" "$kernel" "$edit")/module/fscommit.ko")
+		modules=("$ko" "$("$SCRIPTS/stage.sh" "$kernel" "$edit")/module/fscommit.ko")
 	fi
 	result "$kernel" "$name-build" ok $((SECONDS - start))
 	start=$SECONDS
@@ -64,7 +63,7 @@ smoke()
 		[ ! -e "$dir/fscommit.ko" ] || echo "unload fscommit"
 	} >"$out.plan"
 	[ "$(matrix_field "$kernel" kind)" != stock ] || append+=' slub_debug=FZP'
-	step "$name on $kernel" "20 s" "$out.log" "$HARNESS/boot.sh" --out "$out" --timeout 1700 \
+	step "$name on $kernel" "20 s" "$out.log" "$SCRIPTS/boot.sh" --out "$out" --timeout 1700 \
 		--append "$append" --disk "$disk" "${args[@]}" \
 		"$kernel" "$out.plan" "${modules[@]}" \
 		"$programs/filesystems/fsops" "$FSDIR/smoke_lib.sh" "$FSDIR/$fs/smoke" \
@@ -89,7 +88,7 @@ sites_of()
 other_source_is_refused()
 {
 	local kdir tree said
-	kdir=$("$HARNESS/kernel.sh" get uml)/kdir
+	kdir=$("$SCRIPTS/kernel.sh" get uml)/kdir
 	tree=$(mktemp -d "${TMPDIR:-/tmp}/fscommit-source.XXXXXX")
 	mkdir -p "$tree/fs/f2fs"
 	printf 'VERSION = 7\nPATCHLEVEL = 30\n' >"$tree/Makefile"
@@ -109,7 +108,7 @@ sites()
 	local source ko
 	sites_of port_other_source other_source_is_refused
 	sites_of port_sites "$FSDIR/sites_test.sh"
-	source=$("$HARNESS/kernel.sh" source 7.3) || exit 1
+	source=$("$SCRIPTS/kernel.sh" source 7.3) || exit 1
 	# If the port cannot be built, the test fails.
 	ko=$("$PORTS/port.sh" btrfs uml SHARE_GATE=1) || ko=none/btrfs.ko
 	sites_of btrfs_sites "$FSDIR/btrfs/sites_test.sh" "$source/fs/btrfs" "$(dirname "$ko")/src"
@@ -117,7 +116,7 @@ sites()
 
 case ${1:-} in
 quick)
-	programs=$("$HARNESS/programs.sh") || exit 1
+	programs=$(build_programs) || exit 1
 	sites
 	sites_of f2fs_all_locks "$PORTS/port.sh" f2fs 7.3 LOCKS=all CHECK=1
 	# the order of an unmount differs
@@ -131,10 +130,10 @@ quick)
 	crash btrfs fscommit-all ;;
 smoke)
 	[ $# -ge 3 ] || die "run.sh smoke FS KERNEL [OPTION=VALUE...]"
-	programs=$("$HARNESS/programs.sh") || exit 1
+	programs=$(build_programs) || exit 1
 	smoke "${@:2}" ;;
 faults)
-	programs=$("$HARNESS/programs.sh") || exit 1
+	programs=$(build_programs) || exit 1
 	edit=$FSDIR/btrfs/faults.sed
 	smoke btrfs "${2:?KERNEL}" LOCKS=none COMMIT_ROOT=1 EXPEDITE=0 ;;
 sites) sites ;;

@@ -64,7 +64,7 @@ sources "int x;" "int x;"
 refuses "a source without that lock" 'does not know'
 
 # port.sh on f2fs, as it is and with a macro that spatch cannot parse
-source=$("$HARNESS/kernel.sh" source 7.3)
+source=$("$SCRIPTS/kernel.sh" source 7.3)
 mkdir -p "$work/linux/fs"
 cp -r "$source/fs/f2fs" "$work/linux/fs/"
 check() { "$FSDIR/port.sh" f2fs KERNEL=uml KSRC="$work/linux" CHECK=1 >"$work/said" 2>&1; }
@@ -85,7 +85,7 @@ tree=$work/tree fs=$work/tree/ports/tiny
 mkdir -p "$tree/selftests" "$work/linux/fs/tiny" "$fs"
 cp -r "$TOP/module" "$TOP/Kbuild" "$tree/"
 cp "$FSDIR"/*.sh "$FSDIR/import_fscommit.c" "$tree/ports/"
-cp -r "$TOP/selftests/harness" "$tree/selftests/"
+cp -r "$TOP/scripts" "$tree/"
 printf '%s\n' 'module=tiny config=(TINY) options=()' 'choose()' '{' "	variant=$$" \
 	"	patches=(\"tiny.cocci --macro-file $fs/macros.h\") alone=1" '}' >"$fs/options"
 printf '%s\n' '@@' '@@' '-int tiny;' '+int small;' >"$fs/tiny.cocci"

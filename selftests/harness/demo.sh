@@ -12,7 +12,7 @@ matrix_field "$kernel" kind >/dev/null
 
 say "fscommit demo: Linux $kernel in a virtual machine with two CPUs"
 need_packages gcc make libc6-dev python3
-tree=$("$HARNESS/stage.sh" "$kernel")
+tree=$("$SCRIPTS/stage.sh" "$kernel")
 mkdir -p "$CACHE/build"
 gcc -O2 -static -o "$CACHE/build/ckptlat" "$TOP/tools/ckptlat.c"
 
@@ -32,7 +32,7 @@ unload fscommit
 END
 rm -f "$LOGS/demo.log"
 step "running the readers against the checkpoint writer" "40 s" "$LOGS/demo.log" \
-	"$HARNESS/boot.sh" --out "$out" --timeout 240 --append preempt=full "$kernel" \
+	"$SCRIPTS/boot.sh" --out "$out" --timeout 240 --append preempt=full "$kernel" \
 	"$CACHE/build/demo.plan" "$tree/module/fscommit.ko" "$tree/selftests/fscommit_test.ko" \
 	"$CACHE/build/ckptlat" || die "the demo failed; see $out"
 for run in idle throttled default; do

@@ -1,260 +1,165 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
-# Common paths and functions of all scripts: progress, packages, downloads, the matrix, copies.
+# What tests and benchmarks share: the programs, the plans of guests, the results.
 # Sourced, never run.
 
-set -euo pipefail
+. "$(dirname "${BASH_SOURCE[0]}")/../../scripts/lib.sh"
+HARNESS=$TOP/selftests/harness
 
-HARNESS=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-# shellcheck disable=SC2034 # for the scripts that source this
-TOP=$(cd "$HARNESS/../.." && pwd)
-# a service may have no HOME, and a user's PATH on Debian has no mkfs and no modinfo
-CACHE=${FSCOMMIT_CACHE:-${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/fscommit}
-PATH=$PATH:/usr/sbin:/sbin
-LOGS=${FSCOMMIT_LOGS:-$CACHE/logs}
-MATRIX=$HARNESS/matrix
+# --- plans ---------------------------------------------------------------------
 
-say() { printf '%s\n' "$*" >&2; }
-die() { printf 'error: %s\n' "$*" >&2; exit 1; }
+tests='g1_exclusion g2_no_grant g3_writer_first g4_bounded_bypass g6_spin_on_owner
+	g7_clean_retreat g8_lockdep clone_bugs interface contention_events'
+# These tests run with the default lending; the tests above run with QUIET.
+lending_tests='visible_readers g5_lent_priority g9_expedite g10_chain g11_prompt_writer g12_budget
+	g13_nothing_to_keep observability fuzz_device'
 
-# step WHAT USUALLY LOG COMMAND...: run a long command with its output in LOG. Print WHAT and its
-# usual duration, then every 15 s the last line of the log.
-step()
+# folders with one program of the same name
+suites='commit_root share_gate cow_diff rcu_reuse'
+
+# Keep the watcher from looking at locks, because a look would repair a lost wakeup.
+QUIET='lend_period_us=60000000 lend=0'
+
+# Plan line that restores the default lending
+LEND_ON='test lend_on 60 cd /sys/module/fscommit/parameters &&'
+LEND_ON+=' echo 1 >lend && echo 0 >lend_nice && echo 1000 >lend_period_us'
+
+# plan_program FOLDER SECONDS PROGRAM [ARG...]: print a plan for one program of that folder
+plan_program()
 {
-	local what=$1 usually=$2 log=$3 start=$SECONDS pid rc=0
-	shift 3
-	mkdir -p "$(dirname "$log")"
-	printf '  %s (usually %s)\n' "$what" "$usually" >&2
-	"$@" >>"$log" 2>&1 </dev/null &
-	pid=$!
-	while kill -0 "$pid" 2>/dev/null; do
-		for _ in $(seq 75); do
-			kill -0 "$pid" 2>/dev/null || break
-			sleep 0.2
-		done
-		kill -0 "$pid" 2>/dev/null &&
-			printf '    ... %d s: %.100s\n' $((SECONDS - start)) \
-				"$(tail -n 1 "$log" | tr -d '\r')" >&2
-	done
-	wait "$pid" || rc=$?
-	if [ "$rc" -ne 0 ]; then
-		say "    failed after $((SECONDS - start)) s; the end of $log:"
-		tail -n 15 "$log" | sed 's/^/    | /' >&2
-		return "$rc"
-	fi
-}
-
-# missing_packages PACKAGE...: print the packages that are not installed
-missing_packages()
-{
-	local p
-	for p in "$@"; do
-		[ "$(dpkg-query -W -f '${db:Status-Status}' "$p" 2>/dev/null)" = installed ] ||
-			printf '%s\n' "$p"
-	done
-}
-
-# need_packages PACKAGE...: install missing packages, or print the command for it and exit
-need_packages()
-{
-	[ -z "$(missing_packages "$@")" ] || locked packages install_missing "$@" || exit 1
-}
-
-install_missing()
-{
-	local missing cmd
-	# another run may have installed them meanwhile
-	mapfile -t missing < <(missing_packages "$@")
-	[ ${#missing[@]} -gt 0 ] || return 0
-	cmd="apt-get install -y --no-install-recommends ${missing[*]}"
-	[ "$(id -u)" -eq 0 ] ||
-		die "these packages are missing; install them as root: apt-get update && $cmd"
-	export DEBIAN_FRONTEND=noninteractive
-	step "installing ${missing[*]}" "30-90 s" "$LOGS/packages.log" \
-		sh -c "$cmd || { apt-get update && $cmd; }" ||
-		die "could not install: ${missing[*]} (network down, or no such package?)"
-}
-
-# Print the Debian mirror of this machine's apt; DEBIAN_MIRROR overrides it.
-mirror()
-{
-	local m=${DEBIAN_MIRROR:-}
-	[ -n "$m" ] || m=$(apt-get indextargets --format '$(SITE)' "Created-By: Packages" \
-		"Origin: Debian" "Label: Debian" 2>/dev/null | sort -u | head -n 1)
-	# before the first `apt-get update` apt does not know the origin
-	[ -n "$m" ] || m=$(apt-get indextargets --format '$(SITE) $(RELEASE)' \
-		"Created-By: Packages" |
-		awk '$2 !~ /security/ && $1 ~ /\/debian\/?$/ { print $1; exit }')
-	[ -n "$m" ] || die "apt's configuration names no Debian mirror; set DEBIAN_MIRROR=URL"
-	printf '%s\n' "${m%/}"
-}
-
-# suite_apt SUITE[:ARCH] apt-get|apt-cache ARG...: run an apt tool on one suite, with its own
-# lists and cache. The system's configuration stays unchanged.
-suite_apt()
-{
-	local suite=${1%:*} arch=${1#"${1%:*}"} tool=$2 d=$CACHE/apt/$1 base s
-	local key=/usr/share/keyrings/debian-archive-keyring.gpg
-	arch=${arch#:}
-	shift 2
-	mkdir -p "$d/lists/partial" "$d/cache/archives/partial" "$d/none"
-	base=${suite%-backports}
-	for s in $(printf '%s\n' "$base" "$suite" | uniq); do
-		echo "deb [signed-by=$key] $(mirror) $s main"
-	done >"$d/sources.list.$$"
-	mv "$d/sources.list.$$" "$d/sources.list"
-	[ -e "$d/status" ] || : >"$d/status"
-	"$tool" -o Dir::Etc::sourcelist="$d/sources.list" -o Dir::Etc::sourceparts=- \
-		-o Dir::Etc::preferencesparts="$d/none" -o Dir::Etc::preferences="$d/none/none" \
-		-o Dir::State::lists="$d/lists" -o Dir::Cache="$d/cache" \
-		-o Dir::State::status="$d/status" -o APT::Sandbox::User="$(id -un)" \
-		-o APT::Architecture="${arch:-$(dpkg --print-architecture)}" \
-		-o APT::Architectures="${arch:-$(dpkg --print-architecture)}" "$@"
-}
-
-suite_update() { locked "apt-$1" read_package_lists "$1" || exit 1; }
-
-read_package_lists()
-{
-	local d=$CACHE/apt/$1
-	# once a day is enough
-	[ -n "$(find "$d/updated" -mmin -1440 2>/dev/null)" ] && return 0
-	step "reading the package lists of $1" "5 s" "$LOGS/apt-$1.log" \
-		suite_apt "$1" apt-get update ||
-		die "cannot read the package lists of $1 (no network?)"
-	touch "$d/updated"
-}
-
-# closure SUITE PACKAGE...: print the packages and their dependencies
-closure()
-{
-	local suite=$1
-	shift
-	suite_apt "$suite" apt-get install -s --no-install-recommends "$@" 2>/dev/null |
-		awk '/^Inst / { print $2; n++ } END { exit !n }'
-}
-
-# later_tool NAME SUITE PACKAGE...: unpack programs of a later Debian; the packages must include
-# their C library. The scripts in $CACHE/toolchain/NAME/bin run them.
-later_tool() { locked "tool-$1" unpack_later_tool "$@"; }
-
-unpack_later_tool()
-{
-	local name=$1 suite=$2 d=$CACHE/toolchain/$1 tmp=$CACHE/toolchain/$1.$$ f libraries
-	shift 2
-	[ -e "$d/complete" ] && return 0
-	suite_update "$suite"
-	rm -rf "$d".[0-9]*
-	mkdir -p "$tmp/bin"
-	download() {
-		cd "$tmp" && suite_apt "$suite" apt-get download "$@"
-	}
-	step "fetching $name of Debian $suite" "10 s" "$LOGS/$name.log" download "$@" ||
-		die "cannot download $name from $suite (no network?)"
-	for f in "$tmp"/*.deb; do
-		dpkg -x "$f" "$tmp/root" || die "cannot unpack $f"
-	done
-	rm -f "$tmp"/*.deb
-	libraries=$(uname -m)-linux-gnu
-	for f in "$tmp"/root/usr/bin/*; do
-		[ "$(head -c 4 "$f" 2>/dev/null | tail -c 3)" = ELF ] || continue
-		f=${f##*/}
-		cat >"$tmp/bin/$f" <<-END
-			#!/bin/sh
-			root=\$(dirname "\$0")/../root
-			exec "\$root/usr/lib/$libraries"/ld-linux*.so* \\
-				--library-path "\$root/usr/lib/$libraries" "\$root/usr/bin/$f" "\$@"
-		END
-		chmod +x "$tmp/bin/$f"
-	done
-	touch "$tmp/complete"
-	rm -rf "$d"
-	mv "$tmp" "$d"
-}
-
-# locked NAME COMMAND...: run a command under the lock NAME, so that only one process at a time
-# creates a given part of the cache
-locked()
-{
-	# not `name`: the command may use the caller's variable of that name
-	local _locked=$1
-	shift
-	mkdir -p "$CACHE/locks"
-	(
-		flock -n 9 || { say "  waiting for another run, which creates $_locked"; flock 9; }
-		"$@"
-	) 9>"$CACHE/locks/$_locked"
-}
-
-# matrix_field NAME FIELD: print a field of a kernel
-matrix_field()
-{
-	awk -v n="$1" -v f="$2" '
-		/^#/ || !NF { next }
-		$1 == n { split("name kind version flavour suite toolchain torture arch", k)
-			  for (i in k) if (k[i] == f) { print $i; found = 1 } }
-		END { exit !found }' "$MATRIX" ||
-		die "no kernel '$1' in the matrix; there are: $(matrix_names | tr '\n' ' ')"
-}
-
-# kernel_arch NAME: print the Debian architecture of a kernel
-kernel_arch()
-{
-	local arch
-	arch=$(matrix_field "$1" arch) || exit 1
-	printf '%s\n' "${arch:-amd64}"
-}
-
-# cross prefix|packages ARCH: print the program prefix of the cross compiler for ARCH, or the
-# Debian packages of the compiler and its C library; nothing for amd64
-cross()
-{
-	case $1:$2 in
-	prefix:i386) echo i686-linux-gnu- ;;
-	prefix:arm64) echo aarch64-linux-gnu- ;;
-	packages:i386) echo gcc-i686-linux-gnu libc6-dev-i386-cross ;;
-	packages:arm64) echo gcc-aarch64-linux-gnu libc6-dev-arm64-cross ;;
-	*:amd64) ;;
-	*) die "no compiler for the architecture '$2'" ;;
+	case $3 in
+	# it loads the module itself
+	load_cycles)
+		echo "test $3 $2 cd /fscommit && ${*:3}"
+		return ;;
 	esac
+	echo "load fscommit $QUIET"
+	[[ " $(echo $lending_tests) " != *" $3 "* ]] || echo "$LEND_ON"
+	plan_suite "$@"
+	echo "unload fscommit"
 }
 
-# the kernels of `make test-all`
-matrix_names() { awk '!/^#/ && NF && $7 != "-" { print $1 }' "$MATRIX"; }
-
-# product_files TREE: print the source files of the module, which the mutants edit
-product_files()
+# plan_tests KERNEL PROGRAMS: print the plan of `make test`
+plan_tests()
 {
-	local f
-	for f in "$1"/module/*.[ch] "$1"/module/include/linux/*.h; do
-		[[ $f = *.mod.c ]] || printf '%s\n' "$f"
+	local name=$1 programs=$2 torture t scale suite_scale limit=1800 suite_limit=1200
+	# slow kernels run fewer rounds of the randomised tests
+	case $name in
+	uml|uml-gcov) scale=2 suite_scale=2 ;;
+	uml-debug) scale=4 suite_scale=4 ;;
+	x86-*) scale=16 suite_scale=32 suite_limit=3600 ;;
+	*) scale=4 suite_scale=4 ;;
+	esac
+	torture=$(torture_seconds "$name")
+	{
+		echo "load fscommit $QUIET"
+		echo "load fscommit_test"
+		for t in $tests; do
+			[ -e "$programs/unfair_rwsem/$t" ] && echo "test $t $limit $t"
+		done
+		echo "$LEND_ON"
+		for t in $lending_tests; do
+			[ -e "$programs/unfair_rwsem/$t" ] && echo "test $t $limit $t"
+		done
+		echo "test watch_off 60 echo 60000000 >/sys/module/fscommit/parameters/lend_period_us"
+		echo "unload fscommit_test"
+		for t in $suites; do
+			plan_suite "$t" "$suite_limit" "$t"
+		done
+		echo "load unfair_torture torture_type=unfair_rwsem onoff_interval=3"
+		echo "test torture $((torture + 120)) torture_watch $torture"
+		echo "unload unfair_torture"
+		echo "test torture_verdict 60 dmesg | grep 'End of test: SUCCESS' >/dev/null"
+		echo "unload fscommit"
+		[ "$name" != x86-debug ] || echo "test kmemleak 300 kmemleak_check"
+	} | sed -E -e "s/^test (${suites// /|}) ([0-9]+) [a-z_]+$/test \\1 \\2 FSCOMMIT_SCALE=$suite_scale \\1/" \
+		-e "s/^test ([a-z0-9_]+) ([0-9]+) ([a-z0-9_]+)$/test \\1 \\2 FSCOMMIT_SCALE=$scale \\3/"
+}
+
+# the kernel's torture tests, see build.sh there
+# shellcheck disable=SC2034 # for the scripts that source this
+KERNEL_TORTURE=$TOP/selftests/faults/kernel_torture
+# shellcheck disable=SC2034 # the same
+locktorture_types='rwsem_lock unfair_rwsem_lock unfair_rwsem_expedited_lock'
+# shellcheck disable=SC2034 # the same
+rcutorture_types='rcu_reuse_queue rcu_reuse_expedited rcu_reuse_stamps srcu_reuse_queue
+	srcu_reuse_stamps'
+
+# plan_kernel_torture MODULE SECONDS TYPE...: print a plan that runs locktorture or rcutorture on
+# each type
+plan_kernel_torture()
+{
+	local module=$1 seconds=$2 t
+	shift 2
+	echo "load fscommit"
+	echo "load torture"
+	for t in "$@"; do
+		echo "test $t $((seconds + 120)) kernel_torture_guest $module $seconds $t"
+	done
+	echo "unload torture"
+	echo "unload fscommit"
+}
+
+# torture_seconds KERNEL: print the duration of the torture test; DURATION sets it for a kernel
+# that is not part of `make test`
+torture_seconds()
+{
+	local torture
+	torture=$(matrix_field "$1" torture) || exit 1
+	[ "$torture" != - ] || torture=${DURATION:-6}
+	echo "$torture"
+}
+
+# files_for_tests TREE PROGRAMS: print the files that the plan of plan_tests() needs
+files_for_tests()
+{
+	local t
+	printf '%s\n' "$1"/module/fscommit.ko "$1"/selftests/*.ko "$2"/unfair_rwsem/* \
+		"$HARNESS"/{torture_watch,kmemleak_check}
+	for t in $suites; do
+		echo "$2/$t/$t"
 	done
 }
 
-# --- sources -----------------------------------------------------------------
-
-# Copy only files whose content differs, with the current time, so that make rebuilds only what
-# has changed. Build products in the destination stay.
-copy_by_content()
+# boot_misuse NAME KERNEL REGEX OUT TREE PROGRAMS: boot a guest that runs a misuse. The exit status
+# is 0 if the kernel printed exactly one report, it matches REGEX, and the program found no harm.
+boot_misuse()
 {
-	rsync -a --no-times --checksum --delete --exclude '*.o' --exclude '*.ko' \
-		--exclude '*.mod*' --exclude '.*' --exclude Module.symvers \
-		--exclude modules.order --exclude '*.a' --exclude '*.gcno' "$@" >&2
+	local name=$1 kernel=$2 regex=$3 out=$4 tree=$5 t
+	{
+		echo "load fscommit"
+		for t in fscommit_test cow_tree_test $(printf '%s_test ' $suites); do
+			echo "load $t"
+		done
+		echo "test $name 120 misuse $name"
+	} >"$out.plan"
+	"$SCRIPTS/boot.sh" --out "$out" --timeout 300 --expect "$regex" "$kernel" "$out.plan" \
+		"$tree/module/fscommit.ko" "$tree"/selftests/*_test.ko \
+		"$6/unfair_rwsem/misuse" >"$out.log" 2>&1 &&
+		grep -q "^DONE $name 0 " "$out/result.txt"
 }
 
-# copy_product FROM DIR
-copy_product() { copy_by_content "$1/module" "$1/Kbuild" "$2/"; }
-
-# copy_test_modules DIR: copy the test modules to DIR/selftests, whose Kbuild builds all of them
-copy_test_modules()
+# build_programs [ARCH]: build the userspace programs for all guests, static, in the cache. Print
+# their folder.
+build_programs()
 {
-	mkdir -p "$1/selftests"
-	copy_by_content --include /Kbuild --include '/lib/***' --include '/*/' \
-		--include '/*/module/***' --exclude '*' --prune-empty-dirs \
-		"$TOP/selftests/" "$1/selftests/"
+	local arch=${1:-amd64} prefix source out targets=(programs)
+	prefix=$(cross prefix "$arch") || exit 1
+	# shellcheck disable=SC2046 # a list
+	need_packages gcc make libc6-dev $(cross packages "$arch")
+	source=$("$SCRIPTS/kernel.sh" source 7.3) || exit 1
+	out=$CACHE/build/programs${prefix:+-$arch}
+	[ -z "$prefix" ] || targets=("CC=${prefix}gcc" tests)
+	mkdir -p "$out"
+	if ! make -C "$TOP/selftests" OUTPUT="$out" KSFT="$source/tools/testing/selftests" \
+			"${targets[@]}" >"$out/log" 2>&1; then
+		say "building the test programs failed; the end of $out/log:"
+		tail -n 20 "$out/log" >&2
+		exit 1
+	fi
+	! grep 'warning:' "$out/log" >&2 || die "the build of the test programs printed warnings"
+	printf '%s\n' "$out"
 }
-
-# --- tests and benchmarks -----------------------------------------------------
 
 # suite_modules FOLDER: print the test modules of a folder's programs, in loading order
 suite_modules()
@@ -294,7 +199,7 @@ boot_and_follow()
 	# without --pid, it would keep the lock of a benchmark that was killed
 	tail -n +1 -F --pid="$self" "$dir/result" 2>/dev/null &
 	pid=$!
-	"$HARNESS/boot.sh" --out "$dir" "$@" || rc=$?
+	"$SCRIPTS/boot.sh" --out "$dir" "$@" || rc=$?
 	kill "$pid" 2>/dev/null || true
 	wait "$pid" 2>/dev/null || true
 	return "$rc"
@@ -308,4 +213,96 @@ rotate()
 {
 	printf '%s\n' "${@:2}" | awk -v r="$1" '{ v[NR] = $1 }
 		END { for (i = 0; i < NR; i++) print v[(i + r - 1) % NR + 1] }'
+}
+
+# --- results --------------------------------------------------------------------
+
+RESULTS=()
+FAILURES=()
+
+# result KERNEL TEST ok|FAIL|skip SECONDS [PASS FAIL SKIP]
+result()
+{
+	local pass=${5:-0} fail=${6:-0} skip=${7:-0}
+	if [ $# -lt 5 ]; then
+		case $3 in
+		ok) pass=1 ;;
+		skip) skip=1 ;;
+		*) fail=1 ;;
+		esac
+	fi
+	RESULTS+=("$1 $2 $3 $4 $pass $fail $skip")
+	[ "$fail" -eq 0 ] || FAILURES+=("$1: $2 $3")
+}
+
+# collect KERNEL OUT SECONDS: collect the results of a guest (see init)
+collect()
+{
+	local name=$1 out=$2 seconds=$3 test verdict s pass fail skip
+	while read -r test verdict s pass fail skip; do
+		result "$name" "$test" "$verdict" "$s" "$pass" "$fail" "$skip"
+	done < <(awk '
+		function done_test(rc, secs) {
+			if (!pass && !fail && !skip) {		# no TAP: the exit status decides
+				if (rc == 0) pass = 1
+				else if (rc == 4) skip = 1
+				else fail = 1
+			} else if (rc != 0 && rc != 4 && !fail) {
+				fail = 1
+			}
+			verdict = fail ? "FAIL" : pass ? "ok" : "skip"
+			print test, verdict, secs, pass, fail, skip
+			test = ""
+		}
+		/^FILE / { file = 1 } /^END$/ { file = 0 } file { next }
+		/^TEST / { if (test != "") done_test(1, 0)
+			   test = $2; pass = fail = skip = 0 }
+		/^TAP ok / { if (/# SKIP/) skip++; else pass++ }
+		/^TAP not ok / { fail++ }
+		/^DONE / { done_test($3, $4) }
+		END { if (test != "") done_test(1, 0) }' "$out/result.txt")
+	# the messages of each failed test; print_sum() repeats them
+	awk '
+		/^TEST / { t = $2; n = 0 }
+		!/^TAP / { next }
+		{ sub(/^TAP /, "") }
+		/^#  RUN / { n = 0 }
+		/^# .*(\.c:[0-9]+:|left with)/ && n < 10 { said[n++] = $0 }
+		/^not ok / { for (i = 0; i < n; i++) print "    " t ": " said[i]
+			     print "    " t ": " $0 }
+		/^(not )?ok / { n = 0 }' "$out/result.txt" | tee "$out/failed" >&2
+	if [ "$(cat "$out/verdict" 2>/dev/null)" = PASS ]; then
+		result "$name" clean ok "$seconds"
+	else
+		say "  $name: $(cat "$out/verdict" 2>/dev/null || echo 'no verdict')"
+		result "$name" clean FAIL "$seconds"
+	fi
+}
+
+# Print the sums for each kernel or part.
+print_table()
+{
+	printf '%s\n' "${RESULTS[@]}" | awk '
+		!($1 in seconds) { name[++n] = $1 }
+		{ seconds[$1] += $4; p[$1] += $5; f[$1] += $6; s[$1] += $7 }
+		END {
+			printf "\n%-14s %7s %7s %7s %7s\n", "", "passed", "failed", "skipped", "s"
+			for (i = 1; i <= n; i++)
+				printf "%-14s %7d %7d %7d %7d\n", name[i], p[name[i]],
+					f[name[i]], s[name[i]], seconds[name[i]]
+		}'
+}
+
+print_sum()
+{
+	local f
+	if [ ${#FAILURES[@]} -gt 0 ]; then
+		printf 'failed: %s\n' "${FAILURES[@]}"
+		for f in "$LOGS"/*/failed; do
+			[ ! -s "$f" ] || { echo "$(basename "$(dirname "$f")"):"; head -n 20 "$f"; }
+		done
+	fi
+	printf '%s\n' "${RESULTS[@]}" |
+		awk '{ p += $5; f += $6; s += $7 }
+		     END { printf "%d passed, %d failed, %d skipped\n", p, f, s; exit f > 0 || p == 0 }'
 }

@@ -20,23 +20,21 @@
 # If the test fails, print its messages and the end of the guest's log.
 
 . "$(dirname "$0")/lib.sh"
-. "$HARNESS/results.sh"
-. "$HARNESS/plan.sh"
 
 # run_program KERNEL PROGRAM [NAME]
 run_program()
 {
 	local kernel=$1 program=$2 name=${3:-} programs path folder tree
 	local out=$LOGS/one start=$SECONDS
-	programs=$("$HARNESS/programs.sh" "$(kernel_arch "$kernel")") || exit 1
+	programs=$(build_programs "$(kernel_arch "$kernel")") || exit 1
 	path=$(find "$programs" -mindepth 2 -maxdepth 2 -type f -name "$program" | head -n 1)
 	[ -n "$path" ] || die "TEST=$program: no such program in $programs"
 	folder=$(basename "$(dirname "$path")")
-	tree=$("$HARNESS/stage.sh" "$kernel") || exit 1
+	tree=$("$SCRIPTS/stage.sh" "$kernel") || exit 1
 	mkdir -p "$out"
 	plan_program "$folder" 1800 "$program" ${name:+-t "$name"} >"$out.plan"
 	if ! step "$program${name:+.$name} on $kernel" "5-60 s" "$out.log" \
-			"$HARNESS/boot.sh" --out "$out" --timeout 1900 --mem 2G "$kernel" \
+			"$SCRIPTS/boot.sh" --out "$out" --timeout 1900 --mem 2G "$kernel" \
 			"$out.plan" "$tree/module/fscommit.ko" "$tree"/selftests/*.ko "$path" ||
 	   grep -q '^TAP not ok' "$out/result.txt"; then
 		say "  the end of the log, $out/dmesg:"
@@ -55,8 +53,8 @@ run_reported()
 	local kernel regex tree start=$SECONDS
 	read -r kernel regex < <(sed -n "s/^$1 //p" "$HARNESS/expected") || true
 	[ -n "${regex:-}" ] || die "harness/expected has no '$1'"
-	tree=$("$HARNESS/stage.sh" "$kernel") || exit 1
-	if boot_misuse "$1" "$kernel" "$regex" "$LOGS/one" "$tree" "$("$HARNESS/programs.sh")"; then
+	tree=$("$SCRIPTS/stage.sh" "$kernel") || exit 1
+	if boot_misuse "$1" "$kernel" "$regex" "$LOGS/one" "$tree" "$(build_programs)"; then
 		result "$kernel" "$1" ok $((SECONDS - start))
 	else
 		tail -n 25 "$LOGS/one.log" "$LOGS/one/console" >&2

@@ -13,8 +13,6 @@
 # a failure. The last line is `N passed, N failed, N skipped`. Exit status 0 if none failed.
 
 . "$(dirname "$0")/lib.sh"
-. "$HARNESS/results.sh"
-. "$HARNESS/plan.sh"
 
 LOGS=$CACHE/logs/test-$(date +%Y%m%d-%H%M%S)
 mkdir -p "$LOGS"
@@ -39,7 +37,7 @@ for k in "${kernels[@]}"; do
 	matrix_field "$k" kind >/dev/null
 done
 
-programs=$("$HARNESS/programs.sh") || die "cannot build the test programs"
+programs=$(build_programs) || die "cannot build the test programs"
 
 # run_kernel NAME
 run_kernel()
@@ -50,10 +48,10 @@ run_kernel()
 	x86-*) all=7200 usually='10 min and the torture' options=(--mem 2G) ;;
 	esac
 	say "kernel $name"
-	tree=$("$HARNESS/stage.sh" "$name") || { result "$name" build FAIL 0; return; }
+	tree=$("$SCRIPTS/stage.sh" "$name") || { result "$name" build FAIL 0; return; }
 	result "$name" build ok $((SECONDS - start))
 	if [ "$(kernel_arch "$name")" != amd64 ] &&
-		! programs=$("$HARNESS/programs.sh" "$(kernel_arch "$name")"); then
+		! programs=$(build_programs "$(kernel_arch "$name")"); then
 		result "$name" programs FAIL $((SECONDS - start))
 		return
 	fi
@@ -61,7 +59,7 @@ run_kernel()
 	plan_tests "$name" "$programs" >"$out.plan"
 	mapfile -t files < <(files_for_tests "$tree" "$programs")
 	start=$SECONDS
-	step "$name: tests in the guest" "$usually" "$out.log" "$HARNESS/boot.sh" --out "$out" \
+	step "$name: tests in the guest" "$usually" "$out.log" "$SCRIPTS/boot.sh" --out "$out" \
 		--timeout $((all + $(torture_seconds "$name"))) "${options[@]}" "$name" "$out.plan" \
 		"${files[@]}" || true
 	collect "$name" "$out" $((SECONDS - start))

@@ -12,7 +12,7 @@ kernel=${1:?name of a kernel} seconds=${2:?seconds}
 shift 2
 [[ $seconds =~ ^[0-9]+$ ]] && [ "$seconds" -ge 1 ] && [ "$seconds" -le 86400 ] ||
 	die "DURATION=$seconds: must be a number of seconds from 1 to 86400"
-tree=$("$HARNESS/stage.sh" "$kernel")
+tree=$("$SCRIPTS/stage.sh" "$kernel")
 out=$LOGS/torture-$kernel
 mkdir -p "$LOGS"
 cat >"$out.plan" <<EOF
@@ -26,7 +26,7 @@ EOF
 # The clock of an emulated guest is late on a busy host. loglevel: a warning stops the debug kernels,
 # and the console is all that is left of them.
 step "torture on $kernel" "$seconds s" "$out.log" \
-	"$HARNESS/boot.sh" --out "$out" --timeout $((2 * seconds + 200)) \
+	"$SCRIPTS/boot.sh" --out "$out" --timeout $((2 * seconds + 200)) \
 	--append loglevel=5 "$kernel" "$out.plan" \
 	"$tree"/module/fscommit.ko "$tree"/selftests/unfair_torture.ko \
 	"$HARNESS/torture_watch" || { cat "$out/verdict" >&2; die "see $out"; }

@@ -34,11 +34,11 @@ lint_checkpatch()
 {
 	local source
 	need_packages perl
-	source=$("$HARNESS/kernel.sh" source 7.3) || return 1
+	source=$("$SCRIPTS/kernel.sh" source 7.3) || return 1
 	# outside of the tree: checkpatch leaves a file in the working directory
 	rm -rf "$OUT/tree"
 	mkdir "$OUT/tree"
-	ln -s "$TOP"/{docs,module,ports,selftests,tools} "$OUT/tree/"
+	ln -s "$TOP"/{docs,module,ports,scripts,selftests,tools} "$OUT/tree/"
 	c_files | TOP=$OUT/tree in_tree perl "$source/scripts/checkpatch.pl" --no-tree --strict \
 		--show-types --terse --max-line-length=100 -f | grep -v '^total: '
 	return 0
@@ -52,13 +52,13 @@ lint_sparse()
 	need_packages rsync
 	later_tool sparse forky sparse libc6 >&2 || return 1
 	sparse=$CACHE/toolchain/sparse/bin/sparse
-	"$HARNESS/kernel.sh" get uml >/dev/null || return 1
+	"$SCRIPTS/kernel.sh" get uml >/dev/null || return 1
 	mkdir -p "$copy/selftests"
 	copy_product "$TOP" "$copy"
 	copy_test_modules "$copy"
 	export FSCOMMIT_BUILD_ROOT=$copy
-	"$HARNESS/kernel.sh" build uml "$copy" C=2 CHECK="$sparse" modules >"$log" 2>&1 &&
-		"$HARNESS/kernel.sh" build uml "$copy/selftests" C=2 CHECK="$sparse" \
+	"$SCRIPTS/kernel.sh" build uml "$copy" C=2 CHECK="$sparse" modules >"$log" 2>&1 &&
+		"$SCRIPTS/kernel.sh" build uml "$copy/selftests" C=2 CHECK="$sparse" \
 			KBUILD_EXTRA_SYMBOLS="$copy/Module.symvers" modules >>"$log" 2>&1 ||
 		{ tail -n 5 "$log"; return 1; }
 	# for test modules, sparse names files relative to selftests/
@@ -74,7 +74,7 @@ lint_kernel_doc()
 {
 	local source name
 	need_packages python3
-	source=$("$HARNESS/kernel.sh" source 7.3) || return 1
+	source=$("$SCRIPTS/kernel.sh" source 7.3) || return 1
 	cd "$TOP" || return 1
 	c_files | grep '^module/' | xargs python3 "$source/scripts/kernel-doc" -none -Wall -Werror \
 		2>&1 | sed -E 's/^(Warning|Error): ([^ ]+) /\2: /' | grep -E '^module' | sort -u

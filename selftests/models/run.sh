@@ -69,7 +69,7 @@ litmus()
 {
 	local model f name script start n weak=$WORK/weak.litmus said
 	later_tool herd7 forky herdtools7 libc6 libgmp10
-	model=$("$HARNESS/kernel.sh" source 7.3)/tools/memory-model
+	model=$("$SCRIPTS/kernel.sh" source 7.3)/tools/memory-model
 	for f in "$TOP"/selftests/*/model/*.litmus; do
 		name=$(basename "$f" .litmus)
 		start=$SECONDS

@@ -13,12 +13,11 @@
 # Prints a line `NAME ok|FAIL SECONDS` for each.
 
 . "$(dirname "$0")/../harness/lib.sh"
-. "$HARNESS/plan.sh"
 . "$(dirname "$0")/lib.sh"
 MUTANTS=$TOP/selftests/mutants
 PARTS=(unfair_rwsem commit_root share_gate cow_diff rcu_reuse misuse faults)
-programs=$("$HARNESS/programs.sh")
-tree=$("$HARNESS/stage.sh" uml)
+programs=$(build_programs)
+tree=$("$SCRIPTS/stage.sh" uml)
 bad=0
 
 # verdict NAME START STATUS: prints the line of a test
@@ -35,7 +34,7 @@ harness()
 	local name=$1 regex=$2 kernel=$3 plan=$4 start=$SECONDS out=$LOGS/meta-$1 got
 	shift 4
 	printf 'load fscommit\nload fscommit_test\n%b' "$plan" >"$out.plan"
-	got=$("$HARNESS/boot.sh" --out "$out" --timeout 400 "$@" "$kernel" "$out.plan" \
+	got=$("$SCRIPTS/boot.sh" --out "$out" --timeout 400 "$@" "$kernel" "$out.plan" \
 		"$CACHE/build/$kernel/module/fscommit.ko" \
 		"$CACHE/build/$kernel/selftests/"*.ko \
 		"$programs/unfair_rwsem/misuse" 2>"$out.log") && got="PASS $got"
@@ -53,9 +52,9 @@ counted()
 {
 	local name=$1 plan=$2 start=$SECONDS out=$LOGS/meta-$1
 	printf 'load fscommit\n%b\nunload fscommit\n' "$plan" >"$out.plan"
-	"$HARNESS/boot.sh" --out "$out" --timeout 180 uml "$out.plan" "$tree/module/fscommit.ko" \
+	"$SCRIPTS/boot.sh" --out "$out" --timeout 180 uml "$out.plan" "$tree/module/fscommit.ko" \
 		>"$out.log" 2>&1 || true
-	if (. "$HARNESS/results.sh"; collect uml "$out" 0 2>/dev/null; print_sum >"$out.sum"); then
+	if (collect uml "$out" 0 2>/dev/null; print_sum >"$out.sum"); then
 		verdict "$name" "$start" 1
 	else
 		# expected: the summary of the whole run must not repeat it
@@ -71,7 +70,7 @@ mutant()
 	mutant_script "$1" "$name" >"$file"
 	mutant_lines "$1" "$name" | grep -E '^(fails|warns|silent): ' >/dev/null ||
 		die "mutant $name names no test"
-	broken=$("$HARNESS/stage.sh" uml "$file" mutants) ||
+	broken=$("$SCRIPTS/stage.sh" uml "$file" mutants) ||
 		{ verdict "mutant:$name" "$SECONDS" 1; return; }
 	while read -r how program test; do
 		if [ "$how" = silent ]; then
@@ -125,7 +124,7 @@ fails_on()
 	*)	echo 'load fscommit lend_period_us=60000000 lend=0'
 		plan_suite "$(basename "$(dirname "$path")")" 80 "$program" -t "$test" ;;
 	esac >"$out.plan"
-	"$HARNESS/boot.sh" --out "$out" --timeout "$seconds" ${panic:+"$panic"} uml "$out.plan" \
+	"$SCRIPTS/boot.sh" --out "$out" --timeout "$seconds" ${panic:+"$panic"} uml "$out.plan" \
 		"$broken/module/fscommit.ko" "${files[@]}" </dev/null >"$out.log" 2>&1 || true
 	# failed, or the guest died before it could report; but the test must have begun
 	if grep -q "^TEST $program" "$out/result.txt" && ! grep -q '^TAP ok ' "$out/result.txt" &&

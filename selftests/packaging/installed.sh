@@ -84,7 +84,7 @@ run_example()
 		unload fscommit_test
 		unload fscommit
 	END
-	step "the example on $kernel" "20 s" "$out.log" "$HARNESS/boot.sh" --out "$out" \
+	step "the example on $kernel" "20 s" "$out.log" "$SCRIPTS/boot.sh" --out "$out" \
 		--timeout 1500 --with "$work/root/usr/sbin/ckptlat" "$kernel" "$out.plan" \
 		"$work/fscommit.ko" "$work/fscommit_test/fscommit_test.ko" \
 		"$work/example/ckpt_cache.ko" "$PACKAGING/ckpt_cache_guest" || true
@@ -128,7 +128,7 @@ installed()
 {
 	local kernel=$1 kdir release arch work=$CACHE/build/installed-$1 name
 	local share=$work/root/usr/share/fscommit
-	kdir=$("$HARNESS/kernel.sh" get "$kernel")/kdir || exit 1
+	kdir=$("$SCRIPTS/kernel.sh" get "$kernel")/kdir || exit 1
 	release=$(cat "$CACHE/kernels/$kernel/release")
 	arch=$(kernel_arch "$kernel")
 	mkdir -p "$work"

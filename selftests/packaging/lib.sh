@@ -3,7 +3,6 @@
 # Functions for the tests of what users install. Sourced, never run.
 
 . "$(dirname "${BASH_SOURCE[0]}")/../harness/lib.sh"
-. "$HARNESS/results.sh"
 # shellcheck disable=SC2034 # for the scripts that source this
 PACKAGING=$TOP/selftests/packaging
 checked=0
@@ -43,7 +42,7 @@ refused()
 # in_kernel KERNEL FOLDER SCRIPT: run SCRIPT with the compiler of that kernel; it sees FOLDER
 in_kernel()
 {
-	printf 'set -e\n%s\n' "$3" | FSCOMMIT_BUILD_ROOT=$2 "$HARNESS/kernel.sh" shell "$1"
+	printf 'set -e\n%s\n' "$3" | FSCOMMIT_BUILD_ROOT=$2 "$SCRIPTS/kernel.sh" shell "$1"
 }
 
 # kernel_arch KERNEL: print ARCH= for make

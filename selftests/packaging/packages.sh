@@ -67,7 +67,7 @@ load_built()
 	mkdir -p "$out"
 	printf '%s\n' "load fscommit" "test dkms_module 300 ckpt_cache_guest" "unload fscommit" \
 		>"$out.plan"
-	step "its modules on $kernel" "30 s" "$out.log" "$HARNESS/boot.sh" --out "$out" \
+	step "its modules on $kernel" "30 s" "$out.log" "$SCRIPTS/boot.sh" --out "$out" \
 		--timeout 400 "$kernel" "$out.plan" "$built/fscommit.ko" "$built/ckpt_cache.ko" \
 		"$PACKAGING/ckpt_cache_guest" || true
 	collect "$kernel" "$out" $((SECONDS - start))

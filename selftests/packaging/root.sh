@@ -34,7 +34,7 @@ boot_root()
 	local guest=$LOGS/root-$1-$2 start=$SECONDS
 	mkdir -p "$guest"
 	echo "test root 300 root_guest" >"$guest.plan"
-	step "boot $1 from f2fs, $2 driver" "30 s" "$guest.log" "$HARNESS/boot.sh" \
+	step "boot $1 from f2fs, $2 driver" "30 s" "$guest.log" "$SCRIPTS/boot.sh" \
 		--out "$guest" --timeout 400 --append "root_boot=$1 root_driver=$2" \
 		--root "$work/disk" "$work/initrd.$2" "$work" "$guest.plan" \
 		"$programs/filesystems/fsops" "$TOP/selftests/filesystems/smoke_lib.sh" \
@@ -50,7 +50,7 @@ root()
 	need_packages f2fs-tools dpkg-dev debhelper dh-dkms rsync
 	need_chroot bookworm-f2fs bookworm linux-image-amd64 linux-headers-amd64 linux-source-6.1 \
 		initramfs-tools f2fs-tools coccinelle rsync zstd mount || return 0
-	programs=$("$HARNESS/programs.sh") || exit 1
+	programs=$(build_programs) || exit 1
 	check bookworm copy_tree copy_tree
 	run_life bookworm-f2fs driver_life "$work/tree"
 	cp "$LOGS"/life-bookworm-f2fs/{image,initrd.*} "$work/" || return 0

@@ -23,8 +23,8 @@ tools()
 	need_packages python3
 	say "  tools, on $kernel"
 	check any tools_recorded /usr/bin/python3 "$PACKAGING/tools_recorded.py"
-	tree=$("$HARNESS/stage.sh" "$kernel") || exit 1
-	programs=$("$HARNESS/programs.sh") || exit 1
+	tree=$("$SCRIPTS/stage.sh" "$kernel") || exit 1
+	programs=$(build_programs) || exit 1
 	locked python python_folder "$CACHE/build/python"
 	mkdir -p "$out"
 	{
@@ -38,7 +38,7 @@ tools()
 		echo "unload fscommit_test"
 		echo "unload fscommit"
 	} >"$out.plan"
-	step "tools on $kernel" "30-90 s" "$out.log" "$HARNESS/boot.sh" --out "$out" \
+	step "tools on $kernel" "30-90 s" "$out.log" "$SCRIPTS/boot.sh" --out "$out" \
 		--timeout 3600 --append rcupdate.rcu_cpu_stall_timeout=300 \
 		--with /usr/bin/python3 "$kernel" "$out.plan" \
 		"$tree"/{module/fscommit,selftests/fscommit_test}.ko "$CACHE/build/python" \

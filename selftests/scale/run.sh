@@ -10,7 +10,6 @@
 
 # shellcheck source-path=SCRIPTDIR
 . "$(dirname "$0")/../harness/lib.sh"
-. "$HARNESS/results.sh"
 
 ALL='uml 6.12:64 6.12:count 7.3:count'
 LOGS=$LOGS/scale-$(date +%Y%m%d-%H%M%S)
@@ -22,7 +21,7 @@ boot()
 	local name=$1 kernel=$2 what="-f $3" usually=$4 out=$LOGS/$1 start=$SECONDS tree
 	shift 4
 	[ -z "${TEST:-}" ] || what="-t $TEST"
-	tree=$("$HARNESS/stage.sh" "$kernel") || { result "$name" build FAIL 0; return; }
+	tree=$("$SCRIPTS/stage.sh" "$kernel") || { result "$name" build FAIL 0; return; }
 	mkdir -p "$out"
 	printf '%s\n' 'load fscommit' 'load fscommit_test' 'load scale_test' \
 		"test scale 1800 scale $what" \
@@ -70,7 +69,7 @@ for g in "${guests[@]}"; do
 	matrix_field "${g%:*}" kind >/dev/null
 done
 say "everything is logged in $LOGS"
-programs=$("$HARNESS/programs.sh") || die "cannot build the test programs"
+programs=$(build_programs) || die "cannot build the test programs"
 for g in "${guests[@]}"; do
 	say "$g"
 	case $g in

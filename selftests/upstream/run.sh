@@ -8,7 +8,6 @@
 # if nothing failed. The cache keeps the tree and its objects.
 
 . "$(dirname "$0")/../harness/lib.sh"
-. "$HARNESS/results.sh"
 BUILD=$CACHE/build/upstream
 LINUX=$BUILD/linux
 KDIR=$BUILD/kdir
@@ -40,7 +39,7 @@ finish()
 get_tree()
 {
 	local source
-	source=$("$HARNESS/kernel.sh" source 7.3) || exit 1
+	source=$("$SCRIPTS/kernel.sh" source 7.3) || exit 1
 	[ ! -e "$LINUX" ] || return 0
 	mkdir -p "$BUILD"
 	rm -rf "$BUILD"/linux.tmp.*
@@ -52,7 +51,7 @@ get_tree()
 tree_is_source()
 {
 	local source f
-	source=$(realpath "$("$HARNESS/kernel.sh" source 7.3)")
+	source=$(realpath "$("$SCRIPTS/kernel.sh" source 7.3)")
 	for f in lib include/linux Documentation/core-api MAINTAINERS \
 		tools/testing/selftests/Makefile; do
 		diff -rq --no-dereference "$source/$f" "$LINUX/$f" || return 1
@@ -92,7 +91,7 @@ refused()
 get_objects()
 {
 	local kernel
-	kernel=$("$HARNESS/kernel.sh" get uml) || exit 1
+	kernel=$("$SCRIPTS/kernel.sh" get uml) || exit 1
 	[ "$KDIR/.complete" -nt "$kernel/complete" ] && return 0
 	rm -rf "$KDIR"
 	cp -a "$(realpath "$kernel/kdir")" "$KDIR"
@@ -184,7 +183,7 @@ echo um >"$BUILD/kernel/arch"
 	done
 } >"$out.plan"
 s=$BUILD/kselftest
-step "its tests in the guest" "1-2 min" "$out.log" "$HARNESS/boot.sh" --out "$out" --timeout 900 \
+step "its tests in the guest" "1-2 min" "$out.log" "$SCRIPTS/boot.sh" --out "$out" --timeout 900 \
 	"$BUILD/kernel" "$out.plan" "$KDIR"/lib/fscommit/tests/*.ko "$s"/unfair_rwsem/* \
 	"$s"/commit_root/commit_root "$s"/share_gate/share_gate "$s"/cow_diff/cow_diff \
 	"$s"/rcu_reuse/rcu_reuse || true

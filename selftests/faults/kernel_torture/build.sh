@@ -13,7 +13,7 @@
 kernel=${1:?name of a kernel} tree=${2:?folder of stage.sh}
 here=$TOP/selftests/faults/kernel_torture
 need_packages coccinelle make
-source=$("$HARNESS/kernel.sh" source "$(matrix_field "$kernel" version)")
+source=$("$SCRIPTS/kernel.sh" source "$(matrix_field "$kernel" version)")
 log=$LOGS/build-torture-$(basename "$tree").log
 
 # patch NAME PATCH MARK: apply a semantic patch, which must add MARK
@@ -39,7 +39,7 @@ build()
 	: >"$log"
 	patch locktorture.c lock.cocci '&unfair_rwsem_ops'
 	patch rcutorture.c rcu.cocci 'module_init(reuse_torture_init)'
-	FSCOMMIT_BUILD_ROOT=$tree "$HARNESS/kernel.sh" build "$kernel" "$dir" \
+	FSCOMMIT_BUILD_ROOT=$tree "$SCRIPTS/kernel.sh" build "$kernel" "$dir" \
 		KBUILD_EXTRA_SYMBOLS="$tree/Module.symvers" modules >>"$log" 2>&1 ||
 		die "cannot build the torture tests for $kernel: $(grep -m 3 -E 'error:|ERROR' "$log")"
 }

@@ -52,7 +52,7 @@ slow=1
 [ "$kernel" != uml-debug ] || slow=4
 
 need_packages dmsetup util-linux mount
-programs=$("$HARNESS/programs.sh")
+programs=$(build_programs)
 out=$LOGS/crash-$fs-$kernel boot=() product=''
 [ "$mode" = full ] || out=$out-$mode
 # shellcheck disable=SC2086 # a list
@@ -89,7 +89,7 @@ n=0
 
 say "crashes of $fs on $kernel: $n runs of $points points, SEED=$seed; all in $out"
 step "crashing, replaying, checking" "$((n * (duration + points) * slow)) s" "$out.log" \
-	"$HARNESS/boot.sh" --out "$out" --timeout $((limit * (n + 8) + 60)) --mem 2G \
+	"$SCRIPTS/boot.sh" --out "$out" --timeout $((limit * (n + 8) + 60)) --mem 2G \
 	--disk "$size" --disk 1500M --kmod dm_log_writes --kmod loop \
 	--with dmsetup --with losetup "${boot[@]}" "${delay[@]}" \
 	"$kernel" "$out.plan" "$out.drivers"/*.ko "$programs"/filesystems/crash/crash_* \

@@ -50,7 +50,7 @@ for d in $drivers; do
 	} >"$out.plan"
 	say "$fs, $d, on $kernel: SEED=$seed; all in $out"
 	step "stress" "$((duration * 2)) s" "$out.log" \
-		"$HARNESS/boot.sh" --out "$out" --timeout $((limit + 120)) --mem 2G \
+		"$SCRIPTS/boot.sh" --out "$out" --timeout $((limit + 120)) --mem 2G \
 		--disk 768M --with fio --with stress-ng "${shutdown[@]}" "${boot[@]}" \
 		"$kernel" "$out.plan" "$out.drivers"/*.ko \
 		"$FILESYSTEMS/stress/stress_guest" || true

@@ -13,7 +13,7 @@
 name=${1:?name of a kernel}
 edit=${2:-}
 need_packages rsync make
-"$HARNESS/kernel.sh" get "$name" >/dev/null
+"$SCRIPTS/kernel.sh" get "$name" >/dev/null
 tree=$CACHE/build/$name
 [ -z "$edit" ] || tree=$CACHE/build/$name-${3:-$(basename "$edit" .sed)}
 mkdir -p "$tree/selftests"
@@ -59,9 +59,9 @@ stage()
 	# make does not notice new versions of the module's symbols
 	rm -f "$tree/selftests/Module.symvers"
 	export FSCOMMIT_BUILD_ROOT=$tree
-	if ! { "$HARNESS/kernel.sh" build "$name" "$tree" W=1 "${profile[@]}" \
+	if ! { "$SCRIPTS/kernel.sh" build "$name" "$tree" W=1 "${profile[@]}" \
 			modules &&
-	       "$HARNESS/kernel.sh" build "$name" "$tree/selftests" \
+	       "$SCRIPTS/kernel.sh" build "$name" "$tree/selftests" \
 			KBUILD_EXTRA_SYMBOLS="$tree/Module.symvers" W=1 "${profile[@]}" modules
 			} >>"$log" 2>&1; then
 		say "building for $name failed; the end of $log:"

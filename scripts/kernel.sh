@@ -292,8 +292,8 @@ make_built()
 	version=$(matrix_field "$name" version)
 	dir=$CACHE/kernels/$name
 	for f in $(matrix_field "$name" flavour | tr + ' '); do
-		frags+=("$HARNESS/config/$f")
-		[ ! -e "$HARNESS/config/$f.h" ] || trace=$HARNESS/config/$f.h
+		frags+=("$SCRIPTS/config/$f")
+		[ ! -e "$SCRIPTS/config/$f.h" ] || trace=$SCRIPTS/config/$f.h
 	done
 	if [ -e "$dir/complete" ] &&
 	   cat "${frags[@]}" ${trace:+"$trace"} | cmp -s - "$dir/fragments"; then

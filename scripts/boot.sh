@@ -161,7 +161,7 @@ make_root()
 	mkdir -p "$root"/{bin,fscommit/kmod,lib,lib64,etc}
 	[ ! -e "$kernel/busybox" ] || busybox=$kernel/busybox
 	cp "$busybox" "$root/bin/"
-	cp "$HARNESS/init" "$root/init"
+	cp "$SCRIPTS/init" "$root/init"
 	chmod +x "$root/init"
 	[ $# -eq 0 ] || cp -r "$@" "$root/fscommit/"
 	for p in "${with[@]}"; do
@@ -202,7 +202,7 @@ add_kmods()
 	if [ "$arch" = um ]; then
 		modules=$kernel/kdir/
 	else
-		modules=$("$HARNESS/kernel.sh" modules "$name")/ || exit 1
+		modules=$("$SCRIPTS/kernel.sh" modules "$name")/ || exit 1
 		# a built-in driver has no module
 		[ ${#disks[@]} -eq 0 ] || for m in virtio_pci virtio_blk; do add_kmod "$m" || true; done
 	fi
@@ -292,7 +292,7 @@ smp=${smp:-${icount:-2}}
 [ "$name" != x86-kcsan ] || panic=oops=panic
 case $name in
 */*) kernel=$name ;;
-*) kernel=$("$HARNESS/kernel.sh" get "$name") || exit 1 ;;
+*) kernel=$("$SCRIPTS/kernel.sh" get "$name") || exit 1 ;;
 esac
 arch=$(cat "$kernel/arch")
 out=${out:-$LOGS/boot-$name}

@@ -1,0 +1,255 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+# Common paths and functions of all scripts: progress, packages, downloads, the matrix, copies.
+# Sourced, never run.
+
+set -euo pipefail
+
+SCRIPTS=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+# shellcheck disable=SC2034 # for the scripts that source this
+TOP=$(cd "$SCRIPTS/.." && pwd)
+# a service may have no HOME, and a user's PATH on Debian has no mkfs and no modinfo
+CACHE=${FSCOMMIT_CACHE:-${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/fscommit}
+PATH=$PATH:/usr/sbin:/sbin
+LOGS=${FSCOMMIT_LOGS:-$CACHE/logs}
+MATRIX=$SCRIPTS/matrix
+
+say() { printf '%s\n' "$*" >&2; }
+die() { printf 'error: %s\n' "$*" >&2; exit 1; }
+
+# step WHAT USUALLY LOG COMMAND...: run a long command with its output in LOG. Print WHAT and its
+# usual duration, then every 15 s the last line of the log.
+step()
+{
+	local what=$1 usually=$2 log=$3 start=$SECONDS pid rc=0
+	shift 3
+	mkdir -p "$(dirname "$log")"
+	printf '  %s (usually %s)\n' "$what" "$usually" >&2
+	"$@" >>"$log" 2>&1 </dev/null &
+	pid=$!
+	while kill -0 "$pid" 2>/dev/null; do
+		for _ in $(seq 75); do
+			kill -0 "$pid" 2>/dev/null || break
+			sleep 0.2
+		done
+		kill -0 "$pid" 2>/dev/null &&
+			printf '    ... %d s: %.100s\n' $((SECONDS - start)) \
+				"$(tail -n 1 "$log" | tr -d '\r')" >&2
+	done
+	wait "$pid" || rc=$?
+	if [ "$rc" -ne 0 ]; then
+		say "    failed after $((SECONDS - start)) s; the end of $log:"
+		tail -n 15 "$log" | sed 's/^/    | /' >&2
+		return "$rc"
+	fi
+}
+
+# missing_packages PACKAGE...: print the packages that are not installed
+missing_packages()
+{
+	local p
+	for p in "$@"; do
+		[ "$(dpkg-query -W -f '${db:Status-Status}' "$p" 2>/dev/null)" = installed ] ||
+			printf '%s\n' "$p"
+	done
+}
+
+# need_packages PACKAGE...: install missing packages, or print the command for it and exit
+need_packages()
+{
+	[ -z "$(missing_packages "$@")" ] || locked packages install_missing "$@" || exit 1
+}
+
+install_missing()
+{
+	local missing cmd
+	# another run may have installed them meanwhile
+	mapfile -t missing < <(missing_packages "$@")
+	[ ${#missing[@]} -gt 0 ] || return 0
+	cmd="apt-get install -y --no-install-recommends ${missing[*]}"
+	[ "$(id -u)" -eq 0 ] ||
+		die "these packages are missing; install them as root: apt-get update && $cmd"
+	export DEBIAN_FRONTEND=noninteractive
+	step "installing ${missing[*]}" "30-90 s" "$LOGS/packages.log" \
+		sh -c "$cmd || { apt-get update && $cmd; }" ||
+		die "could not install: ${missing[*]} (network down, or no such package?)"
+}
+
+# Print the Debian mirror of this machine's apt; DEBIAN_MIRROR overrides it.
+mirror()
+{
+	local m=${DEBIAN_MIRROR:-}
+	[ -n "$m" ] || m=$(apt-get indextargets --format '$(SITE)' "Created-By: Packages" \
+		"Origin: Debian" "Label: Debian" 2>/dev/null | sort -u | head -n 1)
+	# before the first `apt-get update` apt does not know the origin
+	[ -n "$m" ] || m=$(apt-get indextargets --format '$(SITE) $(RELEASE)' \
+		"Created-By: Packages" |
+		awk '$2 !~ /security/ && $1 ~ /\/debian\/?$/ { print $1; exit }')
+	[ -n "$m" ] || die "apt's configuration names no Debian mirror; set DEBIAN_MIRROR=URL"
+	printf '%s\n' "${m%/}"
+}
+
+# suite_apt SUITE[:ARCH] apt-get|apt-cache ARG...: run an apt tool on one suite, with its own
+# lists and cache. The system's configuration stays unchanged.
+suite_apt()
+{
+	local suite=${1%:*} arch=${1#"${1%:*}"} tool=$2 d=$CACHE/apt/$1 base s
+	local key=/usr/share/keyrings/debian-archive-keyring.gpg
+	arch=${arch#:}
+	shift 2
+	mkdir -p "$d/lists/partial" "$d/cache/archives/partial" "$d/none"
+	base=${suite%-backports}
+	for s in $(printf '%s\n' "$base" "$suite" | uniq); do
+		echo "deb [signed-by=$key] $(mirror) $s main"
+	done >"$d/sources.list.$$"
+	mv "$d/sources.list.$$" "$d/sources.list"
+	[ -e "$d/status" ] || : >"$d/status"
+	"$tool" -o Dir::Etc::sourcelist="$d/sources.list" -o Dir::Etc::sourceparts=- \
+		-o Dir::Etc::preferencesparts="$d/none" -o Dir::Etc::preferences="$d/none/none" \
+		-o Dir::State::lists="$d/lists" -o Dir::Cache="$d/cache" \
+		-o Dir::State::status="$d/status" -o APT::Sandbox::User="$(id -un)" \
+		-o APT::Architecture="${arch:-$(dpkg --print-architecture)}" \
+		-o APT::Architectures="${arch:-$(dpkg --print-architecture)}" "$@"
+}
+
+suite_update() { locked "apt-$1" read_package_lists "$1" || exit 1; }
+
+read_package_lists()
+{
+	local d=$CACHE/apt/$1
+	# once a day is enough
+	[ -n "$(find "$d/updated" -mmin -1440 2>/dev/null)" ] && return 0
+	step "reading the package lists of $1" "5 s" "$LOGS/apt-$1.log" \
+		suite_apt "$1" apt-get update ||
+		die "cannot read the package lists of $1 (no network?)"
+	touch "$d/updated"
+}
+
+# closure SUITE PACKAGE...: print the packages and their dependencies
+closure()
+{
+	local suite=$1
+	shift
+	suite_apt "$suite" apt-get install -s --no-install-recommends "$@" 2>/dev/null |
+		awk '/^Inst / { print $2; n++ } END { exit !n }'
+}
+
+# later_tool NAME SUITE PACKAGE...: unpack programs of a later Debian; the packages must include
+# their C library. The scripts in $CACHE/toolchain/NAME/bin run them.
+later_tool() { locked "tool-$1" unpack_later_tool "$@"; }
+
+unpack_later_tool()
+{
+	local name=$1 suite=$2 d=$CACHE/toolchain/$1 tmp=$CACHE/toolchain/$1.$$ f libraries
+	shift 2
+	[ -e "$d/complete" ] && return 0
+	suite_update "$suite"
+	rm -rf "$d".[0-9]*
+	mkdir -p "$tmp/bin"
+	download() {
+		cd "$tmp" && suite_apt "$suite" apt-get download "$@"
+	}
+	step "fetching $name of Debian $suite" "10 s" "$LOGS/$name.log" download "$@" ||
+		die "cannot download $name from $suite (no network?)"
+	for f in "$tmp"/*.deb; do
+		dpkg -x "$f" "$tmp/root" || die "cannot unpack $f"
+	done
+	rm -f "$tmp"/*.deb
+	libraries=$(uname -m)-linux-gnu
+	for f in "$tmp"/root/usr/bin/*; do
+		[ "$(head -c 4 "$f" 2>/dev/null | tail -c 3)" = ELF ] || continue
+		f=${f##*/}
+		cat >"$tmp/bin/$f" <<-END
+			#!/bin/sh
+			root=\$(dirname "\$0")/../root
+			exec "\$root/usr/lib/$libraries"/ld-linux*.so* \\
+				--library-path "\$root/usr/lib/$libraries" "\$root/usr/bin/$f" "\$@"
+		END
+		chmod +x "$tmp/bin/$f"
+	done
+	touch "$tmp/complete"
+	rm -rf "$d"
+	mv "$tmp" "$d"
+}
+
+# locked NAME COMMAND...: run a command under the lock NAME, so that only one process at a time
+# creates a given part of the cache
+locked()
+{
+	# not `name`: the command may use the caller's variable of that name
+	local _locked=$1
+	shift
+	mkdir -p "$CACHE/locks"
+	(
+		flock -n 9 || { say "  waiting for another run, which creates $_locked"; flock 9; }
+		"$@"
+	) 9>"$CACHE/locks/$_locked"
+}
+
+# matrix_field NAME FIELD: print a field of a kernel
+matrix_field()
+{
+	awk -v n="$1" -v f="$2" '
+		/^#/ || !NF { next }
+		$1 == n { split("name kind version flavour suite toolchain torture arch", k)
+			  for (i in k) if (k[i] == f) { print $i; found = 1 } }
+		END { exit !found }' "$MATRIX" ||
+		die "no kernel '$1' in the matrix; there are: $(matrix_names | tr '\n' ' ')"
+}
+
+# kernel_arch NAME: print the Debian architecture of a kernel
+kernel_arch()
+{
+	local arch
+	arch=$(matrix_field "$1" arch) || exit 1
+	printf '%s\n' "${arch:-amd64}"
+}
+
+# cross prefix|packages ARCH: print the program prefix of the cross compiler for ARCH, or the
+# Debian packages of the compiler and its C library; nothing for amd64
+cross()
+{
+	case $1:$2 in
+	prefix:i386) echo i686-linux-gnu- ;;
+	prefix:arm64) echo aarch64-linux-gnu- ;;
+	packages:i386) echo gcc-i686-linux-gnu libc6-dev-i386-cross ;;
+	packages:arm64) echo gcc-aarch64-linux-gnu libc6-dev-arm64-cross ;;
+	*:amd64) ;;
+	*) die "no compiler for the architecture '$2'" ;;
+	esac
+}
+
+# the kernels of `make test-all`
+matrix_names() { awk '!/^#/ && NF && $7 != "-" { print $1 }' "$MATRIX"; }
+
+# product_files TREE: print the source files of the module, which the mutants edit
+product_files()
+{
+	local f
+	for f in "$1"/module/*.[ch] "$1"/module/include/linux/*.h; do
+		[[ $f = *.mod.c ]] || printf '%s\n' "$f"
+	done
+}
+
+# --- sources -----------------------------------------------------------------
+
+# Copy only files whose content differs, with the current time, so that make rebuilds only what
+# has changed. Build products in the destination stay.
+copy_by_content()
+{
+	rsync -a --no-times --checksum --delete --exclude '*.o' --exclude '*.ko' \
+		--exclude '*.mod*' --exclude '.*' --exclude Module.symvers \
+		--exclude modules.order --exclude '*.a' --exclude '*.gcno' "$@" >&2
+}
+
+# copy_product FROM DIR
+copy_product() { copy_by_content "$1/module" "$1/Kbuild" "$2/"; }
+
+# copy_test_modules DIR: copy the test modules to DIR/selftests, whose Kbuild builds all of them
+copy_test_modules()
+{
+	mkdir -p "$1/selftests"
+	copy_by_content --include /Kbuild --include '/lib/***' --include '/*/' \
+		--include '/*/module/***' --exclude '*' --prune-empty-dirs \
+		"$TOP/selftests/" "$1/selftests/"
+}
