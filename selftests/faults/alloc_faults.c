@@ -15,8 +15,8 @@
  *
  * Needs the modules in the current folder, not loaded.
  *
- * Seen failing, with a line broken: no lend_watcher_exit() after a failed rcu_reuse_setup() (the
- * thread left behind crashes the kernel).
+ * Seen failing, with a line broken: no exit_lock() after a failed rcu_reuse_setup() (the thread
+ * left behind crashes the kernel).
  */
 #include "common.h"
 #include "load.h"
