@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""Find names after "Seen failing" that no longer exist, and tests that mutants name in vain.
+"""Find names after "Seen failing", in mutants and in the table of promises that do not exist.
 
 seen_failing.py TOP
 
 A comment with "Seen failing" names functions, like lend_end(), and mutants, like g2-grant-on-release
-or g5-*. Print FILE:LINE: of each that the tree does not have.
+or g5-*. Mutants name tests; the table of promises in docs/testing.rst names programs and mutants.
+Print FILE:LINE: of each that the tree does not have.
 """
 
 import fnmatch
@@ -17,6 +18,21 @@ COMMENT = re.compile(r"Seen failing.*?(?=\*/|\"\"\"|\n[ \t]*[*#]?[ \t]*\n|\n\w)"
 # a call with arguments, a definition in C, Python or a shell script; not name() in a sentence
 KNOWN = re.compile(r"(\w+)\((?!\))|^(\w+)\(\)$|def (\w+)", re.M)
 MUTANT = re.compile(r"(?<=[\s(])[a-z]\w*(?:-[\w*]+)+")
+
+
+def promises(top, files, mutants):
+    """Check the columns test and mutants of the table in testing.rst."""
+    page = top / "docs/testing.rst"
+    rows = page.read_text(encoding="utf-8").partition("\nPromises and their tests\n")[2]
+    names = {f.stem for f in files}
+    body = rows.split("\n=====", 3)[2].partition("\n")[2]
+    for row in re.findall(r"^(.{40})(.{0,24})(.*)$", body, re.M):
+        for name in re.split(r",\s*|\s+", row[1].strip()):
+            if name and name not in names and not name.endswith("torture"):
+                print(f"{page.relative_to(top)}:1: no program {name}")
+        for name in re.split(r",\s*|\s+", row[2].strip()):
+            if re.fullmatch(r"\w+(-\w+)+", name) and name not in mutants:
+                print(f"{page.relative_to(top)}:1: no mutant {name}")
 
 
 def main(top):
@@ -43,6 +59,7 @@ def main(top):
             defined = re.search(rf"^[A-Z_]+\((?:\w+, )?{test}\b", source, re.M)
             if not defined and "torture" not in program:
                 print(f"{file.relative_to(top)}:1: no test {program} {test}")
+    promises(top, files, mutants)
 
 
 if __name__ == "__main__":
