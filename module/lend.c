@@ -906,8 +906,8 @@ static void lend_to_holder(struct unfair_rwsem *sem, struct task_struct *task, s
  * @work: for the caller to apply
  *
  * Context: under wait_lock.
- * Return: false if @work is full, or after LEND_STEP_LINKS links: apply @work, then repeat the step.
- * It goes on with the same reader.
+ * Return: false if @work is full, or after LEND_STEP_LINKS links: apply @work, then repeat the
+ * step. It goes on with the same reader.
  */
 bool lend_to_readers(struct unfair_rwsem *sem, struct look *look, struct lend_work *work)
 {

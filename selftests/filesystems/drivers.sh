@@ -61,6 +61,7 @@ prepare_drivers()
 {
 	local fs=$1 kernel=$2 folder=$3 d ko dep words
 	# what the port's file of options sets
+	# shellcheck disable=SC2034
 	local packages=() tools=() kmods=() extras=() options=() config=() disk module
 	shift 3
 	boot=() product=''

@@ -266,7 +266,8 @@ static void share(struct task *t, struct file *to, struct file *from)
 	/* Often the extent is of this transaction. */
 	if (pick(t, 4))
 		write_blocks(t, from, 0, from->blocks);
-	range.src_offset = range.dest_offset = (uint64_t)first * PAGE_BLOCKS * BLOCK;
+	range.src_offset = (uint64_t)first * PAGE_BLOCKS * BLOCK;
+	range.dest_offset = range.src_offset;
 	range.src_length = (uint64_t)nr * PAGE_BLOCKS * BLOCK;
 	begin(t, (struct op){ .kind = OP_SHARE, .file = to->serial, .block = first * PAGE_BLOCKS,
 			      .nr = nr * PAGE_BLOCKS, .from_file = from->serial });
