@@ -152,7 +152,7 @@ fill()
 	for s in $PAGES; do
 		sed -E -e 's,kernel-doc:: module/include/,kernel-doc:: include/,' \
 			-e 's,kernel-doc:: module/,kernel-doc:: lib/fscommit/,' \
-			"$TOP/docs/$s.rst" >"$p/$s.rst"
+			-e '/^\.\. figures::/d' "$TOP/docs/$s.rst" >"$p/$s.rst"
 	done
 }
 
