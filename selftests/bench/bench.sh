@@ -92,7 +92,11 @@ programs()
 	local folder=$1 kernel=$2 seconds=$3 dir=$out/$part-$2 tree modules m name command
 	shift 3
 	tree=$("$SCRIPTS/stage.sh" "$kernel")
-	modules=$(suite_modules "$folder")
+	case $folder in
+	unfair_rwsem) modules=fscommit_test ;;
+	rcu_reuse) modules=rcu_reuse_test ;;
+	*) modules="cow_tree_test ${folder}_test" ;;
+	esac
 	rm -rf "$dir"
 	mkdir -p "$dir"
 	{

@@ -23,10 +23,13 @@
 #include "kselftest_harness.h"
 
 #include "device_test.h"
+#include "modules.h"
 #include "scale.h"
 #include "trace.h"
 #include "commit_root_test.h"
 #include "fscommit_test.h"
+
+NEEDS_MODULES("cow_tree_test", "commit_root_test");
 
 #define EXTENTS		240
 #define PARAMETERS	"/sys/module/fscommit/parameters/"
@@ -128,8 +131,6 @@ FIXTURE(commit_root) {
 
 FIXTURE_SETUP(commit_root)
 {
-	if (access("/dev/commit_root_test", F_OK))
-		SKIP(return, "no /dev/commit_root_test: load commit_root_test.ko");
 	self->fd = open_fs(0);
 	ASSERT_GE(self->fd, 0);
 }

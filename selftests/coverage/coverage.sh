@@ -38,7 +38,7 @@ guest()
 {
 	# allocations that fail; it loads the modules by itself
 	echo "test alloc_failures 200 cd /fscommit && alloc_faults -v every_allocation"
-	plan_tests "$kernel" "$programs"
+	plan_tests "$kernel"
 } >"$out/tests.plan"
 mapfile -t files < <(files_for_tests "$tree" "$programs")
 guest tests 1200 "${files[@]}" "$programs/faults/alloc_faults"

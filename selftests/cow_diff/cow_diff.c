@@ -18,9 +18,12 @@
 #include "kselftest_harness.h"
 
 #include "device_test.h"
+#include "modules.h"
 #include "scale.h"
 #include "trace.h"
 #include "cow_diff_test.h"
+
+NEEDS_MODULES("cow_tree_test", "cow_diff_test");
 
 #define DEVICE		"/dev/cow_diff_test"
 #define MAX_PAIRS	256
@@ -91,8 +94,6 @@ FIXTURE(cow_diff) {
 /* 60 keys inserted in order, four items to a block: leaves of two, the last of three or four. */
 FIXTURE_SETUP(cow_diff)
 {
-	if (access(DEVICE, F_OK))
-		SKIP(return, "no " DEVICE ": load cow_diff_test.ko");
 	self->fd = open_tree((struct diff_test_setup){
 		.keys = 60, .in_order = 1, .leaf_items = 4, .node_items = 4,
 	});

@@ -8,6 +8,8 @@
  */
 #include "common.h"
 
+NEEDS_MODULES("fscommit_test");
+
 #define FROZEN	"/sys/fs/cgroup/frozen/"
 
 LOCK_FIXTURE(freezer)

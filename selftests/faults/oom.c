@@ -7,6 +7,8 @@
  */
 #include "common.h"
 
+NEEDS_MODULES("fscommit_test");
+
 #define GROUP	"/sys/fs/cgroup/oom/"
 
 LOCK_FIXTURE(oom)

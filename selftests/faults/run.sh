@@ -41,13 +41,9 @@ tasks()
 	local tree
 	tree=$("$SCRIPTS/stage.sh" "$1") || { result "$1" faults-build FAIL 0; return; }
 	guest tasks "$1" "$4" "$tree" < <(cat <<-EOF
-		load fscommit lend_period_us=60000000 lend=0
-		load fscommit_test
 		test freezer 600 FSCOMMIT_SCALE=$2 freezer
 		test oom 600 FSCOMMIT_SCALE=$2 oom
 		test signal_storm 1200 FSCOMMIT_SCALE=$2 signal_storm
-		unload fscommit_test
-		unload fscommit
 		test load_cycles 3000 cd /fscommit && FSCOMMIT_CYCLES=$3 load_cycles
 	EOF
 	[ "$1" = uml ] || echo "test kmemleak 300 kmemleak_check")

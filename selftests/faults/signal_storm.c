@@ -7,6 +7,8 @@
  */
 #include "common.h"
 
+NEEDS_MODULES("fscommit_test");
+
 #define TASKS	10
 #define CPU1	"/sys/devices/system/cpu/cpu1/online"
 

@@ -56,7 +56,7 @@ run_kernel()
 		return
 	fi
 	mkdir -p "$out"
-	plan_tests "$name" "$programs" >"$out.plan"
+	plan_tests "$name" >"$out.plan"
 	mapfile -t files < <(files_for_tests "$tree" "$programs")
 	start=$SECONDS
 	step "$name: tests in the guest" "$usually" "$out.log" "$SCRIPTS/boot.sh" --out "$out" \

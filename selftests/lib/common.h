@@ -46,6 +46,7 @@
 	statement;								\
 } while (0)
 
+#include "modules.h"
 #include "put.h"
 #include "scale.h"
 
@@ -537,37 +538,26 @@ static inline void get_param(const char *name, char *value, int size)
 	get_line(path, value, size);
 }
 
-/* Sets the watcher's period. A test of something that the watcher would repair makes it long. */
-static inline void watch_every(const char *us)
-{
-	get_param("lend_period_us", period_before, sizeof(period_before));
-	set_param("lend_period_us", us);
-}
-
-static inline void watch_as_before(void)
-{
-	set_param("lend_period_us", period_before);
-}
-
-/* @value: of the parameter lend while a test runs, or NULL to leave it. */
-static inline void setup_lending(const char *value)
+/*
+ * @lend: of that name while a test runs. Without lending, the watcher does not look either, because
+ * a look would repair a lost wakeup.
+ */
+static inline void setup_lending(const char *lend)
 {
 	get_param("lend", lend_before, sizeof(lend_before));
+	get_param("lend_period_us", period_before, sizeof(period_before));
 	/* earlier tests may have used up a CPU's budget; g12_budget tests it */
 	get_param("lend_cpu_us", cpu_budget_before, sizeof(cpu_budget_before));
 	set_param("lend_cpu_us", "1000000");
-	if (!value)
-		return;
-	set_param("lend", value);
-	watch_every("300");
+	set_param("lend", lend);
+	set_param("lend_period_us", lend[0] == '0' ? "60000000" : "300");
 }
 
 static inline void restore_lending(void)
 {
 	set_param("lend", lend_before);
 	set_param("lend_cpu_us", cpu_budget_before);
-	if (period_before[0])
-		watch_as_before();
+	set_param("lend_period_us", period_before);
 }
 
 #define SKIP_ON_ONE_CPU()						\
@@ -576,23 +566,14 @@ static inline void restore_lending(void)
 			SKIP(return, "needs two CPUs");			\
 	} while (0)
 
-#define SKIP_WITHOUT_TEST_DEVICE()					\
-	do {								\
-		if (access("/dev/fscommit_test", F_OK))			\
-			SKIP(return, "no /dev/fscommit_test: insmod fscommit_test.ko"); \
-		if (geteuid())						\
-			SKIP(return, "needs root");			\
-	} while (0)
-
 /* Each test gets a new unfair_rwsem and must leave it free, clean and without waiters. */
-#define LOCK_FIXTURE(name)	LENDING_LOCK_FIXTURE(name, NULL)
+#define LOCK_FIXTURE(name)	LENDING_LOCK_FIXTURE(name, "0")
 
 #define LENDING_LOCK_FIXTURE(name, lend)				\
 FIXTURE(name) { int fd; };						\
 FIXTURE_SETUP(name)							\
 {									\
 	setup_lending(lend);						\
-	SKIP_WITHOUT_TEST_DEVICE();					\
 	self->fd = lock_open(LOCK_TEST_UNFAIR);				\
 	ASSERT_GE(self->fd, 0);						\
 }									\

@@ -118,11 +118,9 @@ fails_on()
 			"$KERNEL_TORTURE/kernel_torture_guest")
 		plan_kernel_torture "$program" 6 "$test"
 		program=$test ;;
-	# loads the modules itself
 	load_cycles) seconds=140
 		echo "test $program 120 cd /fscommit && FSCOMMIT_CYCLES=200 $program -t $test" ;;
-	*)	echo 'load fscommit lend_period_us=60000000 lend=0'
-		plan_suite "$(basename "$(dirname "$path")")" 80 "$program" -t "$test" ;;
+	*)	echo "test $program 80 $program -t $test" ;;
 	esac >"$out.plan"
 	"$SCRIPTS/boot.sh" --out "$out" --timeout "$seconds" ${panic:+"$panic"} uml "$out.plan" \
 		"$broken/module/fscommit.ko" "${files[@]}" </dev/null >"$out.log" 2>&1 || true

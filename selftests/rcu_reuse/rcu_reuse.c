@@ -24,10 +24,13 @@
 #include "kselftest_harness.h"
 
 #include "device_test.h"
+#include "modules.h"
 #include "put.h"
 #include "scale.h"
 #include "rcu_reuse_test.h"
 #include "trace.h"
+
+NEEDS_MODULES("rcu_reuse_test");
 
 #define ONLINE	"/sys/devices/system/cpu/cpu1/online"
 
@@ -117,12 +120,6 @@ static long counter(const char *name)
 	return debugfs_counter("rcu_reuse", name);
 }
 
-#define NEEDS_DEVICE()							\
-do {									\
-	if (access("/dev/rcu_reuse_test", F_OK))			\
-		SKIP(return, "no /dev/rcu_reuse_test: load rcu_reuse_test.ko");	\
-} while (0)
-
 /* A reader occupies the last CPU, which it may never yield. */
 #define NEEDS_TWO_CPUS()						\
 do {									\
@@ -155,7 +152,6 @@ FIXTURE_SETUP(rcu_reuse)
 {
 	struct reuse_test_setup setup = setup_for(variant->flavour);
 
-	NEEDS_DEVICE();
 	NEEDS_TWO_CPUS();
 	self->fd = open_queue(&setup);
 	ASSERT_GE(self->fd, 0);
@@ -271,7 +267,6 @@ TEST(missed_grace_period_is_requested_again)
 	pid_t pid;
 	int fd;
 
-	NEEDS_DEVICE();
 	NEEDS_TWO_CPUS();
 	/* the worker checks at a quarter of this age */
 	setup.max_age_ms = 400;
@@ -300,7 +295,6 @@ TEST(dequeue_requests_the_grace_period)
 	struct reuse_test_setup setup = setup_for(REUSE_TEST_SRCU);
 	int fd;
 
-	NEEDS_DEVICE();
 	fd = open_queue(&setup);
 	ASSERT_GE(fd, 0);
 	EXPECT_EQ(1, enqueue(fd, 1));
@@ -746,7 +740,6 @@ TEST(bad_parameters_are_refused)
 	unsigned int i;
 	int fd;
 
-	NEEDS_DEVICE();
 	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		EXPECT_EQ(-1, open_queue(&bad[i])) {
 			TH_LOG("number %u", i);

@@ -10,6 +10,8 @@
 #include "common.h"
 #include "counters.h"
 
+NEEDS_MODULES("fscommit_test", "scale_test");
+
 #define SLEEPERS	1000
 #define OTHER_LOCKS	20
 #define MAX_SWITCHES	10	/* mean per waiter: one to sleep, a few for the CPU */
@@ -98,18 +100,10 @@ static long join_threads(struct thread *t, int nr)
 	return switches;
 }
 
-#define NEEDS_SCALE_TEST()						\
-do {									\
-	SKIP_WITHOUT_TEST_DEVICE();					\
-	if (access("/dev/scale_test", F_OK))				\
-		SKIP(return, "no /dev/scale_test: insmod scale_test.ko");	\
-} while (0)
-
 FIXTURE(scale) { int fd; };
 
 FIXTURE_SETUP(scale)
 {
-	NEEDS_SCALE_TEST();
 	self->fd = lock_open(LOCK_TEST_UNFAIR);
 	ASSERT_GE(self->fd, 0);
 }
@@ -188,7 +182,6 @@ FIXTURE(growth) { int fd; };
 
 FIXTURE_SETUP(growth)
 {
-	NEEDS_SCALE_TEST();
 	pin(0);
 	self->fd = open("/dev/scale_test", O_RDWR);
 	ASSERT_GE(self->fd, 0);

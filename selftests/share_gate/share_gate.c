@@ -19,10 +19,13 @@
 #include "kselftest_harness.h"
 
 #include "device_test.h"
+#include "modules.h"
 #include "scale.h"
 #include "fscommit_test.h"
 #include "share_gate_test.h"
 #include "trace.h"
+
+NEEDS_MODULES("cow_tree_test", "share_gate_test");
 
 #define FILES	8
 
@@ -94,8 +97,6 @@ FIXTURE(share_gate) {
 
 FIXTURE_SETUP(share_gate)
 {
-	if (access("/dev/share_gate_test", F_OK))
-		SKIP(return, "no /dev/share_gate_test: load share_gate_test.ko");
 	self->fd = open_fs(GATE_TEST_GATE, 0);
 	ASSERT_GE(self->fd, 0);
 }

@@ -16,6 +16,8 @@
  */
 #include "common.h"
 
+NEEDS_MODULES("fscommit_test");
+
 /* as in module/unfair_rwsem.c: how often writers of equal priority may pass the first writer */
 #define MAX_STEALS	250
 

@@ -10,6 +10,8 @@
  */
 #include "common.h"
 
+NEEDS_MODULES("fscommit_test");
+
 #define TRACING		"/sys/kernel/tracing"
 #define INSTANCE	TRACING "/instances/fscommit_test"
 #define MAX_EVENTS	65536
@@ -38,13 +40,13 @@ FIXTURE(contention_events) { };
 
 FIXTURE_SETUP(contention_events)
 {
-	SKIP_WITHOUT_TEST_DEVICE();
 	if (!kernel_exports_events())
 		SKIP(return, "kernel before 6.12: does not export lock:contention_begin");
 	if (access(TRACING "/instances", F_OK))
 		SKIP(return, "no tracefs at " TRACING);
 	if (access(TRACING "/events/lock/contention_begin", F_OK))
 		SKIP(return, "no lock:contention_begin: CONFIG_EVENT_TRACING is off");
+	setup_lending("0");
 	rmdir(INSTANCE);
 	ASSERT_EQ(0, mkdir(INSTANCE, 0700));
 	/* without a hash key, all hashed addresses would be equal; the test compares addresses */
@@ -60,6 +62,7 @@ FIXTURE_SETUP(contention_events)
 
 FIXTURE_TEARDOWN(contention_events)
 {
+	restore_lending();
 	put(INSTANCE "/events/enable", "0");
 	EXPECT_EQ(0, rmdir(INSTANCE));
 }

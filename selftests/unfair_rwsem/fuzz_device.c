@@ -16,6 +16,8 @@
 
 #include <pthread.h>
 
+NEEDS_MODULES("fscommit_test");
+
 #define TASKS		8
 #define THREADS		3
 #define SHARED		(2 * LOCK_TEST_NR_TYPES)
@@ -309,7 +311,6 @@ TEST_F_TIMEOUT(fuzz_device, survives, 3600)
 	__u64 taken = 0;
 	int i, fd;
 
-	SKIP_WITHOUT_TEST_DEVICE();
 	dice = seed ? strtoull(seed, NULL, 0) : (unsigned long long)time(NULL) << 20 ^ getpid();
 	TH_LOG("FUZZ_SEED=%llu FUZZ_SECONDS=%g", dice, duration());
 	/* real-time tasks run until this task kills them; throttling leaves time for the kernel */

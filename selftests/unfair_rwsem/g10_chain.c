@@ -12,6 +12,8 @@
 #include "common.h"
 #include "lent.h"
 
+NEEDS_MODULES("fscommit_test");
+
 #define MAX_LINKS	8
 #define LINKS		10
 
@@ -20,7 +22,6 @@ FIXTURE(g10_chain) { int fd, mutex, next; char kinds[64]; };
 
 FIXTURE_SETUP(g10_chain)
 {
-	SKIP_WITHOUT_TEST_DEVICE();
 	setup_lending("1");
 	get_param("lend_links_kinds", self->kinds, sizeof(self->kinds));
 	self->fd = lock_open(LOCK_TEST_UNFAIR);

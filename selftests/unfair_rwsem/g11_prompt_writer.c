@@ -10,6 +10,8 @@
 #include "lent.h"
 #include "pi_futex.h"
 
+NEEDS_MODULES("fscommit_test");
+
 LENDING_LOCK_FIXTURE(g11_prompt_writer, "1")
 
 /* Many times as long as a lease without renewal. */

@@ -14,6 +14,8 @@
 #include "counters.h"
 #include "priority.h"
 
+NEEDS_MODULES("fscommit_test");
+
 #define CGROUPS		"/sys/fs/cgroup/"
 #define GROUP		CGROUPS "g12"
 #define MAX_SPENDERS	2
@@ -66,7 +68,6 @@ FIXTURE_SETUP(g12_budget)
 {
 	int i;
 
-	SKIP_WITHOUT_TEST_DEVICE();
 	setup_lending("1");
 	self->group_us = get_number("lend_group_us");
 	for (i = 0; i < MAX_SPENDERS; i++) {

@@ -8,6 +8,8 @@
 #include "common.h"
 #include "lent.h"
 
+NEEDS_MODULES("fscommit_test");
+
 LENDING_LOCK_FIXTURE(g13_nothing_to_keep, "1")
 
 #define NOBODY		65534

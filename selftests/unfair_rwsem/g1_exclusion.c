@@ -7,6 +7,8 @@
  */
 #include "common.h"
 
+NEEDS_MODULES("fscommit_test");
+
 LOCK_FIXTURE(g1_exclusion)
 
 TEST_F(g1_exclusion, readers_share)

@@ -11,6 +11,8 @@
  */
 #include "common.h"
 
+NEEDS_MODULES("fscommit_test");
+
 #define WRITES 200
 
 LOCK_FIXTURE(g2_no_grant)

@@ -9,6 +9,8 @@
  */
 #include "common.h"
 
+NEEDS_MODULES("fscommit_test");
+
 LOCK_FIXTURE(g3_writer_first)
 
 TEST_F(g3_writer_first, new_reader_waits_behind_waiting_writer)
@@ -142,7 +144,7 @@ TEST_F_TIMEOUT(g3_writer_first, absent_writers_do_not_keep_a_lower_one_asleep, 1
 	int i;
 
 	SKIP_ON_ONE_CPU();
-	watch_every("1000");
+	set_param("lend_period_us", "1000");
 	sleep_ms(100);		/* the longest interval of the watcher, which may be under way */
 	for (i = 0; i < 3; i++) {
 		ASSERT_EQ(0, low_writer_beside(self->fd, rows[i].nr, rows[i].step, "0"));

@@ -10,6 +10,8 @@
  */
 #include "common.h"
 
+NEEDS_MODULES("fscommit_test");
+
 /* Readers that a release wakes at most. */
 #define MAX_WAKES	16
 
@@ -127,7 +129,7 @@ static int absent_writer(int fd)
 	int i;
 
 	set_bound(fd, 2000);
-	watch_every("1000");
+	set_param("lend_period_us", "1000");
 	holder = hold_until_go(fd, LOCK_TEST_WRITE, (struct job){ .cpu = 1 });
 	CHECK(holder);
 	w = start(fd, (struct job){ .mode = LOCK_TEST_WRITE, .cpu = 2 });
@@ -140,7 +142,6 @@ static int absent_writer(int fd)
 	for (i = 0; i < 4; i++)
 		CHECK(reached(atomic_load(&r[i]->done) == 3));
 	ran = !state(fd).acquiring_writers;
-	watch_as_before();
 	hog_stop(&hog);
 	CHECK(!finish(w));
 	for (i = 0; i < 4; i++)
@@ -166,7 +167,7 @@ static int reader_behind_absent_readers(int fd)
 	bool acquired;
 
 	set_bound(fd, 2000000);
-	watch_every("1000");
+	set_param("lend_period_us", "1000");
 	holder = hold_until_go(fd, LOCK_TEST_WRITE, (struct job){ .cpu = 1 });
 	CHECK(holder);
 	for (i = 0; i < nr; i++)
@@ -182,7 +183,6 @@ static int reader_behind_absent_readers(int fd)
 	hog = hog_start(1);
 	go(fd, 0);
 	acquired = reached(atomic_load(&last->done));
-	watch_as_before();
 	hog_stop(&hog);
 	CHECK(!finish(holder));
 	CHECK(!finish(w));
@@ -211,7 +211,7 @@ static int reader_opens_its_window(int fd)
 
 	/* the release must not open a window, nor must the watcher */
 	set_bound(fd, 0);
-	watch_every("60000000");
+	set_param("lend_period_us", "60000000");
 	holder = hold_until_go(fd, LOCK_TEST_WRITE, (struct job){ .cpu = 1 });
 	CHECK(holder);
 	w = start(fd, (struct job){ .mode = LOCK_TEST_WRITE, .cpu = 2, .policy = SCHED_FIFO,
@@ -231,7 +231,6 @@ static int reader_opens_its_window(int fd)
 	sleep_ms(2);
 	kill(last->pid, SIGUSR1);
 	finish(last);
-	watch_as_before();
 	hog_stop(&hog);
 	CHECK(!finish(w));
 	for (i = 0; i < nr; i++)
@@ -259,7 +258,7 @@ static int overdue_behind_fresh(int fd)
 	double fresh;
 
 	set_bound(fd, 500000);
-	watch_every("60000000");
+	set_param("lend_period_us", "60000000");
 	holder = hold_until_go(fd, LOCK_TEST_WRITE, (struct job){ .cpu = 1 });
 	CHECK(holder);
 	r[0] = start(fd, job);
@@ -278,7 +277,6 @@ static int overdue_behind_fresh(int fd)
 	fresh = seconds() - fresh;
 	/* the readers that it woke have left the queue */
 	queued = state(fd).queued_readers;
-	watch_as_before();
 	hog_stop(&hog);
 	CHECK(!finish(w));
 	for (i = 0; i < 3; i++)

@@ -9,6 +9,8 @@
 #include "lent.h"
 #include "pi_futex.h"
 
+NEEDS_MODULES("fscommit_test");
+
 LENDING_LOCK_FIXTURE(g5_lent_priority, "1")
 
 static const struct job nice19 = { .nice = 19 }, reader = { .mode = LOCK_TEST_READ };

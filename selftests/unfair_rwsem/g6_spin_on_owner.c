@@ -11,6 +11,8 @@
  */
 #include "common.h"
 
+NEEDS_MODULES("fscommit_test");
+
 LOCK_FIXTURE(g6_spin_on_owner)
 
 /* Runs a task that waits 20 times for a task that acquires the lock in a loop. */

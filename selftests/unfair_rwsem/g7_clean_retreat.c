@@ -8,6 +8,8 @@
  */
 #include "common.h"
 
+NEEDS_MODULES("fscommit_test");
+
 LOCK_FIXTURE(g7_clean_retreat)
 
 static const struct way { __u32 how; int signal, error; } ways[] = {

@@ -8,6 +8,8 @@
  */
 #include "common.h"
 
+NEEDS_MODULES("fscommit_test");
+
 LOCK_FIXTURE(g8_lockdep)
 
 static bool misuse(int fd, const char *name)

@@ -10,11 +10,12 @@
 #include "common.h"
 #include "lent.h"
 
+NEEDS_MODULES("fscommit_test");
+
 FIXTURE(g9_expedite) { int fd, mutex; struct task *owner; };
 
 FIXTURE_SETUP(g9_expedite)
 {
-	SKIP_WITHOUT_TEST_DEVICE();
 	setup_lending("1");
 	self->fd = lock_open(LOCK_TEST_UNFAIR);
 	/* a rw_semaphore held for writing; no chain passes through a wait that can be killed */

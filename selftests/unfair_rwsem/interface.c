@@ -13,6 +13,8 @@
 #include "common.h"
 #include "kernel_log.h"
 
+NEEDS_MODULES("fscommit_test");
+
 LOCK_FIXTURE(interface)
 
 /* All states of a lock, and the results of the trylocks and predicates. */

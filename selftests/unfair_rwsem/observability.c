@@ -10,6 +10,8 @@
 #include "counters.h"
 #include "trace.h"
 
+NEEDS_MODULES("fscommit_test");
+
 LENDING_LOCK_FIXTURE(observability, "1")
 
 /* A writer waits for a reader that sleeps. */

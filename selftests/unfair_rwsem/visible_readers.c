@@ -9,7 +9,9 @@
 
 #include <stdint.h>
 
-LOCK_FIXTURE(visible_readers)
+NEEDS_MODULES("fscommit_test");
+
+LENDING_LOCK_FIXTURE(visible_readers, "1")
 
 TEST_F(visible_readers, each_is_seen_and_leaves_nothing)
 {
@@ -114,7 +116,7 @@ TEST_F_TIMEOUT(visible_readers, unseen_readers, 60)
 
 	ASSERT_GE(other, 0);
 	set_lend(self->fd, true);
-	watch_every("300");
+	set_param("lend_period_us", "300");
 	section = hold_until_go(other, LOCK_TEST_READ, (struct job){
 		.flags = LOCK_TEST_OUTER_EXPEDITE, .outer = self->fd });
 	ASSERT_NE(NULL, section);
@@ -149,7 +151,6 @@ TEST_F_TIMEOUT(visible_readers, unseen_readers, 60)
 	go(other, 0);
 	EXPECT_EQ(0, finish(section));
 	close(other);
-	watch_as_before();
 	if (!i)
 		SKIP(return, "no pid can be chosen");
 }

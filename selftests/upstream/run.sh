@@ -165,21 +165,8 @@ mkdir -p "$out" "$BUILD/kernel"
 cp "$KDIR/linux" "$BUILD/kernel/image"
 echo um >"$BUILD/kernel/arch"
 {
-	# built-in code gets its parameters through /sys; they are those of the harness
-	p=/sys/module/fscommit/parameters
-	echo "test parameters 5 cd $p && echo 60000000 >lend_period_us && echo 0 >lend"
-	echo "load fscommit_test"
-	for t in g1_exclusion g2_no_grant g3_writer_first g4_bounded_bypass g6_spin_on_owner \
-		g7_clean_retreat g8_lockdep clone_bugs interface contention_events; do
-		echo "test $t 150 FSCOMMIT_SCALE=4 $t"
-	done
-	echo "test lend_on 5 echo 1 >$p/lend"
-	for t in visible_readers g5_lent_priority g9_expedite g10_chain g11_prompt_writer observability; do
-		echo "test $t 150 FSCOMMIT_SCALE=4 $t"
-	done
-	echo "unload fscommit_test"
-	for t in commit_root share_gate cow_diff rcu_reuse; do
-		plan_suite "$t" 300 "$t" | sed "s/^test $t 300 /&FSCOMMIT_SCALE=4 /"
+	for t in $(lock_tests) $suites; do
+		echo "test $t 300 FSCOMMIT_SCALE=4 $t"
 	done
 } >"$out.plan"
 s=$BUILD/kselftest
