@@ -1012,7 +1012,7 @@ int __commit_root_set_init(struct commit_root_set *set, const char *name,
 		return -ENOMEM;
 	/*
 	 * Ordered: one release at a time. Reclaim may depend on it. The name has 23 characters at
-	 * most, as many as 6.1 keeps.
+	 * most, which every kernel keeps.
 	 */
 	set->wq = alloc_ordered_workqueue("fscommit_%.14s", WQ_MEM_RECLAIM, name);
 	if (!set->wq) {

@@ -370,7 +370,7 @@ EXPORT_SYMBOL_FSCOMMIT(rcu_reuse_stamp);
  *
  * If this returns true, all accesses of readers that found the object before its stamp, within
  * their read sections, happen before what the caller does next. It remains true until the next
- * rcu_reuse_stamp(). On 32-bit machines, SRCU of 6.1 and 6.12 answers false for a stamp that is
+ * rcu_reuse_stamp(). On 32-bit machines, SRCU of older kernels answers false for a stamp that is
  * 2^29 grace periods old, until the object is stamped again.
  *
  * Context: as rcu_reuse_stamp(). Does not sleep, and waits for no grace period. Takes no lock,

@@ -11,7 +11,7 @@
  * that chooses the same slot later asks whether its next life may begin. Readers ignore an object
  * that is free.
  */
-#include <linux/processor.h>	/* before bit_spinlock.h, which lacks it on 6.12 */
+#include <linux/processor.h>	/* before bit_spinlock.h, which may lack it */
 #include <linux/bit_spinlock.h>
 #include <linux/delay.h>
 #include <linux/kthread.h>

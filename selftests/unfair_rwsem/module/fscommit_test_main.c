@@ -151,7 +151,7 @@ static void under_lock(struct lock_test_file *f, struct lock_test_op *op, u64 st
 	check_out(f, op->mode);
 }
 
-/* Before 6.17, a conditional guard that fails has no error: @otherwise. */
+/* On older kernels, a conditional guard that fails has no error: @otherwise. */
 static int cond_guard_error(const struct unfair_rwsem *sem, int otherwise)
 {
 	return IS_ERR(sem) ? PTR_ERR(sem) : otherwise;
