@@ -21,6 +21,7 @@ help:
 	@echo 'make demo             a stock kernel in a VM: readers against a checkpoint writer  1-3 min'
 	@echo 'make test             the module on stock 6.12 and 7.3, static checks                6 min'
 	@echo 'make test TEST=T      one test, like g4_bounded_bypass or model:lock-2r2w       20-80 s'
+	@echo 'make kselftest        the tests on the running kernel, as root; TARGETS=, TEST=       4 min'
 	@echo 'make                  fscommit.ko for KDIR=$(KDIR)'
 	@echo 'make f2fs KERNEL=K    the f2fs of a kernel on fscommit; also: $(PORTS)'
 	@echo 'make help-all         everything else, with the time that it takes'
@@ -130,6 +131,9 @@ demo:
 test check:
 	@$(if $(TEST),$(H)/one.sh '$(TEST)' $(KERNEL),$(H)/run.sh $(or $(KERNEL),first))
 
+kselftest:
+	@selftests/kselftest.sh run
+
 test-all:
 	@$(H)/run.sh all
 
@@ -212,7 +216,7 @@ clean:
 		-o -name '.module-common*' \) -delete
 	@rm -rf out docs/_build
 
-.PHONY: check all help help-all module check-kdir check-other install modules_install install-headers install-tools \
+.PHONY: kselftest check all help help-all module check-kdir check-other install modules_install install-headers install-tools \
 	uninstall uninstall-tools deb \
 	test-package demo test test-all test-rest torture bench \
 	test-meta verify verify-quick lint docs \

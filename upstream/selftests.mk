@@ -1,17 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0
-# Needs root, and the modules of CONFIG_FSCOMMIT_TEST loaded; see load.sh.
+# Each program loads the modules of CONFIG_FSCOMMIT_TEST that it needs, and needs root for it.
 
-CFLAGS += -O2 -Wall -Wextra -Wno-unused-parameter -Wno-sign-compare -I.. -pthread \
+CFLAGS += -O2 -Wall -Wextra -Wno-unused-parameter -Wno-sign-compare -Wno-clobbered -I.. -pthread \
 	  -Ilib $(patsubst %,-I%,$(wildcard */module))
 
 SUITES := commit_root cow_diff rcu_reuse share_gate
-TEST_PROGS := load.sh
-TEST_GEN_PROGS := $(filter-out unfair_rwsem/misuse, \
-	$(patsubst %.c,%,$(wildcard unfair_rwsem/*.c))) $(foreach s,$(SUITES),$(s)/$(s))
-TEST_GEN_PROGS_EXTENDED := unfair_rwsem/misuse
+TEST_GEN_PROGS := $(patsubst %.c,%,$(wildcard unfair_rwsem/*.c)) $(foreach s,$(SUITES),$(s)/$(s))
 
 include ../lib.mk
 
-$(TEST_GEN_PROGS) $(TEST_GEN_PROGS_EXTENDED): $(OUTPUT)/%: %.c $(wildcard */*.h */*/*.h)
+$(TEST_GEN_PROGS): $(OUTPUT)/%: %.c $(wildcard */*.h */*/*.h)
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $<

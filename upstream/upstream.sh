@@ -94,6 +94,8 @@ fill()
 		[[ $f = */compat.h || $f = */internal.h ]] ||
 			put_source "$f" "$d/lib/fscommit/$(basename "$f")"
 	done
+	# of compat.h, only internal.h needs something here
+	sed -i '/^#include "compat.h"$/,+1d' "$d/lib/fscommit/trace.h"
 	put_internal "$d/lib/fscommit/internal.h"
 	cp "$HERE/Kconfig" "$d/lib/fscommit/Kconfig"
 	{
@@ -125,19 +127,15 @@ fill()
 		cp "$TOP/selftests/$s"/*.c "$p/$s/"
 		cp "$TOP/selftests/$s"/module/*_test.h "$p/$s/module/"
 	done
-	# these are built from the product's source, in this tree only
-	rm -f "$p"/*/*_fuzz.c
-	cp "$TOP"/selftests/lib/{cgroup,common,counters,device_test,kernel_log,lent,load,pi_futex,priority,put,scale,trace}.h "$p/lib/"
+	# each misuse needs a boot of its own
+	rm -f "$p"/unfair_rwsem/misuse.c
+	cp "$TOP"/selftests/lib/{cgroup,common,counters,device_test,kernel_log,lent,load,modules,pi_futex,priority,put,scale,trace}.h "$p/lib/"
 	cp "$TOP"/selftests/unfair_rwsem/module/fscommit_test.h "$p/unfair_rwsem/module/"
 	cp "$HERE/selftests.mk" "$p/Makefile"
-	cp "$HERE/load.sh" "$p/load.sh"
-	printf '%s\n' CONFIG_FSCOMMIT=m CONFIG_FSCOMMIT_TEST=m CONFIG_DEBUG_FS=y CONFIG_CGROUPS=y \
-		CONFIG_CGROUP_SCHED=y CONFIG_FTRACE=y >"$p/config"
-	echo timeout=600 >"$p/settings"
-	for f in $(cd "$p" && ls -d ./*/*.c); do
-		f=${f#./}
-		[ "$f" = unfair_rwsem/misuse.c ] && echo /unfair_rwsem/misuse || echo "/${f%.c}"
-	done | { echo "# SPDX-License-Identifier: GPL-2.0"; cat; } >"$p/.gitignore"
+	cp "$TOP/selftests/settings" "$p/"
+	{ cat "$TOP/selftests/config"; printf 'CONFIG_FSCOMMIT%s=m\n' '' _TEST; } >"$p/config"
+	(cd "$p" && echo "# SPDX-License-Identifier: GPL-2.0" &&
+		printf '%s\n' ./*/*.c | sed 's,^\.\(.*\)\.c$,\1,') >"$p/.gitignore"
 
 	p=$d/Documentation/core-api/fscommit
 	{

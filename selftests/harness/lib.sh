@@ -121,7 +121,7 @@ build_programs()
 	[ -z "$prefix" ] || targets=("CC=${prefix}gcc" tests)
 	mkdir -p "$out"
 	if ! make -C "$TOP/selftests" OUTPUT="$out" KSFT="$source/tools/testing/selftests" \
-			"${targets[@]}" >"$out/log" 2>&1; then
+			LDFLAGS=-static "${targets[@]}" >"$out/log" 2>&1; then
 		say "building the test programs failed; the end of $out/log:"
 		tail -n 20 "$out/log" >&2
 		exit 1

@@ -143,3 +143,26 @@ installed()
 	check "$kernel" no_kdir_is_reported no_kdir_is_reported
 	check "$kernel" uninstall uninstall_product
 }
+
+kselftest_folder()
+{
+	LDFLAGS=-static make -C "$TOP/selftests" install KDIR="$kdir" INSTALL_PATH="$out.folder"
+	tar -C "$out.folder" -cf "$out.tar" .
+}
+
+# kselftest KERNEL: run the programs of the other parts in a guest without the kernel's source
+kselftest()
+{
+	local kernel=$1 kdir out=$LOGS/kselftest-$1 start=$SECONDS
+	kdir=$("$SCRIPTS/kernel.sh" get "$kernel")/kdir || exit 1
+	mkdir -p "$out"
+	check "$kernel" kselftest_folder kselftest_folder
+	[ "$checked" -eq 0 ] || return 0
+	cat >"$out.plan" <<-END
+		test kselftest 900 tar xf /fscommit/kselftest-$kernel.tar -C /tmp && cd /tmp && FSCOMMIT_SCALE=16 ./run_kselftest.sh -c share_gate -c rcu_reuse -t unfair_rwsem:g1_exclusion
+		test unloaded 5 ! grep . /proc/modules
+	END
+	step "kselftests on $kernel" "20 s" "$out.log" "$SCRIPTS/boot.sh" --out "$out" \
+		--timeout 1000 "$kernel" "$out.plan" "$out.tar" || true
+	collect "$kernel" "$out" $((SECONDS - start))
+}

@@ -4,6 +4,8 @@
 #
 #   run.sh quick                for `make test-all`: installation, an example driver, tools, on uml
 #   run.sh all                  the same on more kernels, and all below
+#   run.sh kselftest KERNEL...  the folder of the kselftests, run without the kernel's source
+#   run.sh kselftest KERNEL...  the folder that `make -C selftests install` makes, in a guest
 #   run.sh installed KERNEL...  make install, install-headers and install-tools, and the example
 #   run.sh deb                  the packages build, and lintian reports nothing
 #   run.sh dkms SUITE...        the packages in a chroot of Debian bookworm or trixie
@@ -22,9 +24,12 @@ done
 need_packages rsync make kmod xz-utils
 case ${1:-} in
 quick)
+	kselftest 6.1
 	installed uml
 	tools uml ;;
 all)
+	kselftest 6.12
+	kselftest 7.3
 	for k in uml 6.1 7.3; do
 		installed "$k"
 	done
@@ -34,7 +39,7 @@ all)
 	root
 	tools uml
 	tools 7.3 ;;
-installed|dkms|tools)
+installed|dkms|kselftest|tools)
 	for k in "${@:2}"; do
 		"$1" "$k"
 	done ;;

@@ -11,7 +11,6 @@
 BUILD=$CACHE/build/upstream
 LINUX=$BUILD/linux
 KDIR=$BUILD/kdir
-KSFT=$LINUX/tools/testing/selftests/fscommit
 LOG=$LOGS/upstream.log
 UPSTREAM=$TOP/upstream/upstream.sh
 mkdir -p "$LOGS"
@@ -140,11 +139,14 @@ built_in()
 	grep -q ' unfair_downgrade_write$' "$KDIR/System.map"
 }
 
-# Builds the programs as kselftest does.
-programs()
+# The programs, the kernel's runner and the test modules, as a user installs them: $out.tar
+installed()
 {
-	mkdir -p "$BUILD/kselftest"
-	make -C "$KSFT" OUTPUT="$BUILD/kselftest" LDFLAGS=-static all
+	rm -rf "$BUILD/root"
+	make -C "$LINUX/tools/testing/selftests" TARGETS=fscommit \
+		USERLDFLAGS=-static INSTALL_PATH="$BUILD/root/kselftest" install &&
+	in_place make ARCH=um INSTALL_MOD_PATH="$BUILD/root" modules_install &&
+	tar -C "$BUILD/root" -cf "$out.tar" .
 }
 
 need_packages gcc make flex bison bc libelf-dev libssl-dev rsync unifdef
@@ -157,22 +159,16 @@ verdict twice-is-once put_twice || finish
 get_objects
 verdict as-module as_module
 verdict built-in built_in || finish
-verdict programs programs || finish
-
-start=$SECONDS
 out=$LOGS/upstream
 mkdir -p "$out" "$BUILD/kernel"
+verdict installed installed || finish
+
+start=$SECONDS
 cp "$KDIR/linux" "$BUILD/kernel/image"
 echo um >"$BUILD/kernel/arch"
-{
-	for t in $(lock_tests) $suites; do
-		echo "test $t 300 FSCOMMIT_SCALE=4 $t"
-	done
-} >"$out.plan"
-s=$BUILD/kselftest
+echo "test kselftest 800 tar xf /fscommit/upstream.tar -C / &&" \
+	"FSCOMMIT_SCALE=4 /kselftest/run_kselftest.sh" >"$out.plan"
 step "its tests in the guest" "1-2 min" "$out.log" "$SCRIPTS/boot.sh" --out "$out" --timeout 900 \
-	"$BUILD/kernel" "$out.plan" "$KDIR"/lib/fscommit/tests/*.ko "$s"/unfair_rwsem/* \
-	"$s"/commit_root/commit_root "$s"/share_gate/share_gate "$s"/cow_diff/cow_diff \
-	"$s"/rcu_reuse/rcu_reuse || true
+	"$BUILD/kernel" "$out.plan" "$out.tar" || true
 collect upstream "$out" $((SECONDS - start))
 finish
