@@ -123,15 +123,15 @@ run()
 	folder=$out/installed
 	put_folder "$folder"
 	options=$(selected "$folder/kselftest-list.txt")
-	# shellcheck disable=SC2021 # characters
-	[[ ${TEST:-} != *.* ]] || export "KSELFTEST_$(tr a-z A-Z <<<"${TEST%%.*}")_ARGS=-t ${TEST#*.}"
+	m=${TEST:-} m=${m%%.*}
+	[[ ${TEST:-} != *.* ]] || export "KSELFTEST_${m^^}_ARGS=-t ${TEST#*.}"
 	if [ -e $fscommit ] && [ "$(cat $fscommit/srcversion)" != \
 			"$(modinfo -F srcversion "$folder/modules/fscommit.ko")" ]; then
 		die "another fscommit is loaded than this tree's: unload it with rmmod"
 	fi
 	rt=/proc/sys/kernel/sched_rt_runtime_us
 	throttle=$(cat $rt 2>/dev/null || true)
-	ours=$(for m in fscommit fscommit_test cow_tree_test $(printf '%s_test ' $PARTS); do
+	ours=$(for m in fscommit {fscommit,cow_tree,commit_root,share_gate,cow_diff,rcu_reuse}_test; do
 		[ -e "/sys/module/$m" ] || echo "$m"
 	done)
 	trap clean_up EXIT
