@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Each allocation fails once: the first of a call, then the second, and so on until the call
- * succeeds with no failure left. A call must work or return ENOMEM, leave nothing behind, and work
- * the next time. The calls: load the module, use it as drivers do (fault_test.ko), read debugfs.
- * kmemleak, which runs after this program, reports leaks.
+ * Fail each allocation of an operation once: the first, then the second, until the operation makes
+ * fewer. It must succeed or return ENOMEM, leave nothing behind, and succeed the next time. The
+ * operations: load the module, use it as drivers do (fault_test.ko), read debugfs. kmemleak, which
+ * runs after this program, reports leaks.
  *
- * every_site: The parameter fault_site of a module built with sites.sed makes each call of an
- * allocator in the source return nothing. sites.sh checks in the kernel's log that none was
- * missed.
+ * every_site: a module built with sites.sed has the parameter fault_site: the n-th call of an
+ * allocator fails. sites.sh checks in the kernel's log that no call in the source was missed.
  *
  * every_allocation: fail-nth also fails allocations of the kernel, for coverage. The kernel warns
  * if it has no memory for the fields of a module's trace event, so this variant must not run in a
@@ -58,8 +57,8 @@ static int read_errno(const char *path)
 
 static char load_params[32];	/* selects the allocation that fails during a load */
 
-static int load_it(const char *file)	{ return load_with(file, load_params); }
-static int use(const char *part)	{ return put_errno(RUN, part); }
+static int load_fscommit(const char *file) { return load_with(file, load_params); }
+static int use(const char *part) { return put_errno(RUN, part); }
 
 static const struct operation {
 	const char *name;
@@ -73,14 +72,13 @@ static const struct operation {
 	{ "read rcu_reuse", read_errno, DEBUGFS "fscommit/rcu_reuse" },
 	{ "read cow_diff", read_errno, DEBUGFS "fscommit/cow_diff" },
 	{ "read share_gates", read_errno, DEBUGFS "fscommit/share_gates" },
-}, loading = { "load", load_it, "fscommit.ko" };
+}, loading = { "load", load_fscommit, "fscommit.ko" };
 
 /* --- faults -------------------------------------------------------------- */
 
-/* How to make the n-th allocation fail, and how many are left until then. */
-struct means {
-	bool (*fail)(int n);
-	int (*left)(void);
+struct injector {
+	bool (*fail)(int n);	/* make the n-th allocation from now on fail; 0: none */
+	int (*left)(void);	/* allocations until then; 0: one has failed */
 };
 
 static bool fail_site(int n)
@@ -93,7 +91,7 @@ static bool fail_site(int n)
 	return access(SITE, F_OK) || put(SITE, text);
 }
 
-/* 0 also if the module is not loaded: then the failure has happened. */
+/* A module that is not loaded has failed to load: 0. */
 static int site_left(void)
 {
 	char text[16];
@@ -102,7 +100,7 @@ static int site_left(void)
 	return atoi(text);
 }
 
-static const struct means by_site = { fail_site, site_left };
+static const struct injector by_site = { fail_site, site_left };
 
 static int nth_fd = -1;
 
@@ -121,19 +119,19 @@ static int get_fail_nth(void)
 	return pread(nth_fd, text, sizeof(text) - 1, 0) > 0 ? atoi(text) : -1;
 }
 
-static const struct means by_task = { set_fail_nth, get_fail_nth };
+static const struct injector by_task = { set_fail_nth, get_fail_nth };
 
 static int undo(const struct operation *op)
 {
 	return op == &loading ? unload("fscommit") : 0;
 }
 
-/* Check the result of an operation in which an allocation has failed. 0, or minus the line. */
-static int check_result(const struct operation *op, int ret, const struct means *means)
+/* Check the result of an operation in which an allocation failed. Returns 0, or minus the line. */
+static int check_result(const struct operation *op, int ret, const struct injector *injector)
 {
-	/* the kernel says otherwise when it opens a file or starts a thread */
+	/* the kernel's own errors when it opens a file or starts a thread */
 	bool allowed = !ret || ret == ENOMEM ||
-		       (means == &by_task && (ret == ENFILE || ret == EAGAIN));
+		       (injector == &by_task && (ret == ENFILE || ret == EAGAIN));
 
 	if (!allowed)
 		printf("# %s: %s\n", op->name, strerror(ret));
@@ -143,16 +141,16 @@ static int check_result(const struct operation *op, int ret, const struct means 
 	return 0;
 }
 
-/* Fail one allocation after the other. 0, or minus the line. */
-static int faults(const struct operation *op, const struct means *means)
+/* Fail each allocation of @op in turn. Returns 0, or minus the line. */
+static int fail_each(const struct operation *op, const struct injector *injector)
 {
 	int n, ret, left, refused = 0;
 
 	for (n = 1; n < 5000; n++) {
-		CHECK(means->fail(n));
+		CHECK(injector->fail(n));
 		ret = op->run(op->arg);
-		left = means->left();
-		CHECK(means->fail(0));
+		left = injector->left();
+		CHECK(injector->fail(0));
 		if (left) {
 			/* fewer than n allocations */
 			CHECK(!ret);
@@ -163,7 +161,7 @@ static int faults(const struct operation *op, const struct means *means)
 			return 0;
 		}
 		refused += ret != 0;
-		ret = check_result(op, ret, means);
+		ret = check_result(op, ret, injector);
 		if (ret)
 			return ret;
 	}
@@ -173,19 +171,19 @@ static int faults(const struct operation *op, const struct means *means)
 /* --- the tests ----------------------------------------------------------- */
 
 FIXTURE(alloc_faults) { };
-FIXTURE_VARIANT(alloc_faults) { const struct means *means; };
-FIXTURE_VARIANT_ADD(alloc_faults, every_site) { .means = &by_site };
-FIXTURE_VARIANT_ADD(alloc_faults, every_allocation) { .means = &by_task };
+FIXTURE_VARIANT(alloc_faults) { const struct injector *injector; };
+FIXTURE_VARIANT_ADD(alloc_faults, every_site) { .injector = &by_site };
+FIXTURE_VARIANT_ADD(alloc_faults, every_allocation) { .injector = &by_task };
 
 static const char *set_up_sites(void)
 {
-	bool counts;
+	bool has_sites;
 
 	if (load("fscommit.ko"))
 		return "cannot load fscommit.ko";
-	counts = !access(SITE, F_OK);
+	has_sites = !access(SITE, F_OK);
 	unload("fscommit");
-	return counts ? NULL : "fscommit.ko was not built with sites.sed";
+	return has_sites ? NULL : "fscommit.ko was not built with sites.sed";
 }
 
 static const char *set_up_fail_nth(void)
@@ -209,7 +207,7 @@ FIXTURE_SETUP(alloc_faults)
 
 	if (access("fscommit.ko", R_OK) || access("fault_test.ko", R_OK))
 		SKIP(return, "no fscommit.ko and fault_test.ko in this folder");
-	reason = variant->means == &by_site ? set_up_sites() : set_up_fail_nth();
+	reason = variant->injector == &by_site ? set_up_sites() : set_up_fail_nth();
 	if (reason)
 		SKIP(return, "%s", reason);
 }
@@ -220,19 +218,19 @@ FIXTURE_TEARDOWN(alloc_faults)
 	EXPECT_NE(0, access(DEBUGFS "fscommit", F_OK));
 }
 
-TEST_F_TIMEOUT(alloc_faults, load, 1200)
+TEST_F_TIMEOUT(alloc_faults, failed_load_leaves_nothing, 1200)
 {
-	EXPECT_EQ(0, faults(&loading, variant->means));
+	EXPECT_EQ(0, fail_each(&loading, variant->injector));
 }
 
-TEST_F_TIMEOUT(alloc_faults, use, 1200)
+TEST_F_TIMEOUT(alloc_faults, failed_call_leaves_nothing, 1200)
 {
 	unsigned int i;
 
 	ASSERT_EQ(0, load("fscommit.ko"));
 	ASSERT_EQ(0, load("fault_test.ko"));
 	for (i = 0; i < sizeof(operations) / sizeof(operations[0]); i++)
-		EXPECT_EQ(0, faults(&operations[i], variant->means));
+		EXPECT_EQ(0, fail_each(&operations[i], variant->injector));
 	EXPECT_EQ(0, unload("fault_test"));
 	EXPECT_EQ(0, unload("fscommit"));
 }

@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0
-# shellcheck shell=bash disable=SC2154 # $work is the test's
-# TAP output for the tests of the site check. Sourced, never run. The test writes the messages of
-# each check to $work/said and exits with $failed.
+# shellcheck shell=bash disable=SC2034,SC2154 # failed is for the test, work is the test's
+# TAP output for the two sites_test.sh, which test the site check of the ports. Sourced, never run.
+# The test writes the messages of each check to $work/said and exits with $failed.
 
 n=0
-# shellcheck disable=SC2034 # for the test
 failed=0
 
-# verdict STATUS NAME
+# verdict STATUS NAME: prints the line of a test, and the messages of one that failed
 verdict()
 {
 	n=$((n + 1))
@@ -16,7 +15,6 @@ verdict()
 	else
 		echo "not ok $n $2"
 		sed 's/^/# /' "$work/said"
-		# shellcheck disable=SC2034 # for the test
 		failed=1
 	fi
 }

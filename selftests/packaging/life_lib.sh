@@ -1,13 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
-# For dkms_life and driver_life, which run in a chroot. They print TAP; the output of the tools goes
-# to stderr.
+# For dkms_life and driver_life, which run in a chroot. TAP goes to stdout, all other output to stderr.
 
 set -u
 n=0
 
-# t NAME COMMAND...: run a test, which ends at its first failing line; errexit has no effect in a
-# condition
+# t NAME COMMAND...: run a test, up to its first failing line. In a condition, errexit has no effect.
 t()
 {
 	local name=$1 rc
@@ -20,11 +18,12 @@ t()
 	echo "ok $n $name"
 }
 
+# errexit ignores `! command`
 refused() { if "$@"; then return 1; fi; }
-get() { apt-get install -y --no-install-recommends "$@"; }
+apt_install() { apt-get install -y --no-install-recommends "$@"; }
 
-# says TEXT COMMAND...: the command fails, and says TEXT
-says()
+# fails_with TEXT COMMAND...: passes if the command fails and prints TEXT
+fails_with()
 {
 	local text=$1
 	shift

@@ -7,24 +7,24 @@
  *  data	torn reads and lost updates of plain words under the lock
  *  return	a wait that ended with an error without a reason (G7)
  *  stuck	a thread without progress: a lost wakeup, a livelock, or a bound that is not kept
- *  unclean	flags or waiters in a lock at rest (G7)
+ *  unclean	flags or waiters in a lock that no thread uses (G7)
  *  idle	no reader, or no writer, ever acquired the lock
- *  hidden	readers that could hide from the task that expedites the lock (G9)
- *  lent	a thread at rest that still has a loan (G5, G10)
+ *  hidden	BIAS while an expedited section is active: its looks see no biased reader (G9)
+ *  lent	a parked thread that still has a loan (G5, G10)
  *
- * Each thread reads and writes, mostly with sections and pauses of a few instructions, so that a
- * CPU runs one operation after the other without a context switch. Several times a second all
- * threads come to rest, and then change: the number of running threads, their mix of operations,
- * their priorities and CPUs, and the reader bound. With many releases, one makes up for the lost
- * wakeup of another. At rest, the last thread gets no further release, signal or other wakeup.
+ * Each thread reads and writes. Most holds and pauses take a few instructions, so that a CPU runs
+ * one operation after the other without a context switch. Several times a second all threads park.
+ * Then the number of running threads changes, and their operations, priorities and CPUs, and the
+ * reader bound. A later release would hide a lost wakeup: while the threads park, the last one gets
+ * no further release, signal or other wakeup.
  *
- * chains=1 and more is for loans that pass through other locks, of this and of other kinds. A
- * thread holds these within the lock, or alone. Meanwhile threads are reniced; torture_watch moves
- * them between cgroups.
+ * With chains= above 0, threads also acquire other locks, of this and of other kinds, while they
+ * hold the lock and between two operations. Loans pass through these. Meanwhile threads are
+ * reniced; torture_watch moves them between cgroups.
  *
  * The watcher repairs lost wakeups: load fscommit with lend_period_us=60000000 to find them.
  *
- * Seen failing, each within seconds: torture_type=busted (exclusion, data).
+ * Seen failing within seconds: torture_type=busted (exclusion, data).
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -41,11 +41,11 @@
 #include "test_locks.h"
 
 #define MAX_THREADS	64
-#define EXPEDITE_DEPTH	2	/* nested sections */
+#define EXPEDITE_DEPTH	2	/* nested expedited sections */
 #define STUCK_S		10	/* seconds without progress that count as a failure */
 #define LATE_END_S	10	/* seconds within which the watcher must end a loan */
 #define MAX_STARVED_S	600	/* seconds without a CPU, on a busy host */
-#define TICK		(HZ / 10)
+#define CONTROL_PERIOD	(HZ / 10)
 
 static char *torture_type = "unfair_rwsem";
 module_param(torture_type, charp, 0444);
@@ -58,7 +58,7 @@ module_param(expedite, uint, 0444);
 MODULE_PARM_DESC(expedite, "rounds in an expedited section, percent; 0 to 100, default 0");
 static unsigned int chains;
 module_param(chains, uint, 0444);
-MODULE_PARM_DESC(chains, "sections and pauses with other locks, percent; 0 to 100, default 0");
+MODULE_PARM_DESC(chains, "holds and pauses with other locks, percent; 0 to 100, default 0");
 static unsigned int onoff_interval;
 module_param(onoff_interval, uint, 0444);
 MODULE_PARM_DESC(onoff_interval, "time from unplugging to plugging a CPU, seconds; default 0: never");
@@ -72,14 +72,14 @@ static const char * const activity_names[] = { "is parked", "pauses", "waits", "
 struct torturer {
 	struct task_struct	*task;
 	struct rnd_state	rnd;
-	/* the average number of rounds */
+	/* averages: one write, sleep or pause in so many rounds */
 	unsigned int		writes_one_in, sleeps_one_in, pauses_one_in;
 	unsigned int		how;		/* enum lock_test_how of the last round */
 	enum activity		activity;
 	/* written by the thread only */
 	unsigned long		rounds, read, written, gave_up;
-	/* of the watchdog */
-	unsigned long		seen;		/* rounds at its last check */
+	/* of check_progress() */
+	unsigned long		seen;		/* rounds at the last check */
 	unsigned int		stuck_s, starved_s;
 };
 
@@ -92,7 +92,7 @@ static const char * const failure_names[NR_FAILURES] = {
 static struct torturer torturers[MAX_THREADS];
 static unsigned int nr_torturers;
 
-/* In the order of their start and stop: the threads that wake others stop before the last rest. */
+/* In the order of start and stop: threads that wake others stop before all park for the last time. */
 enum helper { ONOFF, SIGNALS, CONTROL, NR_HELPERS };
 static struct task_struct *helpers[NR_HELPERS];
 
@@ -103,7 +103,7 @@ static struct {
 	unsigned long a, b;
 } pair;					/* equal, except while a writer holds the lock */
 
-/* With chains: locks for sections and pauses. A thread acquires them in this order. */
+/* With chains: other locks. A thread acquires them in this order. */
 #define NR_INNER	4
 static const unsigned int inner_types[NR_INNER] = {
 	LOCK_TEST_UNFAIR, LOCK_TEST_MUTEX, LOCK_TEST_RWSEM, LOCK_TEST_MUTEX,
@@ -113,8 +113,8 @@ static union test_lock inner[NR_INNER];
 
 static bool paused = true;
 static DECLARE_WAIT_QUEUE_HEAD(resumed);
-static unsigned int active = MAX_THREADS;	/* the number of threads that run */
-static unsigned int rests, cpus_unplugged;
+static unsigned int nr_active = MAX_THREADS;	/* threads that run */
+static unsigned int parks, cpus_unplugged;
 static atomic_t failures[NR_FAILURES];
 
 /* For torture_watch */
@@ -147,7 +147,7 @@ static void fail(enum failure f, const char *what, long value)
 		       value, type == LOCK_TEST_UNFAIR ? atomic_long_read(&lock.unfair.word) : 0L);
 }
 
-/* --- the sections -------------------------------------------------------- */
+/* --- critical sections --------------------------------------------------- */
 
 static void busy(u64 ns)
 {
@@ -218,10 +218,10 @@ static void check_exclusion(bool write)
 }
 
 /*
- * A section. It accesses the plain words before and after the atomic counters, whose barriers
- * would hide missing barriers of the lock. Returns the number of write sections so far.
+ * Accesses the plain words before and after the atomic counters, whose barriers would hide missing
+ * barriers of the lock. Returns the number of writes so far.
  */
-static unsigned long section(struct torturer *t, bool write)
+static unsigned long critical_section(struct torturer *t, bool write)
 {
 	unsigned long old = pair.a;
 
@@ -268,7 +268,7 @@ static void one_round(struct torturer *t)
 	/* repeated trylocks catch a moment in which the lock seems free */
 	if (write && !rnd(&t->rnd, 4))
 		tries = rnd(&t->rnd, 256);
-	/* half of the waits cannot give up: these find most of the failures */
+	/* half of the waits cannot give up: these find most failures */
 	t->how = rnd(&t->rnd, 2) ? LOCK_TEST_PLAIN : rnd(&t->rnd, LOCK_TEST_GUARD);
 	WRITE_ONCE(t->activity, WAITS);
 	do {
@@ -281,11 +281,11 @@ static void one_round(struct torturer *t)
 			t->written++;
 		else
 			t->read++;
-		value = section(t, write);
+		value = critical_section(t, write);
 		if (write && ops->downgrade && !rnd(&t->rnd, 8)) {
 			write = false;
 			ops->downgrade(&lock);
-			if (section(t, false) != value)
+			if (critical_section(t, false) != value)
 				fail(DATA, "write during a downgrade", pair.a - value);
 		}
 		ops->unlock(&lock, write);
@@ -294,7 +294,7 @@ static void one_round(struct torturer *t)
 	WRITE_ONCE(t->rounds, t->rounds + 1);
 }
 
-/* While a section of the lock is active, the lock is not biased, whatever other tasks do. */
+/* While an expedited section is active, no task may set BIAS. */
 static void check_expedited(void)
 {
 	bool expedited;
@@ -315,7 +315,7 @@ static void one_expedited_round(struct torturer *t)
 
 	for (i = 0; i < depth; i++)
 		unfair_rwsem_expedite(&lock.unfair, &sections[i]);
-	/* a section becomes active after a lend period */
+	/* let the section become active now and then */
 	if (!rnd(&t->rnd, 4))
 		usleep_range(100, 1000);
 	check_expedited();
@@ -327,7 +327,7 @@ static void one_expedited_round(struct torturer *t)
 
 static bool may_run(const struct torturer *t)
 {
-	return !READ_ONCE(paused) && t - torturers < READ_ONCE(active);
+	return !READ_ONCE(paused) && t - torturers < READ_ONCE(nr_active);
 }
 
 static int torture(void *arg)
@@ -372,7 +372,7 @@ static int send_signals(void *unused)
 		do {
 			t = &torturers[rnd(&state, nr_torturers)];
 		} while (READ_ONCE(t->activity) != WAITS && --tries);
-		/* not at rest: a signal would hide a lost wakeup */
+		/* not while the threads park: a signal would hide a lost wakeup */
 		if (!READ_ONCE(paused))
 			send_sig(rnd(&state, 2) ? SIGKILL : SIGTERM, t->task, 1);
 	}
@@ -399,17 +399,17 @@ static int onoff(void *unused)
 
 /* --- control ------------------------------------------------------------- */
 
-/* On a busy host it may be long without a CPU. */
+/* On a busy host a thread that could run may get no CPU for minutes. */
 static bool waits_for_cpu(struct task_struct *task)
 {
 	return READ_ONCE(task->__state) == TASK_RUNNING && !READ_ONCE(task->on_cpu);
 }
 
 /*
- * The watchdog, once per second. Returns true if a thread is stuck: asleep, or running. It counts
+ * Called once per second. Returns true if a thread that sleeps or runs makes no progress. Counts
  * calls, because time jumps when the host does not run the guest.
  */
-static bool watch(void)
+static bool check_progress(void)
 {
 	struct torturer *t;
 	bool any = false;
@@ -448,7 +448,7 @@ static bool all_parked(void)
 	return true;
 }
 
-static void check_at_rest(void)
+static void check_parked(void)
 {
 	const struct test_lock_ops *ops = &test_locks[type];
 	unsigned long written = 0, taken = 0;
@@ -467,10 +467,10 @@ static void check_at_rest(void)
 		if (word & ~(UNFAIR_RWSEM_WINDOW | UNFAIR_RWSEM_BIAS) ||
 		    unfair_rwsem_is_locked(&lock.unfair) || lock.unfair.writers.rb_root.rb_node ||
 		    lock.unfair.readers.rb_node)
-			fail(UNCLEAN, "waiters or their flags in a lock at rest", word);
+			fail(UNCLEAN, "waiters or their flags in an unused lock", word);
 	}
 	if (ops->lock(&lock, true, LOCK_TEST_TRYLOCK, 0, 0))
-		fail(UNCLEAN, "trylock of a lock at rest failed", 0);
+		fail(UNCLEAN, "trylock of an unused lock failed", 0);
 	else
 		ops->unlock(&lock, true);
 }
@@ -482,7 +482,7 @@ static bool has_loan(const struct task_struct *task)
 	return prio < MAX_RT_PRIO && prio != task->normal_prio;
 }
 
-/* A thread that holds no lock must have no loan. The watcher may end that of a chain late. */
+/* A parked thread must have no loan. The watcher may end the loan of a chain late. */
 static void check_loans(void)
 {
 	unsigned long end = jiffies + LATE_END_S * HZ;
@@ -506,18 +506,18 @@ static void park_all(void)
 		schedule_timeout_idle(1);
 		if (time_after(jiffies, watch_at)) {
 			watch_at = jiffies + HZ;
-			if (watch())
+			if (check_progress())
 				return;
 		}
 	}
-	check_at_rest();
+	check_parked();
 	check_loans();
-	rests++;
+	parks++;
 }
 
 /*
- * Pins half of the threads to one random CPU each; the others may run on any CPU. While a CPU goes
- * down it is online, and the kernel would move a queued thread to it after it has been vacated.
+ * Pins half of the threads to one random CPU each; the others may run on any CPU. No CPU may go down
+ * meanwhile: it counts as online until late, and a thread moved to it then would stay there.
  */
 static void shuffle(struct rnd_state *state)
 {
@@ -533,19 +533,19 @@ static void shuffle(struct rnd_state *state)
 }
 
 /*
- * Changes, at rest, all that the head of this file names. Returns for how many milliseconds. That
- * is far less than STUCK_S: in that time, a thread of low priority may not run, and a reader may
- * not acquire the lock without a bound.
+ * Changes the settings while all threads are parked. Returns the time until the next change in ms.
+ * It is far less than STUCK_S: until then a thread of low priority may get no CPU, and a reader
+ * without a bound may not acquire the lock.
  */
 static unsigned int change_settings(struct rnd_state *state)
 {
 	static const unsigned int bounds[] = { 0, 1, 100, 10000, UNFAIR_RWSEM_BOUND_DEFAULT };
-	/* a bias lasts only if all threads write rarely */
-	u32 few = rnd(state, 8);
+	/* the same for all threads: BIAS lasts only if all of them write rarely */
+	u32 write_shift = rnd(state, 8);
 	struct torturer *t;
 
 	for (t = torturers; t < torturers + nr_torturers; t++) {
-		t->writes_one_in = 1 << (few + rnd(state, 3));
+		t->writes_one_in = 1 << (write_shift + rnd(state, 3));
 		t->sleeps_one_in = 1 << rnd(state, 9);
 		t->pauses_one_in = 1 << rnd(state, 9);
 		sched_setattr_nocheck(t->task, &settings[rnd(state, 8) ? 0 :
@@ -555,7 +555,7 @@ static unsigned int change_settings(struct rnd_state *state)
 		unfair_rwsem_set_reader_bound(&lock.unfair, bounds[rnd(state, ARRAY_SIZE(bounds))]);
 	if (!rnd(state, 16))
 		shuffle(state);
-	WRITE_ONCE(active, 2 + rnd(state, max(nr_torturers, 3U) - 1));
+	WRITE_ONCE(nr_active, 2 + rnd(state, max(nr_torturers, 3U) - 1));
 	return 50 + rnd(state, 150);
 }
 
@@ -565,7 +565,7 @@ static int control(void *unused)
 	struct rnd_state state;
 
 	prandom_seed_state(&state, get_random_u64());
-	/* above the threads that it parks */
+	/* a higher priority than the threads that it parks */
 	sched_set_fifo(current);
 	while (!kthread_should_stop()) {
 		if (time_after_eq(jiffies, change_at)) {
@@ -576,13 +576,13 @@ static int control(void *unused)
 		}
 		if (time_after_eq(jiffies, watch_at)) {
 			watch_at = jiffies + HZ;
-			watch();
+			check_progress();
 		}
-		/* while it runs, and maybe has a loan */
+		/* renice a thread that may have a loan */
 		if (chains)
 			set_user_nice(torturers[rnd(&state, nr_torturers)].task,
 				      MIN_NICE + (int)rnd(&state, NICE_WIDTH));
-		schedule_timeout_idle(chains ? 1 : TICK);
+		schedule_timeout_idle(chains ? 1 : CONTROL_PERIOD);
 	}
 	park_all();
 	return 0;
@@ -622,12 +622,14 @@ static int __init unfair_torture_init(void)
 
 	if (!strcmp(torture_type, "busted"))
 		type = LOCK_TEST_BUSTED;
-	else if (strcmp(torture_type, "unfair_rwsem"))
-		return -EINVAL;
 	if (!nthreads)
 		nthreads = min(3 * num_online_cpus(), MAX_THREADS);
-	if (nthreads > MAX_THREADS || expedite > 100 || chains > 100)
+	if ((type != LOCK_TEST_BUSTED && strcmp(torture_type, "unfair_rwsem")) ||
+	    nthreads > MAX_THREADS || expedite > 100 || chains > 100) {
+		pr_err("torture_type=%s nthreads=%u expedite=%u chains=%u: must be unfair_rwsem or busted, 0 to %u, 0 to 100, 0 to 100\n",
+		       torture_type, nthreads, expedite, chains, MAX_THREADS);
 		return -EINVAL;
+	}
 	ret = test_lock_init(&lock, type);
 	for (i = 0; i < NR_INNER; i++)
 		test_lock_init(&inner[i], inner_types[i]);
@@ -664,8 +666,8 @@ static void __exit unfair_torture_exit(void)
 	}
 	if (!sum.written || !sum.read)
 		fail(IDLE, "no writer, or no reader, acquired the lock", 0);
-	pr_info("%lu reads, %lu writes, %lu waits that ended early, %u rests, %u times a CPU unplugged\n",
-		sum.read, sum.written, sum.gave_up, rests, cpus_unplugged);
+	pr_info("%lu reads, %lu writes, %lu waits that ended early, all threads parked %u times, a CPU unplugged %u times\n",
+		sum.read, sum.written, sum.gave_up, parks, cpus_unplugged);
 	for (i = 0; i < NR_FAILURES; i++) {
 		if (atomic_read(&failures[i]))
 			pr_err("%s: %d times\n", failure_names[i], atomic_read(&failures[i]));
