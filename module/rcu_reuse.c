@@ -368,10 +368,10 @@ EXPORT_SYMBOL_FSCOMMIT(rcu_reuse_stamp);
  * @clock: the clock that was used for the stamp
  * @stamp: the stamp of the object
  *
- * If this returns true, all accesses of readers that found the object before its stamp, within
- * their read sections, happen before what the caller does next. It remains true until the next
- * rcu_reuse_stamp(). On 32-bit machines, SRCU of older kernels answers false for a stamp that is
- * 2^29 grace periods old, until the object is stamped again.
+ * If this returns true, all accesses, in RCU read-side critical sections, of readers that found
+ * the object before its stamp happen before what the caller does next. It remains true until the
+ * next rcu_reuse_stamp(). On 32-bit machines, SRCU of older kernels answers false for a stamp that
+ * is 2^29 grace periods old, until the object is stamped again.
  *
  * Context: as rcu_reuse_stamp(). Does not sleep, and waits for no grace period. Takes no lock,
  * unless the grace period is still missing 100 ms after its request: then it is requested again.

@@ -11,7 +11,7 @@
 /* A waiter of a lock, and a holder. */
 struct unfair_hold {
 	const struct unfair_rwsem	*sem;
-	struct task_struct		*waiter, *holder;	/* no holder is visible: NULL */
+	struct task_struct		*waiter, *holder;	/* holder: NULL if none is visible */
 	bool				wants_write, write;
 	char				state;			/* of the holder */
 	u64				waited_ns;
@@ -39,8 +39,8 @@ static inline char trace_state_of(struct task_struct *task)
 #include <linux/tracepoint.h>
 
 /*
- * @task, which the waiters of @lock lend to, is blocked on a lock that @owner owns. @state: R on a
- * CPU, r runnable, S asleep. @lent: the real-time priority that the owner has been lent; 0 if none.
+ * Waiters of @lock lend to @task, which is blocked on another lock, whose owner is @owner. @state:
+ * see trace_state_of(). @lent: the real-time priority that the owner has been lent; 0 if none.
  */
 TRACE_EVENT(unfair_chain,
 	TP_PROTO(const void *lock, struct task_struct *task, struct task_struct *owner, char state,
@@ -72,8 +72,8 @@ TRACE_EVENT(unfair_chain,
 #define UNFAIR_CLASS_NAME	48	/* bytes of the name of a class; the rest is truncated */
 
 /*
- * The first sleeping waiter of a lock, and one of the lock's holders; pid 0 if no holder is
- * visible. The watcher reports each lock at its looks, at most once in 10 ms.
+ * A lock's first waiter, which sleeps, and one of its holders; pid 0 if no holder is visible. At a
+ * look, the watcher traces up to eight holders of a lock, and each lock at most once in 10 ms.
  */
 TRACE_EVENT(unfair_holder,
 	TP_PROTO(const struct unfair_hold *hold),
@@ -178,7 +178,7 @@ DEFINE_EVENT_FN(commit_root_generation, commit_root_unpin,
 	TP_PROTO(const char *set, u64 generation),
 	TP_ARGS(set, generation), commit_root_watch_pins, commit_root_unwatch_pins);
 
-/* Blocks freed in generations up to @reusable may be reused. @kept: commits, with the new one. */
+/* Blocks freed in generations up to @reusable may be reused. @kept: commits, including the new. */
 TRACE_EVENT(commit_root_switch,
 	TP_PROTO(const char *set, u64 generation, u64 reusable, unsigned int kept),
 	TP_ARGS(set, generation, reusable, kept),
@@ -234,7 +234,7 @@ TRACE_EVENT(commit_root_release,
 		  __entry->generation)
 );
 
-/* Two gates share data from now on; @generation is that of the mark. */
+/* The objects of two gates share data from now on. @generation: of the mark. */
 TRACE_EVENT(share_gate_mark,
 	TP_PROTO(const void *a, const void *b, u64 generation),
 	TP_ARGS(a, b, generation),
@@ -266,7 +266,7 @@ TRACE_EVENT(share_gate_clear,
 	TP_printk("gate=%p last_shared=%llu", __entry->gate, __entry->generation)
 );
 
-/* A section that acquired the range lock, or failed to: @ret. */
+/* A gate section acquired the range lock, or failed to: @ret. */
 TRACE_EVENT(share_gate_lock,
 	TP_PROTO(const void *gate, u64 first, u64 last, int ret),
 	TP_ARGS(gate, first, last, ret),
@@ -286,7 +286,7 @@ TRACE_EVENT(share_gate_lock,
 		  __entry->last, __entry->ret)
 );
 
-/* A pair of a COW diff; block 0: none. @key: of the block that was in no pair before. */
+/* A pair of a COW diff; block 0: none. @key: of a block that was in no earlier pair. */
 TRACE_EVENT(cow_diff_pair,
 	TP_PROTO(const struct cow_diff_pair *pair, const struct cow_diff_key *key),
 	TP_ARGS(pair, key),
@@ -312,7 +312,7 @@ TRACE_EVENT(cow_diff_pair,
 		  __entry->new, __entry->new_again ? " (again)" : "")
 );
 
-/* @shared: pointers not followed, as both trees have them. @reads_old, @reads_new: in blocks. */
+/* @shared: pointers that were not followed. @reads_old, @reads_new: blocks read. */
 TRACE_EVENT(cow_diff_end,
 	TP_PROTO(unsigned long pairs, unsigned long shared, unsigned long reads_old,
 		 unsigned long reads_new),
@@ -421,7 +421,7 @@ TRACE_EVENT(rcu_reuse_hand_over,
 		  __entry->nr)
 );
 
-/* @why: 0 excess, 1 age, 2 shrinker, 3 drained. */
+/* @nr objects left the queue. */
 TRACE_EVENT(rcu_reuse_release,
 	TP_PROTO(const char *queue, int cpu, unsigned int nr, int why),
 	TP_ARGS(queue, cpu, nr, why),

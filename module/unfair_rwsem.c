@@ -20,7 +20,7 @@
  *
  * Window:
  *	1) A release opens a window if a queued reader is overdue or outranks all writers.
- *	   There is one window for each write section, one for each bound while no writer
+ *	   There is one window for each hold of a writer, one for each bound while no writer
  *	   acquires the lock, and any number while all queued writers are late. An overdue
  *	   reader that finds the lock free opens one itself.
  *	2) The task that opens it takes such readers off the queue and wakes them.

@@ -80,7 +80,7 @@ static struct {
 	bool lock[NR_LOCKS];
 	long readers, rounds, busy;
 	double duration;
-	long interval, section, reader_interval, reader_section;
+	long interval, hold, reader_interval, reader_hold;
 	int reader_policy;
 	long prio, nice, reader_nice;
 	long cpu_max, cpu_weight;
@@ -90,7 +90,7 @@ static struct {
 } opt = {
 	.lock = { true, true, true, true },
 	.readers = 8, .rounds = 3, .busy = 4, .duration = 4,
-	.interval = 1000, .section = 1000, .reader_interval = 500, .reader_section = 20,
+	.interval = 1000, .hold = 1000, .reader_interval = 500, .reader_hold = 20,
 	.nice = -20, .reader_policy = SCHED_OTHER, .reader_nice = 19,
 	.bound = -1,
 };
@@ -260,7 +260,7 @@ static bool lock_once(int fd, struct lock_op *op)
 static void reader(int fd, struct result *r)
 {
 	struct lock_op op = {
-		.mode = MODE_READ, .hold_us = opt.reader_section,
+		.mode = MODE_READ, .hold_us = opt.reader_hold,
 	};
 
 	if (want_cgroup() && !write_file(CGROUP "/cgroup.procs", "0"))
@@ -280,7 +280,7 @@ static void reader(int fd, struct result *r)
 static void writer(int fd, struct result *r, int round)
 {
 	struct lock_op op = {
-		.mode = MODE_WRITE, .hold_us = opt.section,
+		.mode = MODE_WRITE, .hold_us = opt.hold,
 	};
 
 	set_priority(opt.prio ? SCHED_FIFO : SCHED_OTHER, opt.prio, opt.nice);
@@ -495,11 +495,11 @@ static void usage(FILE *f)
 "  -D TIME  --duration=TIME   of a round of one lock; s, m, h          [4s]\n"
 "  -r NUM   --rounds=NUM      rounds, order rotated, 1 to 64           [3]\n"
 "  -i US    --interval=US     the writer's pause                       [1000]\n"
-"  -s US    --section=US      the writer's section                     [1000]\n"
+"  -H US    --hold=US         how long the writer holds the lock       [1000]\n"
 "  -p PRIO  --priority=PRIO   the writer is SCHED_FIFO, 1 to 99\n"
 "           --nice=NUM        of the writer                            [-20]\n"
 "  -B NUM   --busy=NUM        busy tasks at nice 0, 0 to 64            [4]\n"
-"           --reader-interval=US, --reader-section=US                  [500, 20]\n"
+"           --reader-interval=US, --reader-hold=US                     [500, 20]\n"
 "           --reader-policy=NAME  other, idle                          [other]\n"
 "           --reader-nice=NUM                                          [19]\n"
 "           --reader-cpu-max=PERCENT   readers in a cgroup limited to PERCENT of a CPU\n"
@@ -538,16 +538,16 @@ static void choose_locks(char *list)
 }
 
 enum {
-	OPT_NICE = 256, OPT_RINTERVAL, OPT_RSECTION, OPT_RPOLICY, OPT_RNICE, OPT_RMAX, OPT_RWEIGHT,
+	OPT_NICE = 256, OPT_RINTERVAL, OPT_RHOLD, OPT_RPOLICY, OPT_RNICE, OPT_RMAX, OPT_RWEIGHT,
 	 OPT_BOUND, OPT_JSON, OPT_TITLE,
 };
 
 static const struct option options[] = {
 	{ "lock", 1, NULL, 'l' }, { "threads", 1, NULL, 't' }, { "duration", 1, NULL, 'D' },
-	{ "rounds", 1, NULL, 'r' }, { "interval", 1, NULL, 'i' }, { "section", 1, NULL, 's' },
+	{ "rounds", 1, NULL, 'r' }, { "interval", 1, NULL, 'i' }, { "hold", 1, NULL, 'H' },
 	{ "priority", 1, NULL, 'p' }, { "nice", 1, NULL, OPT_NICE }, { "busy", 1, NULL, 'B' },
 	{ "reader-interval", 1, NULL, OPT_RINTERVAL },
-	{ "reader-section", 1, NULL, OPT_RSECTION }, { "reader-policy", 1, NULL, OPT_RPOLICY },
+	{ "reader-hold", 1, NULL, OPT_RHOLD }, { "reader-policy", 1, NULL, OPT_RPOLICY },
 	{ "reader-nice", 1, NULL, OPT_RNICE }, { "reader-cpu-max", 1, NULL, OPT_RMAX },
 	{ "reader-cpu-weight", 1, NULL, OPT_RWEIGHT }, { "bound", 1, NULL, OPT_BOUND },
 	{ "breaktrace", 1, NULL, 'b' },
@@ -564,12 +564,12 @@ static const struct number_option {
 	{ 't', "--threads", &opt.readers, 0, MAX_READERS },
 	{ 'r', "--rounds", &opt.rounds, 1, 64 },
 	{ 'i', "--interval", &opt.interval, 0, 10000000 },
-	{ 's', "--section", &opt.section, 0, MAX_HOLD_US },
+	{ 'H', "--hold", &opt.hold, 0, MAX_HOLD_US },
 	{ 'p', "--priority", &opt.prio, 1, 99 },
 	{ OPT_NICE, "--nice", &opt.nice, -20, 19 },
 	{ 'B', "--busy", &opt.busy, 0, MAX_BUSY },
 	{ OPT_RINTERVAL, "--reader-interval", &opt.reader_interval, 0, 10000000 },
-	{ OPT_RSECTION, "--reader-section", &opt.reader_section, 0, MAX_HOLD_US },
+	{ OPT_RHOLD, "--reader-hold", &opt.reader_hold, 0, MAX_HOLD_US },
 	{ OPT_RNICE, "--reader-nice", &opt.reader_nice, -20, 19 },
 	{ OPT_RMAX, "--reader-cpu-max", &opt.cpu_max, 1, 10000 },
 	{ OPT_RWEIGHT, "--reader-cpu-weight", &opt.cpu_weight, 1, 10000 },
@@ -617,7 +617,7 @@ static void parse(int argc, char **argv)
 {
 	int c;
 
-	while ((c = getopt_long(argc, argv, "l:t:D:r:i:s:p:B:b:qVh", options, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, "l:t:D:r:i:H:p:B:b:qVh", options, NULL)) != -1) {
 		if (set_number(c, optarg))
 			continue;
 		switch (c) {

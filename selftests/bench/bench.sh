@@ -125,7 +125,7 @@ settings()
 
 part_locks()
 {
-	local kernel ckptlat section
+	local kernel ckptlat
 	settings 5 2
 	ckptlat="ckptlat -r $rounds -D $duration"
 	for kernel in ${KERNEL:-uml 6.12}; do
@@ -141,8 +141,8 @@ part_locks()
 			echo "weight $ckptlat --reader-nice=0 --reader-cpu-weight=1"
 			is_uml "$kernel" ||
 				echo "throttled $ckptlat --reader-nice=0 --reader-cpu-max=20"
-			section='--reader-section=2000 --reader-interval=5000'
-			echo "holders $ckptlat --reader-policy=idle $section"
+			echo "holders $ckptlat --reader-policy=idle --reader-hold=2000" \
+				--reader-interval=5000
 			echo "fifo $ckptlat -p 1"
 			echo "mix lockbench mix -r $rounds -D $duration"
 			echo "bound lockbench bound -r $rounds -D $duration"

@@ -18,7 +18,7 @@ gcc -O2 -static -o "$CACHE/build/ckptlat" "$TOP/tools/ckptlat.c"
 
 mkdir -p "$out"
 common='-r 2 -D 1.2s --busy=4 --threads=8'
-idle='--reader-policy=idle --reader-section=500'
+idle='--reader-policy=idle --reader-hold=500'
 throttled='--reader-nice=0 --reader-cpu-max=10'
 # Debian's 6.12 boots with voluntary preemption; 7.3 and PREEMPT_RT have no such mode
 cat >"$CACHE/build/demo.plan" <<END

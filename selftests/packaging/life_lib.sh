@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
-# For dkms_life and driver_life, which run in a chroot. TAP goes to stdout, all other output to stderr.
+# For dkms_life and driver_life, which run in a chroot. TAP goes to stdout, the rest to stderr.
 
 set -u
 n=0
 
-# t NAME COMMAND...: run a test, up to its first failing line. In a condition, errexit has no effect.
+# t NAME COMMAND...: run a test up to its first failing line. errexit has no effect in a condition
 t()
 {
 	local name=$1 rc

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * COW diff: the blocks that two trees do not share, by a generation as an exclusive bound.
+ * COW diff: the blocks that only one of two trees has. The bound is a generation.
  *
  * A block of the new tree is new if its generation is above the bound. A block whose generation
  * equals the bound must be in the old tree, too.
@@ -15,9 +15,8 @@
  * DOC: Overview
  *
  * A copy-on-write filesystem often has two trees that share most of their blocks: a snapshot
- * and its origin, or a tree and its relocated copy. Accounting by the trees that reach a block
- * must know which blocks only one of the two has. For that, a walk needs to enter only blocks
- * that are newer than the moment when the two trees were one::
+ * and its origin, or a tree and its relocated copy. Quota accounting must know which blocks only
+ * one of the two has. The walk that finds them reads no shared block::
  *
  *	struct cow_diff *diff;		// over 2 KiB: not for the stack
  *	struct cow_diff_pair pair;
@@ -41,30 +40,29 @@
  *  3. @new_again: an old block, and a new one that was reported before: a merge.
  *  4. No old block: the new block replaced nothing. The old tree is lower, ends before, or its
  *     block in this place is still in the new tree.
- *  5. No new block: the old block is gone. The block in its place was there before, or there
- *     is none.
+ *  5. No new block: the old block is gone. The block in its place is shared, or there is none.
  *
  * Pairs are ordered by key, pairs of one key from the root down. So a key and a level have at
  * most one pair.
  *
  * Requirements on the trees:
  *
- *  1. A block is not changed while a tree has it, and is not newer than its parent.
+ *  1. A block does not change while a tree has it, and is not newer than its parent.
  *  2. A block of the new tree that is not newer than the bound is in the old tree as well.
  *  3. A shared block has the same level and key in both trees. So the key of a pointer changes
  *     only with its block: it is the first key of the block, or the lowest key for which a
  *     search would enter the block.
- *  4. No block is empty but a leaf that is a root.
+ *  4. Only a leaf that is a root may be empty.
  *
- * The walk checks these as far as it comes. A tree that breaks them is an error, which
- * cow_diff_describe() explains. The walk always ends, since each step down lowers the level.
+ * The walk checks these for the blocks that it reads, and the pointers in them. If a tree breaks
+ * them, cow_diff_next() fails, and cow_diff_describe() says why. The walk always ends, since each
+ * step down lowers the level.
  *
  * The pointers show which blocks are shared. The bound only verifies that these are the intended
- * trees. A lower bound finds the same pairs. The bound 0 allows any two trees, also two that both
- * changed since they were one.
+ * trees: a lower bound finds the same pairs. The bound 0 allows any two trees.
  *
- * The diff reads no shared block, and no block twice, unless the read of its counterpart failed:
- * then the retry reads both.
+ * The diff reads no block twice, unless the read of its counterpart failed: then the retry reads
+ * both.
  *
  * The range of a block ends where that of the next child of its parent begins. The last block of
  * a level has no end: all higher keys are in its range.
@@ -99,7 +97,7 @@
  * struct cow_diff_key - a key
  * @word: the most significant word first; unused words are 0
  *
- * Wide enough for btrfs: objectid, type, offset.
+ * Wide enough for the key of btrfs: objectid, type, offset.
  */
 struct cow_diff_key {
 	u64	word[3];
@@ -129,9 +127,8 @@ static inline int cow_diff_compare_keys(const struct cow_diff_key *a,
  * struct cow_diff_ptr - a parent's pointer to its child
  * @block: address of the block, in the caller's terms; 0: no block
  * @generation: the generation that wrote the block
- * @key: see requirement 3 above; for a root as if it had a parent. If a pointer has the first key
- *	of its block, so has the root, and the roots of two trees may have different keys. If the
- *	first pointer of a level has the lowest possible key, all roots have it, also empty ones
+ * @key: see requirement 3 above. A root has the key that a parent's pointer would have: its first
+ *	key, or in the second format there the lowest possible key, even if the root is empty
  */
 struct cow_diff_ptr {
 	u64			block;
@@ -142,8 +139,8 @@ struct cow_diff_ptr {
 /**
  * struct cow_diff_node - a block that was read
  * @level: 0 is a leaf
- * @nr: number of children, at most &cow_diff_ops.max_children; of a leaf any number above 0, or 0
- *	if it is empty, which only a root may be
+ * @nr: number of children, at most &cow_diff_ops.max_children; of a leaf any number above 0; 0 if
+ *	the block is empty
  * @generation: the generation in the block itself
  * @key: the first key; ignored if @nr is 0
  * @data: for &cow_diff_ops.child and &cow_diff_ops.release
@@ -194,7 +191,7 @@ struct cow_diff_root {
  * @private: for @ops
  * @old: the old tree
  * @new: the new tree
- * @newer_than: the bound: blocks of @new with a higher generation are new; 0: unknown
+ * @newer_than: the bound: blocks of @new with a higher generation are new; 0: no bound
  * @lowest_level: blocks below this level are neither reported nor read; 1 leaves out leaves
  * @flags: COW_DIFF_UNREAD or 0
  */
@@ -223,7 +220,7 @@ struct cow_diff_pair {
 
 /**
  * enum cow_diff_problem - what is wrong with a tree
- * @COW_DIFF_FINE: nothing
+ * @COW_DIFF_FINE: nothing is wrong
  * @COW_DIFF_SWAPPED: the old tree is newer than the bound and the new tree, and not higher
  * @COW_DIFF_TOO_DEEP: the level of a root is too high
  * @COW_DIFF_BAD_LEVEL: a block has another level than its place
@@ -259,7 +256,7 @@ enum cow_diff_problem {
  * @of_new: in the new tree, else in the old tree
  * @level: level of the block
  * @block: address of the block
- * @found: a level, generation or number, depending on @problem; of a key the word that differs
+ * @found: a level, generation or number, depending on @problem; for a key, the word that differs
  * @limit: the expected value, or the limit of its range
  */
 struct cow_diff_trouble {
@@ -273,14 +270,15 @@ struct cow_diff_trouble {
 /* One level of one tree: the block that the walk reached last. */
 struct cow_diff_level {
 	struct cow_diff_ptr	ptr;		/* no block: none yet */
-	struct cow_diff_key	end;		/* of its keys, exclusive; see @unbounded */
+	struct cow_diff_key	end;		/* of its range, exclusive; see @unbounded */
 	struct cow_diff_node	node;
 	unsigned int		next;		/* next child */
 	bool			open;		/* @node was read and not released */
-	bool			changed;	/* only this tree has it */
-	bool			unbounded;
+	bool			changed;	/* only this tree has @ptr.block */
+	bool			unbounded;	/* the range has no end */
 };
 
+/* The walk of one tree. @next, if @has_next: the next pointer, with its range and level. */
 struct cow_diff_side {
 	struct cow_diff_level	level[COW_DIFF_MAX_LEVELS];
 	struct cow_diff_root	root;
@@ -298,7 +296,7 @@ struct cow_diff_side {
  * @pairs: pairs reported
  * @shared: shared pointers that were not entered
  *
- * Its size is fixed, however large the trees; nothing is allocated.
+ * Its size does not depend on the trees. No call allocates memory.
  */
 struct cow_diff {
 	struct cow_diff_trouble	trouble;

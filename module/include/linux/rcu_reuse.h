@@ -44,7 +44,7 @@
  *     writing; the caller may not. It belongs to the caller again after rcu_reuse_dequeue(), and in
  *     &rcu_reuse_ops.release.
  *
- * Memory ordering: all accesses of readers to an object, within their read sections, happen
+ * Memory ordering: all accesses of readers to an object, in RCU read-side critical sections, happen
  * before accesses after rcu_reuse_dequeue() and in &rcu_reuse_ops.release.
  *
  * Concurrency and context:
@@ -98,8 +98,8 @@
  *  3. Order the stamp before the question, usually by the lock of the object.
  *  4. Have an answer if no object may be reused yet: make a new one, or wait.
  *
- * Memory ordering: all accesses of readers that found the object before its stamp, within their
- * read sections, happen before accesses after rcu_reuse_passed() returned true.
+ * Memory ordering: all accesses, in RCU read-side critical sections, of readers that found the
+ * object before its stamp happen before accesses after rcu_reuse_passed() returned true.
  *
  * Concurrency and context: rcu_reuse_stamp() and rcu_reuse_passed() never sleep, take no lock
  * except for one request in each grace period, and may run on all CPUs at once, in any context but

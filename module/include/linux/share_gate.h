@@ -39,16 +39,16 @@
  *  1. share_gate_mark_extent() marks both sides of a share, or the destination alone if the
  *     extent is of an older transaction, before the shared extent can be found through the
  *     destination. share_gate_mark() always marks both sides.
- *  2. A share of an object, from its mark on, and a section of the same object exclude each
- *     other, by the lock of the inode. share_gate_exit() warns if it sees that they did not.
+ *  2. The lock of the inode excludes a share of an object, from its mark on, and a gate section
+ *     (enter to exit) of that object. share_gate_exit() warns if it sees that they overlapped.
  *  3. The gate is in memory only. When an object is read in again, share_gate_reloaded() assumes
  *     that it was shared in its last transaction. It replaces share_gate_init().
  *  4. share_gate_clear() is called under the same lock, after all of the object was logged.
  *     Overlapping items are then deleted, and blocks written later are new.
  *  5. share_gate_raise() is called when the object must be logged from the start again: what was
  *     logged before is still shared. A raise counts as a mark: share_gate_clear() with a number
- *     that was read before it does not clear it. share_gate_exit() takes a raise within a section
- *     for a share, and warns.
+ *     that was read before it does not clear it. share_gate_exit() takes a raise within a gate
+ *     section for a share, and warns.
  *
  * Concurrency and context:
  *
@@ -59,7 +59,7 @@
  *  - share_gate_init() or share_gate_reloaded() runs before others can use the gate. A gate
  *    holds no memory and needs no end.
  *  - share_gate_enter() and share_gate_exit() may sleep only if the object may be shared: in the
- *    range lock. Several tasks may be in sections of one object.
+ *    range lock. Several tasks may be in gate sections of one object.
  *
  * If share_gate_enter() fails, nothing is held: do not log and do not call share_gate_exit().
  * -EINVAL is a bug of the caller; other errors are those of the range lock.
@@ -103,8 +103,8 @@ enum share_gate_event {
 	SHARE_GATE_MARK,
 	SHARE_GATE_RAISE,
 	SHARE_GATE_CLEAR,
-	SHARE_GATE_SKIP,	/* sections without the lock */
-	SHARE_GATE_LOCK,	/* sections with the lock */
+	SHARE_GATE_SKIP,	/* gate sections without the lock */
+	SHARE_GATE_LOCK,	/* gate sections with the lock */
 	SHARE_GATE_LOCK_FAILED,
 	SHARE_GATE_MISUSE,
 	NR_SHARE_GATE_EVENTS,
@@ -177,7 +177,7 @@ static inline bool share_gate_may_be_shared(const struct share_gate *gate, u64 g
 	       !fs_generation_after(generation, atomic64_read(&gate->last_shared));
 }
 
-/* --- sections ------------------------------------------------------------ */
+/* --- gate sections ------------------------------------------------------- */
 
 /**
  * struct share_gate_ops - the caller's range lock
@@ -192,7 +192,7 @@ struct share_gate_ops {
 };
 
 /**
- * struct share_gate_section - from share_gate_enter() to share_gate_exit()
+ * struct share_gate_section - a gate section, from share_gate_enter() to share_gate_exit()
  *
  * On the stack. All fields are private.
  */
@@ -252,7 +252,7 @@ share_gate_enter(struct share_gate_section *section, struct share_gate *gate, u6
 }
 
 /**
- * share_gate_exit() - end a section, after the items are in the log or after an error
+ * share_gate_exit() - end a gate section, after the items are in the log or after an error
  * @section: from a share_gate_enter() that did not fail
  *
  * Releases the range lock if share_gate_enter() acquired it. A second exit only warns.
@@ -280,7 +280,7 @@ void share_gate_clear(struct share_gate *gate, u64 marks);
  * share_gate_marks() - number of marks of an object
  * @gate: the object's gate
  *
- * For share_gate_clear(): read it before the first section that logs a part of the object.
+ * For share_gate_clear(): read it before the first gate section that logs a part of the object.
  *
  * Context: any but NMI.
  * Return: a number that each mark changes. It wraps around: do not compare two of them.

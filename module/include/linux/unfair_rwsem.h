@@ -132,7 +132,7 @@ struct unfair_rwsem {
 	u8			region;		/* first one of unfair_reader_slots; constant */
 	u8			bias_wait;	/* overlaps left until BIAS; not protected */
 	u16			class;		/* in the statistics; constant */
-	u8			steals;		/* consecutive passes of the first writer */
+	u8			steals;		/* acquisitions in a row ahead of the first writer */
 	u8			window_due:5;	/* readers that the open window waits for */
 	u8			window_used:1;	/* a window was opened since the last writer */
 	u8			expedited:1;	/* has an active section */
@@ -323,7 +323,7 @@ static __always_inline int __unfair_down_write(struct unfair_rwsem *sem, int sub
  * @sem: the semaphore; the caller must not hold it
  *
  * Waits while a writer holds the semaphore or waits for it. A caller that runs waits at most
- * for the reader bound (unless it is off), the write section in which the bound expires, and
+ * for the reader bound (unless it is off), the hold of a writer in which the bound expires, and
  * the window; for more of these if more readers are overdue than there are CPUs, or 16.
  *
  * Context: process context; may sleep, uninterruptibly.

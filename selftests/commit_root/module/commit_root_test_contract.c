@@ -598,7 +598,7 @@ static int stay_in_rcu(void *arg)
 	return 0;
 }
 
-/* A task stays in an RCU read section, so no grace period ends. */
+/* A task stays in an RCU read-side critical section, so no grace period ends. */
 static int release_beside_rcu(struct test_set *t)
 {
 	struct rcu_reader r = { };

@@ -55,7 +55,7 @@ static const struct lock_name {
 
 enum figure {
 	READ_PAIR, WRITE_PAIR, ONE_CPU, TWO_CPUS, SPEEDUP, WRITES, READS, WRITES_RATIO,
-	READS_RATIO, WRITER_WAIT, READER_WAIT, WRITE_SECTION, NR_FIGURES,
+	READS_RATIO, WRITER_WAIT, READER_WAIT, WRITER_HOLD, NR_FIGURES,
 };
 
 static struct part {
@@ -313,7 +313,7 @@ static void run_loops(unsigned int l, int round)
 			       t->loop.count / t->seconds;
 		take_longer(wait[write], t->loop.wait_max_ns);
 		if (write)
-			take_longer(&figures[l][WRITE_SECTION][round], t->loop.hold_max_ns);
+			take_longer(&figures[l][WRITER_HOLD][round], t->loop.hold_max_ns);
 	}
 	close_lock(fd, l);
 }
@@ -406,10 +406,10 @@ static long window_us(void)
 	return us;
 }
 
-/* The longest permitted wait of a running reader, given the longest section of that round. */
+/* The longest permitted wait of a running reader, given the longest hold of a writer in that round. */
 static double limit_ns(int round)
 {
-	return (opt.bound + window_us()) * 1e3 + figures[OURS][WRITE_SECTION][round];
+	return (opt.bound + window_us()) * 1e3 + figures[OURS][WRITER_HOLD][round];
 }
 
 static int rounds_within(void)
@@ -426,19 +426,19 @@ static void print_bound(void)
 	unsigned int l;
 
 	printf("%-20s %11s %11s %11s %9s %9s\n", "reader's wait (ms)", "max", "median max",
-	       "section max", "reads/s", "writes/s");
+	       "hold max", "reads/s", "writes/s");
 	for (l = 0; l < nr_locks; l++) {
 		printf("%-20s", lock_names[l].shown);
 		print_cell(11, 3, highest(l, READER_WAIT) / 1e6);
 		print_cell(11, 3, median(l, READER_WAIT) / 1e6);
-		print_cell(11, 3, highest(l, WRITE_SECTION) / 1e6);
+		print_cell(11, 3, highest(l, WRITER_HOLD) / 1e6);
 		print_cell(9, 0, median(l, READS));
 		print_cell(9, 0, median(l, WRITES));
 		printf("\n");
 	}
 	if (!opt.bound)
 		return;
-	printf("limit: bound %ld us + window %ld us + the round's longest write section; ",
+	printf("limit: bound %ld us + window %ld us + the round's longest hold of a writer; ",
 	       opt.bound, window_us());
 	printf("kept in %d of %ld rounds of %.1f s\n", rounds_within(), opt.rounds, opt.duration);
 }
@@ -462,7 +462,7 @@ static void usage(FILE *f)
 "Measure the cost of each lock type. PART is one of\n"
 "  pairs      uncontended read and write pairs, and an empty loop\n"
 "  scaling    read pairs on one CPU, and on two at once\n"
-"  mix        more writers than readers, short sections, no pause\n"
+"  mix        more writers than readers, short holds, no pause\n"
 "  bound      the longest wait of a reader under back-to-back writers\n\n"
 "  -r NUM   --rounds=NUM      rounds, order rotated, 1 to 1000    [5; pairs: 50]\n"
 "  -D TIME  --duration=TIME   of a round of one lock; s, m                 [3s]\n"

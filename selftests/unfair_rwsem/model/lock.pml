@@ -117,9 +117,9 @@ byte reader_bypasses;		/* reads past waiting writers since a writer released */
 #define MORE_WINDOWS		false
 #define TIME_IS_OPEN		false
 #define grace_may_pass		false
-/* writers within the bound, plus the write section in which it passes */
+/* writers within the bound, plus the hold of a writer in which it passes */
 #define reader_is_bounded	(passed[i] <= BOUND)
-/* one window per write section */
+/* one window per hold of a writer */
 #define writer_is_bounded	(reader_bypasses <= MAX_WAKES)
 
 inline count_release()
@@ -165,7 +165,7 @@ inline count_bypass_by_writer()
 #else
 #define overdue			255
 /*
- * Any number of windows; with LIVE one per write section, as the bound and the looks limit their
+ * Any number of windows; with LIVE one per hold of a writer, as the bound and the looks limit their
  * rate; with ONE_WINDOW also one at each look while all writers are late.
  */
 #if defined(LIVE)
