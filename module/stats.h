@@ -27,7 +27,7 @@ enum lock_event {
 	NR_LOCK_EVENTS,
 };
 
-/* CPU times, which functions of others tell. */
+/* CPU times, which other files measure. */
 enum cpu_time {
 	WATCHER_CPU_NS,
 	DONORS_CPU_NS,
