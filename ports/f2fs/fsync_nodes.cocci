@@ -3,7 +3,7 @@
 // from the block's number to its submission. Fsyncs that wait for the block lend to the task.
 // No task acquires the lock for writing.
 //
-// An fsync waits for blocks of other tasks (fsync_chain.cocci). It spins for a block that has
+// An fsync waits for blocks of other tasks (fsync_ordered.cocci). It spins for a block that has
 // a number but is not under writeback yet, and sleeps for a block under writeback that has no
 // address yet. In both cases the writing task may be preempted, and hold no other lock for
 // which a waiter lends.
@@ -32,7 +32,7 @@ statement S;
  f2fs_do_write_node_page(...);
 +unfair_up_read(&sbi->fsync_node_rwsem);
 
-// With FSYNC=chain the wait is a function of its own, in which the numbers are no identifiers.
+// With FSYNC=ordered the wait is a function of its own, in which the numbers are no identifiers.
 @@
 expression R;
 identifier sbi, N;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-// FSYNC=chain: an fsync waits for every node block allocated before its own, then flushes the
+// FSYNC=ordered: an fsync waits for every node block allocated before its own, then flushes the
 // disk's cache.
 //
-// f2fs recovers fsyncs since the checkpoint along a chain: each node block names the address
+// f2fs recovers fsyncs since the checkpoint along a list: each node block names the address
 // allocated after its own. So an fsync is durable only when its block and all blocks allocated
 // before it are on the disk. f2fs numbers the blocks before it allocates them, and waits for
 // numbers up to its own. It misses
