@@ -11,7 +11,7 @@
 /* A waiter of a lock, and a holder. */
 struct unfair_hold {
 	const struct unfair_rwsem	*sem;
-	struct task_struct		*waiter, *holder;	/* holder: NULL if none is visible */
+	struct task_struct		*waiter, *holder;	/* holder: NULL if not visible */
 	bool				wants_write, write;
 	char				state;			/* of the holder */
 	u64				waited_ns;

@@ -145,7 +145,7 @@ TEST_F(cow_diff, one_path_of_pairs_for_one_change)
 	}
 }
 
-TEST_F(cow_diff, a_split_tells_the_old_block_once)
+TEST_F(cow_diff, split_reports_the_old_block_once)
 {
 	unsigned int i, first = 0, again = 0;
 	struct diff_test_diff d;
@@ -171,7 +171,7 @@ TEST_F(cow_diff, a_split_tells_the_old_block_once)
 	EXPECT_GE(again, 1);
 }
 
-TEST_F(cow_diff, what_was_merged_away_is_told)
+TEST_F(cow_diff, merged_block_is_reported)
 {
 	unsigned int i, away = 0;
 	struct diff_test_diff d;
@@ -192,7 +192,7 @@ TEST_F(cow_diff, what_was_merged_away_is_told)
 	EXPECT_GE(away, d.old_blocks - d.new_blocks);
 }
 
-TEST_F(cow_diff, all_of_a_tree_without_an_old_one)
+TEST_F(cow_diff, without_an_old_tree_all_is_reported)
 {
 	struct diff_test_diff d = DIFF(self->fd, .flags = DIFF_TEST_NO_OLD);
 
@@ -256,7 +256,7 @@ TEST_F(cow_diff, a_lower_bound_finds_the_same)
 }
 
 /* Both trees have changed since the snapshot: no bound, and either order. */
-TEST_F(cow_diff, trees_that_both_have_changed)
+TEST_F(cow_diff, both_trees_may_have_changed)
 {
 	struct diff_test_change c = {
 		.op = DIFF_TEST_CHANGE_RANDOM, .of_snapshot = 1, .first = 600, .step = 1,
@@ -358,7 +358,7 @@ TEST_F(cow_diff, leaves_are_left_out_on_request)
 }
 
 /* As many reads as without leaves, and as many pairs as with leaves. */
-TEST_F(cow_diff, leaves_are_told_unread_on_request)
+TEST_F(cow_diff, leaves_are_reported_unread_on_request)
 {
 	struct diff_test_diff all, none, d;
 
@@ -374,7 +374,7 @@ TEST_F(cow_diff, leaves_are_told_unread_on_request)
 /* --- ends and errors ----------------------------------------------------- */
 
 /* EXPECT_GOOD(): the pairs up to there are right, and no block stays open. */
-TEST_F(cow_diff, ends_at_any_pair)
+TEST_F(cow_diff, diff_may_end_at_any_pair)
 {
 	unsigned int n;
 
@@ -455,7 +455,7 @@ TEST_F(cow_diff, an_empty_leaf_below_a_root_is_refused)
 	EXPECT_EQ(0, by_hand(self->fd, DIFF_TEST_EMPTY_LEAF));
 }
 
-TEST_F_TIMEOUT(cow_diff, corrupted_trees_are_no_crash, 120)
+TEST_F_TIMEOUT(cow_diff, corrupted_trees_do_not_crash, 120)
 {
 	unsigned int seed, refused = 0, rounds = 0;
 
@@ -519,7 +519,7 @@ TEST_F(cow_diff, debugfs_counts)
 	EXPECT_EQ(0, counter("misuses"));
 }
 
-TEST_F(cow_diff, trace_events_tell_the_same)
+TEST_F(cow_diff, trace_events_match_the_pairs)
 {
 	struct diff_test_diff d;
 	unsigned int pairs = 0;

@@ -4,7 +4,7 @@
  * never holds the lock. A waiter either leaves at once, or acquires the lock in its turn and
  * releases it before it freezes. So the freezer delays no other task.
  *
- * Seen failing: the mutant g7-killed-writer-wakes-nobody (a_frozen_waiter_is_in_nobodys_way).
+ * Seen failing: the mutant g7-killed-writer-wakes-nobody (frozen_waiter_delays_nobody).
  */
 #include "common.h"
 
@@ -76,7 +76,7 @@ static const struct wait { __u32 how; bool leaves; } waits[] = {
 	{ LOCK_TEST_TIMEOUT, false },
 };
 
-TEST_F(freezer, a_frozen_waiter_is_in_nobodys_way)
+TEST_F(freezer, frozen_waiter_delays_nobody)
 {
 	struct task *holder, *waiter, *reader, *writer;
 	int i, mode;

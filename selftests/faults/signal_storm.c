@@ -75,7 +75,7 @@ static pid_t start_plugger(atomic_int *plugged)
  * A later task hides a lost wakeup. So the test runs in rounds, and no task arrives at the end
  * of a round.
  */
-TEST_F_TIMEOUT(signal_storm, storm, 300)
+TEST_F_TIMEOUT(signal_storm, signals_lose_no_wakeup, 300)
 {
 	const int rounds = scaled(100), interrupts = scaled(2000), kills = scaled(1000);
 	struct sigaction act = { .sa_handler = ignore_signal };

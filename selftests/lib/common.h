@@ -504,8 +504,8 @@ static inline void set_window(const char *us)
 }
 
 /*
- * A reader that has waited for 20 ms and a writer wait until a writer releases. Returns the reader's
- * place: 1 if it was first (a window), 2 if the writer was.
+ * A reader that has waited for 20 ms and a writer wait until a writer releases. Returns the
+ * reader's place: 1 if it was first (a window), 2 if the writer was.
  */
 static inline int place_of_reader(int fd)
 {

@@ -102,8 +102,8 @@ TEST_F_TIMEOUT(clone_bugs, d257cc8cb8d5_killed_waiter_and_next_owner, 60)
 }
 
 /*
- * All readers are overdue, but each hold of a writer allows one window, which admits as many readers
- * as can run. Returns the writer's place.
+ * All readers are overdue, but each hold of a writer allows one window, which admits as many
+ * readers as can run. Returns the writer's place.
  */
 static int place_of_writer(int fd, int readers)
 {

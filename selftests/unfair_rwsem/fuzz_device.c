@@ -304,7 +304,7 @@ FIXTURE(fuzz_device) { };
 FIXTURE_SETUP(fuzz_device) { }
 FIXTURE_TEARDOWN(fuzz_device) { }
 
-TEST_F_TIMEOUT(fuzz_device, survives, 3600)
+TEST_F_TIMEOUT(fuzz_device, random_calls_do_no_harm, 3600)
 {
 	struct sched_param above_all = { .sched_priority = 90 };
 	const char *seed = getenv("FUZZ_SEED");

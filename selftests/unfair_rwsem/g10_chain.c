@@ -97,7 +97,7 @@ static int end(int fd, struct task *t)
 /* --- how far a loan passes ------------------------------------------------ */
 
 /* The owner wakes on a CPU that a real-time task keeps busy. Does the writer get on? */
-static int writer_gets_on(int fd, int wanted, __u32 mode)
+static int writer_runs(int fd, int wanted, __u32 mode)
 {
 	struct task *o, *r, *w;
 	struct hog hog;
@@ -120,17 +120,17 @@ static int writer_gets_on(int fd, int wanted, __u32 mode)
 	return got_on;
 }
 
-TEST_F_TIMEOUT(g10_chain, writer_gets_on, 100)
+TEST_F_TIMEOUT(g10_chain, chain_loan_lets_the_writer_run, 100)
 {
 	int sem = lock_open(LOCK_TEST_RWSEM);
 
 	SKIP_ON_ONE_CPU();
-	EXPECT_EQ(1, writer_gets_on(self->fd, self->next, LOCK_TEST_WRITE));
+	EXPECT_EQ(1, writer_runs(self->fd, self->next, LOCK_TEST_WRITE));
 	if (strstr(self->kinds, "mutex") || kernel_is_rt())
-		EXPECT_EQ(1, writer_gets_on(self->fd, self->mutex, LOCK_TEST_WRITE));
+		EXPECT_EQ(1, writer_runs(self->fd, self->mutex, LOCK_TEST_WRITE));
 	if (strstr(self->kinds, "rw_semaphore")) {
-		EXPECT_EQ(1, writer_gets_on(self->fd, sem, LOCK_TEST_WRITE));
-		EXPECT_EQ(1, writer_gets_on(self->fd, sem, LOCK_TEST_READ));
+		EXPECT_EQ(1, writer_runs(self->fd, sem, LOCK_TEST_WRITE));
+		EXPECT_EQ(1, writer_runs(self->fd, sem, LOCK_TEST_READ));
 	}
 	close(sem);
 }
@@ -174,7 +174,7 @@ static int end_chain(struct chain *c)
 	return ret;
 }
 
-TEST_F_TIMEOUT(g10_chain, several_links, 60)
+TEST_F_TIMEOUT(g10_chain, loan_passes_through_several_locks, 60)
 {
 	struct task *r, *w;
 	struct chain c;
@@ -224,7 +224,7 @@ static int through_semaphore(int fd, int next, __u32 held, __u32 wanted, int ahe
 	return 0;
 }
 
-TEST_F_TIMEOUT(g10_chain, through_another_semaphore, 60)
+TEST_F_TIMEOUT(g10_chain, loan_passes_through_unfair_rwsem, 60)
 {
 	int fd = self->fd, next = self->next;
 
@@ -236,7 +236,7 @@ TEST_F_TIMEOUT(g10_chain, through_another_semaphore, 60)
 }
 
 /* The owners of the mutexes hold nothing of the lock, but its committers wait for them. */
-TEST_F_TIMEOUT(g10_chain, committers_pass_theirs_on, 60)
+TEST_F_TIMEOUT(g10_chain, section_lends_along_a_chain, 60)
 {
 	int second = lock_open(LOCK_TEST_MUTEX);
 	struct task *o, *o2, *c, *c2;
@@ -261,7 +261,7 @@ TEST_F_TIMEOUT(g10_chain, committers_pass_theirs_on, 60)
 }
 
 /* Each of two tasks waits for the other's mutex. */
-TEST_F_TIMEOUT(g10_chain, cycle_ends, 60)
+TEST_F_TIMEOUT(g10_chain, walk_ends_in_a_cycle, 60)
 {
 	int m[2] = { lock_open(LOCK_TEST_MUTEX), lock_open(LOCK_TEST_MUTEX) }, i;
 	struct task *t[2], *r, *w;

@@ -82,7 +82,7 @@ TEST_F_TIMEOUT(g11_prompt_writer, other_writers_are_left_alone, 60)
 		EXPECT_EQ(0, sleeping_writer(self->fd, LOCK_TEST_READ, w[i], 0));
 }
 
-TEST_F_TIMEOUT(g11_prompt_writer, off_means_off, 60)
+TEST_F_TIMEOUT(g11_prompt_writer, lend_0_lends_nothing, 60)
 {
 	ASSERT_TRUE(set_param("lend", "0"));
 	EXPECT_EQ(0, sleeping_writer(self->fd, LOCK_TEST_READ, (struct job){ }, 0));

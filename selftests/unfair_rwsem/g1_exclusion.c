@@ -113,7 +113,7 @@ static unsigned long long stress(int fd)
 	return state(fd).violations;
 }
 
-TEST_F_TIMEOUT(g1_exclusion, stress, 120)
+TEST_F_TIMEOUT(g1_exclusion, contended_lock_excludes, 120)
 {
 	EXPECT_EQ(0, stress(self->fd));
 }

@@ -39,7 +39,7 @@ static int beside_a_hog(int fd, __u32 holder_mode, __u32 mode)
 	return ret;
 }
 
-TEST_F_TIMEOUT(g5_lent_priority, preempted_holder_gets_on_beside_a_hog, 60)
+TEST_F_TIMEOUT(g5_lent_priority, preempted_holder_runs_beside_a_hog, 60)
 {
 	SKIP_ON_ONE_CPU();
 	EXPECT_EQ(0, beside_a_hog(self->fd, LOCK_TEST_READ, LOCK_TEST_WRITE));
@@ -63,7 +63,7 @@ static int lent_to(int fd, __u32 mode, struct job holder, struct job waiter, int
 	return end_loan(&l);
 }
 
-TEST_F_TIMEOUT(g5_lent_priority, level_of_the_waiter, 60)
+TEST_F_TIMEOUT(g5_lent_priority, level_follows_the_waiter, 60)
 {
 	static const struct {
 		const char *lend_nice;

@@ -37,7 +37,7 @@ static int retreat(struct task *t, const struct way *way)
 	return finish(t);
 }
 
-TEST_F(g7_clean_retreat, from_behind_a_writer)
+TEST_F(g7_clean_retreat, given_up_wait_leaves_nothing)
 {
 	int i, mode;
 

@@ -28,7 +28,7 @@ TEST_F(g8_lockdep, ordinary_use_is_not_reported)
 	EXPECT_EQ(0, lock(self->fd, LOCK_TEST_WRITE, LOCK_TEST_NESTED));
 }
 
-TEST_F(g8_lockdep, lockdep_is_still_watching)
+TEST_F(g8_lockdep, lockdep_is_still_on)
 {
 	char line[256] = "";
 	FILE *f;
@@ -44,7 +44,7 @@ TEST_F(g8_lockdep, lockdep_is_still_watching)
 	EXPECT_EQ(1, atoi(strchr(line, ':') + 1));
 }
 
-TEST_F(g8_lockdep, class_of_the_init_site)
+TEST_F(g8_lockdep, each_init_site_has_a_class)
 {
 	if (access("/proc/lockdep", F_OK))
 		SKIP(return, "CONFIG_PROVE_LOCKING is off");

@@ -173,7 +173,7 @@ TEST_F_TIMEOUT(g9_expedite, lends_after_each_release, 100)
 #define SECTIONS	40	/* more than a look visits at once */
 
 /* Several sections, two of them of the same task: the highest level counts, each ends by itself. */
-TEST_F_TIMEOUT(g9_expedite, several_sections, 100)
+TEST_F_TIMEOUT(g9_expedite, highest_of_several_sections_counts, 100)
 {
 	struct task *t[SECTIONS], *high, *nested, *r;
 	int i;
@@ -323,7 +323,7 @@ TEST_F_TIMEOUT(g9_expedite, committer_has_what_it_lends, 60)
 }
 
 /* A loan for the lock ends with its release, that of the section with the section. */
-TEST_F_TIMEOUT(g9_expedite, committer_that_holds_the_lock, 60)
+TEST_F_TIMEOUT(g9_expedite, loans_of_lock_and_section_end_apart, 60)
 {
 	struct loan loan;
 	struct task *w;
@@ -356,7 +356,7 @@ TEST_F_TIMEOUT(g9_expedite, committer_that_holds_the_lock, 60)
 /* --- begin and end -------------------------------------------------------- */
 
 /* More running tasks in sections than the timer visits at once, then one that waits. */
-TEST_F_TIMEOUT(g9_expedite, section_of_a_task_that_runs, 100)
+TEST_F_TIMEOUT(g9_expedite, waiting_committer_lends_beside_running_ones, 100)
 {
 	int fd2 = lock_open(LOCK_TEST_UNFAIR), i;
 	struct task *runs[SECTIONS], *c;

@@ -120,7 +120,7 @@ TEST_F(interface, guards_wait_and_release)
 }
 
 /* A guard that fails releases nothing. */
-TEST_F(interface, guards_end_by_a_signal)
+TEST_F(interface, failed_guard_releases_nothing)
 {
 	static const struct { __u32 how; int signal, error; } ways[] = {
 		{ LOCK_TEST_GUARD_INTR, SIGUSR1, EINTR },
@@ -155,7 +155,7 @@ static int try_bound(int fd, __u32 us)
 	return ioctl(fd, LOCK_TEST_SET_BOUND, &us) ? errno : 0;
 }
 
-TEST_F(interface, bound_range)
+TEST_F(interface, bound_is_range_checked)
 {
 	static const __u32 good[] = { 0, 1, 10000, 9999999, 10000000, ~0U };
 	static const __u32 bad[] = { 10000001, 20000000, 0x7fffffff, 0x80000000, ~0U - 1 };

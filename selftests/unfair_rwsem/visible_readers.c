@@ -13,7 +13,7 @@ NEEDS_MODULES("fscommit_test");
 
 LENDING_LOCK_FIXTURE(visible_readers, "1")
 
-TEST_F(visible_readers, each_is_seen_and_leaves_nothing)
+TEST_F(visible_readers, each_reader_is_visible_and_leaves_nothing)
 {
 	struct task *r[4];
 	int i;
@@ -107,7 +107,7 @@ static int traces_that_holders_are_unseen(int fd, pid_t *r, unsigned int nr)
  * More readers than slots that they search. All of them hold the lock. An expedited section
  * prevents a bias.
  */
-TEST_F_TIMEOUT(visible_readers, unseen_readers, 60)
+TEST_F_TIMEOUT(visible_readers, readers_without_a_slot_hold_the_lock, 60)
 {
 	int other = lock_open(LOCK_TEST_RWSEM);
 	unsigned int i = 0, n = 90, seen;

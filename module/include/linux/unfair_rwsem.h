@@ -132,7 +132,7 @@ struct unfair_rwsem {
 	u8			region;		/* first one of unfair_reader_slots; constant */
 	u8			bias_wait;	/* overlaps left until BIAS; not protected */
 	u16			class;		/* in the statistics; constant */
-	u8			steals;		/* acquisitions in a row ahead of the first writer */
+	u8			steals;		/* in a row, ahead of the first writer */
 	u8			window_due:5;	/* readers that the open window waits for */
 	u8			window_used:1;	/* a window was opened since the last writer */
 	u8			expedited:1;	/* has an active section */

@@ -406,7 +406,7 @@ static long window_us(void)
 	return us;
 }
 
-/* The longest permitted wait of a running reader, given the longest hold of a writer in that round. */
+/* The longest permitted wait of a running reader in that round. */
 static double limit_ns(int round)
 {
 	return (opt.bound + window_us()) * 1e3 + figures[OURS][WRITER_HOLD][round];

@@ -92,7 +92,7 @@ static const char * const failure_names[NR_FAILURES] = {
 static struct torturer torturers[MAX_THREADS];
 static unsigned int nr_torturers;
 
-/* In the order of start and stop: threads that wake others stop before all park for the last time. */
+/* In the order of start and stop: threads that wake others stop before the last parking. */
 enum helper { ONOFF, SIGNALS, CONTROL, NR_HELPERS };
 static struct task_struct *helpers[NR_HELPERS];
 
@@ -516,8 +516,8 @@ static void park_all(void)
 }
 
 /*
- * Pins half of the threads to one random CPU each; the others may run on any CPU. No CPU may go down
- * meanwhile: it counts as online until late, and a thread moved to it then would stay there.
+ * Pins half of the threads to one random CPU each; the others may run on any CPU. No CPU may go
+ * down meanwhile: it counts as online until late, and a thread moved to it then would stay there.
  */
 static void shuffle(struct rnd_state *state)
 {
