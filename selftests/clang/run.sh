@@ -67,8 +67,8 @@ run_guest()
 	programs=$(build_programs) || exit 1
 	mkdir -p "$out"
 	printf '%s\n' "load fscommit lend_period_us=60000000 lend=0" "load fscommit_test" \
-		"test clang-g1_exclusion 600 FSCOMMIT_SCALE=8 g1_exclusion" \
-		"test clang-g3_writer_first 600 FSCOMMIT_SCALE=8 g3_writer_first" \
+		"test clang-g1_exclusion 600 FSCOMMIT_SLOWDOWN=8 g1_exclusion" \
+		"test clang-g3_writer_first 600 FSCOMMIT_SLOWDOWN=8 g3_writer_first" \
 		"unload fscommit_test" "unload fscommit" >"$out.plan"
 	step "tests in the guest" "10-60 s" "$out.log" "$SCRIPTS/boot.sh" --out "$out" \
 		--timeout 1500 uml "$out.plan" "$work/src/module/fscommit.ko" \

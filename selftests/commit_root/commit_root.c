@@ -24,7 +24,7 @@
 
 #include "device_test.h"
 #include "modules.h"
-#include "scale.h"
+#include "slowdown.h"
 #include "trace.h"
 #include "commit_root_test.h"
 #include "fscommit_test.h"
@@ -380,7 +380,7 @@ TEST_F_TIMEOUT(commit_root, the_oracle_finds_no_difference, 90)
 		read_for_ever(self->fd);
 	}
 	/* run on until a search has missed a moved extent */
-	for (i = 0; i < scaled(200) || (i < 1000 && !atomic_load(&sums[MISSED])); i++) {
+	for (i = 0; i < repeats(200) || (i < 1000 && !atomic_load(&sums[MISSED])); i++) {
 		usleep(20000);
 		if (!commit(self->fd) && errno != ENOMEM)
 			EXPECT_EQ(0, errno);

@@ -19,7 +19,7 @@
 
 #include "device_test.h"
 #include "modules.h"
-#include "scale.h"
+#include "slowdown.h"
 #include "trace.h"
 #include "cow_diff_test.h"
 
@@ -281,7 +281,7 @@ TEST_F_TIMEOUT(cow_diff, pairs_are_those_of_brute_force, 120)
 	unsigned int seed, round;
 	__u64 pairs = 0;
 
-	for (seed = 1; seed <= scaled(60); seed++) {
+	for (seed = 1; seed <= repeats(60); seed++) {
 		const __u32 *size = sizes[seed % 5];
 		__u32 keys = size[0] && size[0] < 8 ? 100 : 1000;
 		int fd = open_tree((struct diff_test_setup){ .keys = keys, .in_order = seed & 1,
@@ -306,7 +306,7 @@ TEST_F_TIMEOUT(cow_diff, pairs_are_those_of_brute_force, 120)
 		ASSERT_EQ(0, ioctl(fd, DIFF_TEST_CHECK));
 		close(fd);
 	}
-	EXPECT_GT(pairs, scaled(1000));
+	EXPECT_GT(pairs, repeats(1000));
 }
 
 /* --- what it reads ------------------------------------------------------- */
@@ -459,7 +459,7 @@ TEST_F_TIMEOUT(cow_diff, corrupted_trees_do_not_crash, 120)
 {
 	unsigned int seed, refused = 0, rounds = 0;
 
-	for (seed = 1; seed <= scaled(20); seed++) {
+	for (seed = 1; seed <= repeats(20); seed++) {
 		struct diff_test_fuzz f = { .rounds = 1000 };
 		__u32 items = seed % 4 ? 4 + seed % 8 : 0;
 		int fd = open_tree((struct diff_test_setup){

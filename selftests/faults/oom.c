@@ -106,7 +106,7 @@ TEST_F_TIMEOUT(oom, readers_are_killed, 120)
 	int i;
 
 	NEEDS_MEMCG();
-	for (i = 0; i < scaled(8); i++)
+	for (i = 0; i < repeats(8); i++)
 		kill_group(_metadata, self->fd, LOCK_TEST_READ, 4, i % 2);
 	rmdir(GROUP);
 }
@@ -116,7 +116,7 @@ TEST_F_TIMEOUT(oom, writer_is_killed, 120)
 	int i;
 
 	NEEDS_MEMCG();
-	for (i = 0; i < scaled(8); i++)
+	for (i = 0; i < repeats(8); i++)
 		kill_group(_metadata, self->fd, LOCK_TEST_WRITE, 1, i % 2);
 	rmdir(GROUP);
 }

@@ -35,15 +35,15 @@ guest()
 	collect "$kernel" "$out" $((SECONDS - start))
 }
 
-# tasks KERNEL SCALE CYCLES SECONDS: freezer, OOM killer, signals, and load cycles
+# tasks KERNEL SLOWDOWN CYCLES SECONDS: freezer, OOM killer, signals, and load cycles
 tasks()
 {
 	local tree
 	tree=$("$SCRIPTS/stage.sh" "$1") || { result "$1" faults-build FAIL 0; return; }
 	guest tasks "$1" "$4" "$tree" < <(cat <<-EOF
-		test freezer 600 FSCOMMIT_SCALE=$2 freezer
-		test oom 600 FSCOMMIT_SCALE=$2 oom
-		test signal_storm 1200 FSCOMMIT_SCALE=$2 signal_storm
+		test freezer 600 FSCOMMIT_SLOWDOWN=$2 freezer
+		test oom 600 FSCOMMIT_SLOWDOWN=$2 oom
+		test signal_storm 1200 FSCOMMIT_SLOWDOWN=$2 signal_storm
 		test load_cycles 3000 cd /fscommit && FSCOMMIT_CYCLES=$3 load_cycles
 	EOF
 	[ "$1" = uml ] || echo "test kmemleak 300 kmemleak_check")

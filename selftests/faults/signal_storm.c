@@ -77,7 +77,7 @@ static pid_t start_plugger(atomic_int *plugged)
  */
 TEST_F_TIMEOUT(signal_storm, signals_lose_no_wakeup, 300)
 {
-	const int rounds = scaled(100), interrupts = scaled(2000), kills = scaled(1000);
+	const int rounds = repeats(100), interrupts = repeats(2000), kills = repeats(1000);
 	struct sigaction act = { .sa_handler = ignore_signal };
 	struct counts *c = share(4096);
 	atomic_int *plugged = share(4096);
@@ -90,7 +90,7 @@ TEST_F_TIMEOUT(signal_storm, signals_lose_no_wakeup, 300)
 	/* the tasks inherit it */
 	sigaction(SIGUSR1, &act, NULL);
 	plugger = start_plugger(plugged);
-	unplugs = plugger ? scaled(50) : 0;
+	unplugs = plugger ? repeats(50) : 0;
 	for (round = 1; round <= rounds; round++) {
 		atomic_store(&c->stop, 0);
 		for (i = 0; i < TASKS; i++)

@@ -17,19 +17,19 @@ lock_tests() { basename -s .c "$TOP"/selftests/unfair_rwsem/[!m]*.c; }
 # plan_tests KERNEL: print the plan of `make test`
 plan_tests()
 {
-	local name=$1 torture t scale suite_scale limit=1200
+	local name=$1 torture t slowdown suite_slowdown limit=1200
 	# slow kernels run fewer rounds of the randomised tests
 	case $name in
-	uml|uml-gcov) scale=2 suite_scale=2 ;;
-	x86-*) scale=16 suite_scale=32 limit=3600 ;;
-	*) scale=4 suite_scale=4 ;;
+	uml|uml-gcov) slowdown=2 suite_slowdown=2 ;;
+	x86-*) slowdown=16 suite_slowdown=32 limit=3600 ;;
+	*) slowdown=4 suite_slowdown=4 ;;
 	esac
 	torture=$(torture_seconds "$name")
 	for t in $(lock_tests); do
-		echo "test $t 1800 FSCOMMIT_SCALE=$scale $t"
+		echo "test $t 1800 FSCOMMIT_SLOWDOWN=$slowdown $t"
 	done
 	for t in $suites; do
-		echo "test $t $limit FSCOMMIT_SCALE=$suite_scale $t"
+		echo "test $t $limit FSCOMMIT_SLOWDOWN=$suite_slowdown $t"
 	done
 	cat <<-END
 		load fscommit lend_period_us=60000000

@@ -48,7 +48,7 @@
 
 #include "modules.h"
 #include "put.h"
-#include "scale.h"
+#include "slowdown.h"
 
 #include "fscommit_test.h"
 

@@ -159,7 +159,7 @@ kselftest()
 	check "$kernel" kselftest_folder kselftest_folder
 	[ "$checked" -eq 0 ] || return 0
 	cat >"$out.plan" <<-END
-		test kselftest 900 tar xf /fscommit/kselftest-$kernel.tar -C /tmp && cd /tmp && FSCOMMIT_SCALE=16 ./run_kselftest.sh -c share_gate -c rcu_reuse -t unfair_rwsem:g1_exclusion
+		test kselftest 900 tar xf /fscommit/kselftest-$kernel.tar -C /tmp && cd /tmp && FSCOMMIT_SLOWDOWN=16 ./run_kselftest.sh -c share_gate -c rcu_reuse -t unfair_rwsem:g1_exclusion
 		test unloaded 5 ! grep . /proc/modules
 	END
 	step "kselftests on $kernel" "20 s" "$out.log" "$SCRIPTS/boot.sh" --out "$out" \

@@ -26,7 +26,7 @@
 #include "device_test.h"
 #include "modules.h"
 #include "put.h"
-#include "scale.h"
+#include "slowdown.h"
 #include "rcu_reuse_test.h"
 #include "trace.h"
 
@@ -699,7 +699,7 @@ static struct reuse_test_torture torture(int fd, unsigned int ms, bool stamps)
 static void find_no_early_reuse(struct __test_metadata *_metadata, int fd, bool stamps)
 {
 	pid_t pid = access(ONLINE, W_OK) ? 0 : start_onoff();
-	struct reuse_test_torture t = torture(fd, scaled(stamps ? 2000 : 4000), stamps);
+	struct reuse_test_torture t = torture(fd, repeats(stamps ? 2000 : 4000), stamps);
 
 	if (pid) {
 		stop(pid);

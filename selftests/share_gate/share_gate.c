@@ -20,7 +20,7 @@
 
 #include "device_test.h"
 #include "modules.h"
-#include "scale.h"
+#include "slowdown.h"
 #include "fscommit_test.h"
 #include "share_gate_test.h"
 #include "trace.h"
@@ -352,7 +352,7 @@ TEST_F_TIMEOUT(share_gate, concurrent_fsyncs_lose_nothing, 100)
 	int round, i;
 
 	/* a round on a busy host may log nothing */
-	for (round = 0; round < scaled(10) || (!checked && round < 50); round++) {
+	for (round = 0; round < repeats(10) || (!checked && round < 50); round++) {
 		struct gate_test_crash c;
 
 		for (i = 0; i < 6; i++) {

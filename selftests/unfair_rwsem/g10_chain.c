@@ -378,7 +378,7 @@ TEST_F_TIMEOUT(g10_chain, owner_exits_with_a_loan, 60)
 	int i;
 
 	SKIP_WITHOUT_KIND("mutex");
-	for (i = 0; i < scaled(20); i++) {
+	for (i = 0; i < repeats(20); i++) {
 		ASSERT_TRUE(set_param("lend_period_us", "1000"));
 		o = owner(self->mutex, LOCK_TEST_WRITE);
 		r = reader_that_waits(self->fd, self->mutex);

@@ -151,7 +151,7 @@ TEST_F_TIMEOUT(g13_nothing_to_keep, settings_never_change, 150)
 	w = start(self->fd, writer);
 	ASSERT_REACHED(counter("loans") > 0);
 	before = counter("loans");
-	while ((counter("loans") < before + scaled(1000) || !all_seen(s, nr)) &&
+	while ((counter("loans") < before + repeats(1000) || !all_seen(s, nr)) &&
 	       seconds() < end)
 		for (i = 0; i < nr; i++)
 			sample(&s[i]);
@@ -168,7 +168,7 @@ TEST_F_TIMEOUT(g13_nothing_to_keep, settings_never_change, 150)
 		kill_pid(s[i].pid);
 	}
 	TH_LOG("%ld loans", counter("loans") - before);
-	EXPECT_LE(before + scaled(1000), counter("loans"));
+	EXPECT_LE(before + repeats(1000), counter("loans"));
 	close(mutex);
 }
 

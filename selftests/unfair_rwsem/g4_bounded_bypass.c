@@ -305,7 +305,7 @@ TEST_F_TIMEOUT(g4_bounded_bypass, running_reader_among_back_to_back_writers, 60)
 			.mode = LOCK_TEST_WRITE, .hold_us = 20, .repeat = 100000000,
 		});
 	ASSERT_REACHED(state(self->fd).taken > 1000);
-	r = start(self->fd, (struct job){ .mode = LOCK_TEST_READ, .repeat = scaled(200) });
+	r = start(self->fd, (struct job){ .mode = LOCK_TEST_READ, .repeat = repeats(200) });
 	EXPECT_EQ(0, finish(r));
 	for (i = 0; i < 4; i++) {
 		kill_task(w[i]);

@@ -132,7 +132,7 @@ TEST_F_TIMEOUT(g6_spin_on_owner, real_time_waiter_lets_the_holder_run, 60)
 	int i;
 
 	throttle_real_time(false);
-	for (i = 0; i < scaled(20); i++) {
+	for (i = 0; i < repeats(20); i++) {
 		struct task *holder, *w;
 		__u64 taken = state(self->fd).taken;
 
@@ -159,7 +159,7 @@ TEST_F_TIMEOUT(g6_spin_on_owner, real_time_waiter_lets_the_first_one_run, 60)
 	int i;
 
 	throttle_real_time(false);
-	for (i = 0; i < scaled(20); i++) {
+	for (i = 0; i < repeats(20); i++) {
 		struct task *holder, *first, *second;
 
 		holder = hold_until_go(self->fd, LOCK_TEST_WRITE, (struct job){ .cpu = 1 });

@@ -395,7 +395,7 @@ TEST_F_TIMEOUT(g9_expedite, freed_after_the_section, 60)
 
 	before = counter("activated");
 	ASSERT_TRUE(set_param("lend_period_us", "50"));
-	for (i = 0; i < scaled(2000); i++) {
+	for (i = 0; i < repeats(2000); i++) {
 		int fd = lock_open(LOCK_TEST_UNFAIR);
 
 		op.outer = fd;
