@@ -19,7 +19,7 @@ all: module
 
 help:
 	@echo 'make demo             a stock kernel in a VM: readers against a checkpoint writer  1-3 min'
-	@echo 'make test             the module on stock 6.12 and 7.3, static checks                6 min'
+	@echo 'make test             the module on stock 6.12 and 7.3, static checks                3 min'
 	@echo 'make test TEST=T      one test, like g4_bounded_bypass or model:lock-2r2w       20-80 s'
 	@echo 'make kselftest        the tests on the running kernel, as root; TARGETS=, TEST=       4 min'
 	@echo 'make                  fscommit.ko for KDIR=$(KDIR)'
@@ -41,7 +41,7 @@ help-all: help
 	@echo '  make FS KSRC= KDIR=   the driver of your own kernel; ports/port.sh FS lists options'
 	@echo '  make install-FS       that driver for each boot of this kernel; uninstall-FS        1 min'
 	@echo '  make crash-FS         f2fs, btrfs, xfs: crashes at POINTS=100 of a workload       10 min'
-	@echo '  make stress-FS        f2fs, btrfs, xfs: fio, fsx, stress-ng, freeze, remount       10 min'
+	@echo '  make stress-FS        f2fs, btrfs, xfs: fio, stress-ng, freeze, remount       10 min'
 	@echo 'Tests'
 	@echo '  make test KERNEL=K    one of the kernels of scripts/matrix                         2-5 min'
 	@echo '  make test-all         on seven kernels, the filesystems, models, mutants          25 min'
