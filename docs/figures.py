@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The directive figures, which makes a table from a file of values.
+"""The directive figures, which makes tables from a file of values.
 
     .. figures:: NAME
 
-NAME.tsv is in docs/figures. Its head has lines `# KEY: VALUE` that say where the values are from,
-the next line the names of the columns, and each other line is a row; a tab separates columns. The
-keys are values (what they are: the title of the table), rounds, kernel, machine, command,
-date, and commit, which is required.
+NAME.tsv is in docs/figures. It has a table, or the tables of one benchmark, each after an empty
+line. The head of a table has lines `# KEY: VALUE` that say where the values are from, the next line
+the names of the columns, and each other line is a row; a tab separates columns. The keys are values
+(what they are: the title of the table), rounds, kernel, machine, command, date, and commit, which
+is required. A later table keeps the keys that it does not repeat.
 """
 
 import pathlib
@@ -20,15 +21,17 @@ KEYS = ("rounds", "kernel", "machine", "command", "date", "commit")
 
 
 def read(path):
-    """Return ({key: value}, lines of the table)."""
-    head, rows = {}, []
-    for line in path.read_text(encoding="utf-8").splitlines():
-        if not line.startswith("#"):
-            rows.append(line)
-        elif ": " in line:
-            key, value = line[1:].split(": ", 1)
-            head[key.strip()] = value
-    return head, rows
+    """Return the tables of a file: for each ({key: value}, lines of the table)."""
+    tables, head = [], {}
+    for block in path.read_text(encoding="utf-8").split("\n\n"):
+        lines = block.splitlines()
+        head = dict(head)
+        for line in lines:
+            if line.startswith("#") and ": " in line:
+                key, value = line[1:].split(": ", 1)
+                head[key.strip()] = value
+        tables.append((head, [line for line in lines if not line.startswith("#")]))
+    return tables
 
 
 def source_of(head):
@@ -40,7 +43,7 @@ def source_of(head):
 
 
 class Figures(Directive):
-    """Inserts the table of one file."""
+    """Inserts the tables of one file."""
 
     required_arguments = 1
 
@@ -50,15 +53,21 @@ class Figures(Directive):
         env = self.state.document.settings.env
         env.note_dependency(str(path))
         try:
-            head, rows = read(path)
+            tables = read(path)
         except OSError as error:
             raise self.error(str(error))
-        if set(head) - set(KEYS) - {"SPDX-License-Identifier", "values"} or "commit" not in head:
-            raise self.error(f"{path.name}: needs a commit, and no key but values, {KEYS}")
-        title = head.get("values", "")
-        text = [".. csv-table:: " + title[:1].upper() + title[1:], "   :header-rows: 1",
-                "   :delim: tab", ""]
-        text += ["   " + row for row in rows] + ["", source_of(head)]
+        text = []
+        for (head, rows), (later, _) in zip(tables, tables[1:] + [({}, [])]):
+            if set(head) - set(KEYS) - {"SPDX-License-Identifier", "values"} or \
+                    "commit" not in head:
+                raise self.error(f"{path.name}: needs a commit, and no key but values, {KEYS}")
+            title = head.get("values", "")
+            text += [".. csv-table:: " + title[:1].upper() + title[1:], "   :header-rows: 1",
+                     "   :delim: tab", ""]
+            text += ["   " + row for row in rows] + [""]
+            # once for successive tables of one source
+            if source_of(head) != source_of(later):
+                text += [source_of(head), ""]
         node = nodes.container()
         self.state.nested_parse(StringList(text, str(path)), 0, node)
         return node.children
