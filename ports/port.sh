@@ -165,12 +165,10 @@ kernel_make()
 product()
 {
 	local tree=$place/product
-	if [ -n "$KERNEL" ]; then
-		"$SCRIPTS/stage.sh" "$KERNEL"
-		return
-	fi
+	# a rebuilt kernel needs new objects
+	[ "$tree/Module.symvers" -nt "$KDIR/.config" ] || rm -rf "$tree"
 	mkdir -p "$tree"
-	rsync -a --checksum "$TOP/module" "$TOP/Kbuild" "$tree/"
+	copy_product "$TOP" "$tree"
 	kernel_make "$tree" modules >"$LOGS/port-product.log" 2>&1 ||
 		die "building fscommit for $release failed; see $LOGS/port-product.log"
 	printf '%s\n' "$tree"
@@ -253,7 +251,7 @@ build_driver()
 		fi
 	fi
 	if [ ${#patches[@]} -gt 0 ] && [ -z "$alone" ]; then
-		tree=$(product) || exit 1
+		tree=$(locked "product-$(basename "$place")" product) || exit 1
 		cp "$FSDIR/import_fscommit.c" "$tmp/src/"
 		# /sys/module/FS/version; and DKMS replaces no module of the same version
 		sed -n 's/^MODULE_VERSION("/&fscommit-/p' "$TOP/module/main.c" \

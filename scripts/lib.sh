@@ -222,15 +222,6 @@ cross()
 # the kernels of `make test-all`
 matrix_names() { awk '!/^#/ && NF && $7 != "-" { print $1 }' "$MATRIX"; }
 
-# product_files TREE: print the source files of the module, which the mutants edit
-product_files()
-{
-	local f
-	for f in "$1"/module/*.[ch] "$1"/module/include/linux/*.h; do
-		[[ $f = *.mod.c ]] || printf '%s\n' "$f"
-	done
-}
-
 # --- sources -----------------------------------------------------------------
 
 # Copy only files whose content differs, with the current time, so that make rebuilds only what
@@ -244,12 +235,3 @@ copy_by_content()
 
 # copy_product FROM DIR
 copy_product() { copy_by_content "$1/module" "$1/Kbuild" "$2/"; }
-
-# copy_test_modules DIR: copy the test modules to DIR/selftests, whose Kbuild builds all of them
-copy_test_modules()
-{
-	mkdir -p "$1/selftests"
-	copy_by_content --include /Kbuild --include '/lib/***' --include '/*/' \
-		--include '/*/module/***' --exclude '*' --prune-empty-dirs \
-		"$TOP/selftests/" "$1/selftests/"
-}

@@ -91,7 +91,7 @@ programs()
 {
 	local folder=$1 kernel=$2 seconds=$3 dir=$out/$part-$2 tree modules m name command
 	shift 3
-	tree=$("$SCRIPTS/stage.sh" "$kernel")
+	tree=$("$HARNESS/stage.sh" "$kernel")
 	case $folder in
 	unfair_rwsem) modules=fscommit_test ;;
 	rcu_reuse) modules=rcu_reuse_test ;;

@@ -39,7 +39,7 @@ guest()
 tasks()
 {
 	local tree
-	tree=$("$SCRIPTS/stage.sh" "$1") || { result "$1" faults-build FAIL 0; return; }
+	tree=$("$HARNESS/stage.sh" "$1") || { result "$1" faults-build FAIL 0; return; }
 	guest tasks "$1" "$4" "$tree" < <(cat <<-EOF
 		test freezer 600 FSCOMMIT_SLOWDOWN=$2 freezer
 		test oom 600 FSCOMMIT_SLOWDOWN=$2 oom
@@ -53,7 +53,7 @@ tasks()
 allocations()
 {
 	local tree start=$SECONDS sites
-	tree=$("$SCRIPTS/stage.sh" "$1" "$FAULTS/sites.sed") ||
+	tree=$("$HARNESS/stage.sh" "$1" "$FAULTS/sites.sed") ||
 		{ result "$1" faults-build FAIL 0; return; }
 	# lockdep would take most of the time
 	guest allocations "$1" 240 "$tree" --mem 2G <<-EOF
@@ -74,7 +74,7 @@ kernel_torture()
 {
 	local module=$1 kernel=$2 seconds=$3 start=$SECONDS tree dir out=$LOGS/$1-$2
 	local types=${1}_types
-	if ! tree=$("$SCRIPTS/stage.sh" "$kernel") ||
+	if ! tree=$("$HARNESS/stage.sh" "$kernel") ||
 			! dir=$("$KERNEL_TORTURE/build.sh" "$kernel" "$tree"); then
 		result "$kernel" "$module-build" FAIL $((SECONDS - start))
 		return

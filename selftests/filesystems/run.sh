@@ -39,7 +39,7 @@ smoke()
 	name=$(basename "$dir")${edit:+-faults}
 	modules=("$dir"/*.ko)
 	if [ -n "$edit" ]; then
-		modules=("$ko" "$("$SCRIPTS/stage.sh" "$kernel" "$edit")/module/fscommit.ko")
+		modules=("$ko" "$("$HARNESS/stage.sh" "$kernel" "$edit")/module/fscommit.ko")
 	fi
 	result "$kernel" "$name-build" ok $((SECONDS - start))
 	start=$SECONDS

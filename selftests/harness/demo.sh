@@ -12,7 +12,7 @@ matrix_field "$kernel" kind >/dev/null
 
 say "fscommit demo: Linux $kernel in a virtual machine with two CPUs"
 need_packages gcc make libc6-dev python3
-tree=$("$SCRIPTS/stage.sh" "$kernel")
+tree=$("$HARNESS/stage.sh" "$kernel")
 mkdir -p "$CACHE/build"
 gcc -O2 -static -o "$CACHE/build/ckptlat" "$TOP/tools/ckptlat.c"
 

@@ -130,6 +130,24 @@ build_programs()
 	printf '%s\n' "$out"
 }
 
+# product_files TREE: print the source files of the module, which the mutants edit
+product_files()
+{
+	local f
+	for f in "$1"/module/*.[ch] "$1"/module/include/linux/*.h; do
+		[[ $f = *.mod.c ]] || printf '%s\n' "$f"
+	done
+}
+
+# copy_test_modules DIR: copy the test modules to DIR/selftests, whose Kbuild builds all of them
+copy_test_modules()
+{
+	mkdir -p "$1/selftests"
+	copy_by_content --include /Kbuild --include '/lib/***' --include '/*/' \
+		--include '/*/module/***' --exclude '*' --prune-empty-dirs \
+		"$TOP/selftests/" "$1/selftests/"
+}
+
 # boot_and_follow DIR OPTION...: boot a guest, and copy its results to stdout as they appear, so
 # that step() shows the progress.
 boot_and_follow()

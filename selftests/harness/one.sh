@@ -30,7 +30,7 @@ run_program()
 	path=$(find "$programs" -mindepth 2 -maxdepth 2 -type f -name "$program" | head -n 1)
 	[ -n "$path" ] || die "TEST=$program: no such program in $programs"
 	folder=$(basename "$(dirname "$path")")
-	tree=$("$SCRIPTS/stage.sh" "$kernel") || exit 1
+	tree=$("$HARNESS/stage.sh" "$kernel") || exit 1
 	mkdir -p "$out"
 	echo "test $program 1800 cd /fscommit && $program ${name:+-t $name}" >"$out.plan"
 	if ! step "$program${name:+.$name} on $kernel" "5-60 s" "$out.log" \
@@ -53,7 +53,7 @@ run_reported()
 	local kernel regex tree start=$SECONDS
 	read -r kernel regex < <(sed -n "s/^$1 //p" "$HARNESS/expected") || true
 	[ -n "${regex:-}" ] || die "harness/expected has no '$1'"
-	tree=$("$SCRIPTS/stage.sh" "$kernel") || exit 1
+	tree=$("$HARNESS/stage.sh" "$kernel") || exit 1
 	if boot_misuse "$1" "$kernel" "$regex" "$LOGS/one" "$tree" "$(build_programs)"; then
 		result "$kernel" "$1" ok $((SECONDS - start))
 	else

@@ -48,7 +48,7 @@ run_kernel()
 	x86-*) all=7200 usually='10 min and the torture' options=(--mem 2G) ;;
 	esac
 	say "kernel $name"
-	tree=$("$SCRIPTS/stage.sh" "$name") || { result "$name" build FAIL 0; return; }
+	tree=$("$HARNESS/stage.sh" "$name") || { result "$name" build FAIL 0; return; }
 	result "$name" build ok $((SECONDS - start))
 	if [ "$(kernel_arch "$name")" != amd64 ] &&
 		! programs=$(build_programs "$(kernel_arch "$name")"); then

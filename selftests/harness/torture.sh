@@ -12,7 +12,7 @@ kernel=${1:?name of a kernel} seconds=${2:?seconds}
 shift 2
 [[ $seconds =~ ^[0-9]+$ ]] && [ "$seconds" -ge 1 ] && [ "$seconds" -le 86400 ] ||
 	die "DURATION=$seconds: must be a number of seconds from 1 to 86400"
-tree=$("$SCRIPTS/stage.sh" "$kernel")
+tree=$("$HARNESS/stage.sh" "$kernel")
 out=$LOGS/torture-$kernel
 mkdir -p "$LOGS"
 cat >"$out.plan" <<EOF

@@ -17,7 +17,7 @@
 MUTANTS=$TOP/selftests/mutants
 PARTS=(unfair_rwsem commit_root share_gate cow_diff rcu_reuse misuse faults)
 programs=$(build_programs)
-tree=$("$SCRIPTS/stage.sh" uml)
+tree=$("$HARNESS/stage.sh" uml)
 bad=0
 
 # verdict NAME START STATUS: prints the line of a test
@@ -70,7 +70,7 @@ mutant()
 	mutant_script "$1" "$name" >"$file"
 	mutant_lines "$1" "$name" | grep -E '^(fails|warns|silent): ' >/dev/null ||
 		die "mutant $name names no test"
-	broken=$("$SCRIPTS/stage.sh" uml "$file" mutants) ||
+	broken=$("$HARNESS/stage.sh" uml "$file" mutants) ||
 		{ verdict "mutant:$name" "$SECONDS" 1; return; }
 	while read -r how program test; do
 		if [ "$how" = silent ]; then

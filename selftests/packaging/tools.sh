@@ -23,7 +23,7 @@ tools()
 	need_packages python3
 	say "  tools, on $kernel"
 	check any tools_recorded /usr/bin/python3 "$PACKAGING/tools_recorded.py"
-	tree=$("$SCRIPTS/stage.sh" "$kernel") || exit 1
+	tree=$("$HARNESS/stage.sh" "$kernel") || exit 1
 	programs=$(build_programs) || exit 1
 	locked python python_folder "$CACHE/build/python"
 	mkdir -p "$out"

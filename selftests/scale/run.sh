@@ -21,7 +21,7 @@ boot()
 	local name=$1 kernel=$2 what="-f $3" usually=$4 out=$LOGS/$1 start=$SECONDS tree
 	shift 4
 	[ -z "${TEST:-}" ] || what="-t $TEST"
-	tree=$("$SCRIPTS/stage.sh" "$kernel") || { result "$name" build FAIL 0; return; }
+	tree=$("$HARNESS/stage.sh" "$kernel") || { result "$name" build FAIL 0; return; }
 	mkdir -p "$out"
 	echo "test scale 1800 scale $what" >"$out.plan"
 	# on emulated CPUs the loop calibration would take most of the boot time
