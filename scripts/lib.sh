@@ -225,12 +225,13 @@ matrix_names() { awk '!/^#/ && NF && $7 != "-" { print $1 }' "$MATRIX"; }
 # --- sources -----------------------------------------------------------------
 
 # Copy only files whose content differs, with the current time, so that make rebuilds only what
-# has changed. Build products in the destination stay.
+# has changed. Build products in the destination stay, unless the source no longer has their folder:
+# the rules are perishable (-p).
 copy_by_content()
 {
-	rsync -a --no-times --checksum --delete --exclude '*.o' --exclude '*.ko' \
-		--exclude '*.mod*' --exclude '.*' --exclude Module.symvers \
-		--exclude modules.order --exclude '*.a' --exclude '*.gcno' "$@" >&2
+	rsync -a --no-times --checksum --delete --filter='-p *.o' --filter='-p *.ko' \
+		--filter='-p *.mod*' --filter='-p .*' --filter='-p Module.symvers' \
+		--filter='-p modules.order' --filter='-p *.a' --filter='-p *.gcno' "$@" >&2
 }
 
 # copy_product FROM DIR

@@ -144,7 +144,7 @@ copy_test_modules()
 {
 	mkdir -p "$1/selftests"
 	copy_by_content --include /Kbuild --include '/lib/***' --include '/*/' \
-		--include '/*/module/***' --exclude '*' --prune-empty-dirs \
+		--include '/*/module/***' --filter='-p *' --prune-empty-dirs \
 		"$TOP/selftests/" "$1/selftests/"
 }
 
