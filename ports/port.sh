@@ -8,8 +8,8 @@
 #                                            any kernel source and build folder
 #   port.sh FS                               list and explain the options of the driver
 #   port.sh ... CHECK=1                      apply and check the patches, build nothing
-#   port.sh ... EDIT=NAME                    then break the driver by a sed script, to see a test
-#                                            fail: selftests/filesystems/FS/NAME.sed
+#   port.sh ... EDIT=FILE                    then break the driver by a script for sed -E, to see a
+#                                            test fail
 #
 # Prints the path of FS.ko; fscommit.ko is in the same folder if the driver needs it.
 # Each variant has a folder build/fs/KERNEL/FS-VARIANT/ in the cache, with the patched
@@ -109,11 +109,9 @@ for arg in "$@"; do
 done
 choose
 [ -n "$variant" ] || die "$fs/options: choose() names no variant"
-edit=''
 if [ -n "$EDIT" ]; then
-	edit=$TOP/selftests/filesystems/$fs/$EDIT.sed
-	[ -e "$edit" ] || die "EDIT=$EDIT: there is no $edit"
-	variant+=-$EDIT
+	[ -e "$EDIT" ] || die "EDIT=$EDIT: no such file"
+	variant+=-$(basename "$EDIT" .sed)
 fi
 need_packages coccinelle rsync make kmod perl
 
@@ -221,9 +219,9 @@ break_driver()
 {
 	local before after
 	before=$(sources "$1" cat | cksum)
-	sources "$1" sed -i -E -f "$edit"
+	sources "$1" sed -i -E -f "$EDIT"
 	after=$(sources "$1" cat | cksum)
-	[ "$before" != "$after" ] || die "$edit changed nothing: the line that it edits is gone"
+	[ "$before" != "$after" ] || die "$EDIT changed nothing: the line that it edits is gone"
 }
 
 build_driver()
@@ -264,7 +262,7 @@ build_driver()
 		flags+=("-I$tree/module/include")
 		args+=("KBUILD_EXTRA_SYMBOLS=$tree/Module.symvers")
 	fi
-	[ -z "$edit" ] || break_driver "$tmp/src"
+	[ -z "$EDIT" ] || break_driver "$tmp/src"
 	step "$fs-$variant: building for $release" "15-40 s, longer the first time" "$log" \
 		kernel_make "$tmp/src" -j"$(nproc)" "${args[@]}" KCFLAGS="${flags[*]}" modules ||
 		die "cannot build $fs-$variant for $release: $(grep -m 3 -E 'error:|ERROR' "$log")"
@@ -287,7 +285,7 @@ key()
 	# all of FS/, since patches and sources include other files of it
 	[ ${#patches[@]} -eq 0 ] || deps+=("$FSDIR/$fs"/*
 		"$TOP"/module/*.[ch] "$TOP"/module/include/linux/*.h)
-	[ -z "$edit" ] || deps+=("$edit")
+	[ -z "$EDIT" ] || deps+=("$EDIT")
 	cat "${deps[@]}" | cksum
 	echo "$release $source $variant ${patches[*]} ${flags[*]}"
 	find "$source" -type f -name '*.[chS]' -print0 | sort -z | xargs -0 cat | cksum

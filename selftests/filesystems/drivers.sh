@@ -13,8 +13,30 @@
 #   always-locked btrfs: each fsync locks its range of the log
 
 . "$(dirname "${BASH_SOURCE[0]}")/../harness/lib.sh"
+. "$TOP/selftests/mutants/lib.sh"
 # shellcheck disable=SC2034 # for the caller
 FILESYSTEMS=$TOP/selftests/filesystems
+
+# edit_of FS NAME: write the sed script of a mutant in FS/mutants, and print its path
+edit_of()
+{
+	local file=$LOGS/$2.sed
+	mkdir -p "$LOGS"
+	mutant_script "$FILESYSTEMS/$1/mutants" "$2" >"$file"
+	[ -s "$file" ] || die "no mutant '$2' in $FILESYSTEMS/$1/mutants"
+	printf '%s\n' "$file"
+}
+
+# port FS KERNEL [OPTION=VALUE...]: build a driver by port.sh; EDIT=NAME names a mutant
+port()
+{
+	local options=() o
+	for o in "${@:3}"; do
+		[[ $o != EDIT=* ]] || o=EDIT=$(edit_of "$1" "${o#*=}") || exit 1
+		options+=("$o")
+	done
+	"$TOP/ports/port.sh" "$1" "$2" "${options[@]}"
+}
 
 # driver_options FS DRIVER: print its options for port.sh, separated by commas
 driver_options()
@@ -26,7 +48,7 @@ driver_options()
 	f2fs:fscommit-all) echo LOCKS=all ;;
 	btrfs:fscommit-all) echo CSUM=1,SHARE_GATE=1 ;;
 	btrfs:gate) echo LOCKS=none,COMMIT_ROOT=0,SHARE_GATE=1,EXPEDITE=0 ;;
-	btrfs:always-locked) echo VARIANT=stock,EDIT=always_locks ;;
+	btrfs:always-locked) echo VARIANT=stock,EDIT=always-locks ;;
 	*=*) echo "$2" ;;
 	*) die "$1 has no driver '$2'; see the head of selftests/filesystems/drivers.sh" ;;
 	esac
@@ -70,7 +92,7 @@ prepare_drivers()
 	for d in "$@"; do
 		words=$(driver_options "$fs" "$d") || exit 1
 		# shellcheck disable=SC2086 # words
-		ko=$("$TOP/ports/port.sh" "$fs" "$kernel" ${words//,/ }) || exit 1
+		ko=$(port "$fs" "$kernel" ${words//,/ }) || exit 1
 		strip -g -o "$folder/$(driver_file "$fs" "$d").ko" "$ko"
 		if [ -e "${ko%/*}/fscommit.ko" ]; then
 			cp "${ko%/*}/fscommit.ko" "$folder/"

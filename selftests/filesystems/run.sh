@@ -6,8 +6,9 @@
 #                          a few crashes, and uml-debug; both with their defaults on 6.12; all
 #                          locks of f2fs on 7.3 without a build; and the site check
 #   run.sh smoke FS KERNEL [OPTION=VALUE...]
-#                          one variant on one kernel, see port.sh. SMOKE_SECONDS= sets the time
-#                          of each load, SMOKE_ROUNDS= adds a comparison (xfs)
+#                          one variant on one kernel, see port.sh; EDIT=NAME breaks it by a
+#                          mutant. SMOKE_SECONDS= sets the time of each load, SMOKE_ROUNDS=
+#                          adds a comparison (xfs)
 #   run.sh faults KERNEL   btrfs with COMMIT_ROOT=1, while allocations of fscommit fail
 #   run.sh sites           the site check must find sites that spatch misses
 #
@@ -16,8 +17,8 @@
 # Prints lines `KERNEL TEST VERDICT SECONDS PASSED FAILED SKIPPED`; the exit status is 0
 # if nothing failed.
 
-. "$(dirname "$0")/../harness/lib.sh"
-FSDIR=$TOP/selftests/filesystems PORTS=$TOP/ports
+. "$(dirname "$0")/drivers.sh"
+FSDIR=$FILESYSTEMS PORTS=$TOP/ports
 # a sed script that breaks fscommit
 edit=
 
@@ -31,7 +32,7 @@ smoke()
 	# shellcheck source=/dev/null
 	. "$PORTS/$fs/options"
 	need_packages "${packages[@]}"
-	if ! ko=$("$PORTS/port.sh" "$fs" "$kernel" "$@"); then
+	if ! ko=$(port "$fs" "$kernel" "$@"); then
 		result "$kernel" "$fs-build" FAIL $((SECONDS - start))
 		return
 	fi
@@ -134,7 +135,7 @@ smoke)
 	smoke "${@:2}" ;;
 faults)
 	programs=$(build_programs) || exit 1
-	edit=$FSDIR/btrfs/faults.sed
+	edit=$(edit_of btrfs failing-allocations)
 	smoke btrfs "${2:?KERNEL}" LOCKS=none COMMIT_ROOT=1 EXPEDITE=0 ;;
 sites) sites ;;
 *)	sed -n '3,/^$/s/^# \{0,1\}//p' "$0"

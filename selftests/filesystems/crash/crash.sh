@@ -32,9 +32,9 @@ quick) points=10 duration=4 drivers=$(our_drivers "$fs" | cut -d " " -f 1) ;;
 meta)	points=6 duration=4 drivers=stock
 	case $fs in
 	# a driver that forgets what was shared
-	btrfs) drivers+=" SHARE_GATE=1,EDIT=marks_nothing" ;;
+	btrfs) drivers+=" SHARE_GATE=1,EDIT=marks-nothing" ;;
 	# a driver that omits a record in the log
-	xfs) drivers+=" EDIT=size_not_logged" ;;
+	xfs) drivers+=" EDIT=size-not-logged" ;;
 	esac ;;
 *) die "crash.sh: no mode $mode: must be quick or meta" ;;
 esac
