@@ -8,7 +8,6 @@
 #   tools.sh sources                     print the files, below the tree, that the others need
 #
 #   PREFIX/sbin/*, PREFIX/share/man/man8/*.8   the programs and their manuals
-#   PREFIX/share/fscommit/fscommit_test/*      the source of the module that ckptlat measures
 
 set -euo pipefail
 
@@ -16,8 +15,6 @@ TOP=$(cd "$(dirname "$0")/.." && pwd)
 die() { printf 'error: %s\n' "$*" >&2; exit 1; }
 
 scripts=(fscommit-{top,check,bug-report})
-test_module=(unfair_rwsem/module/{fscommit_test{.h,_main.c},misuse.{h,c},test_locks.h}
-	lib/import_fscommit.h)
 
 sources()
 {
@@ -25,7 +22,6 @@ sources()
 	for t in "${scripts[@]}" ckptlat.c; do
 		printf 'tools/%s\n' "$t" "${t%.c}.8"
 	done
-	printf 'selftests/%s\n' "${test_module[@]}"
 }
 
 build()
@@ -38,7 +34,6 @@ build()
 [ $# -eq 3 ] || [[ $# -eq 1 && $1 =~ ^(build|list|sources)$ ]] ||
 	die "tools.sh build|list|sources, or install|uninstall DESTDIR PREFIX"
 root=${2:-}${3:-}
-share=$root/share/fscommit module=$root/share/fscommit/fscommit_test
 
 case $1 in
 build) build ;;
@@ -46,24 +41,15 @@ list) printf '%s\n' "${scripts[@]}" ckptlat ;;
 sources) sources ;;
 install)
 	[ -x "$TOP/tools/ckptlat" ] || die "no tools/ckptlat: build it first"
-	install -d "$root/sbin" "$root/share/man/man8" "$module"
+	install -d "$root/sbin" "$root/share/man/man8"
 	for t in "${scripts[@]}" ckptlat; do
 		install "$TOP/tools/$t" "$root/sbin/"
 		install -m 644 "$TOP/tools/$t.8" "$root/share/man/man8/"
 	done
-	for f in "${test_module[@]}"; do
-		install -m 644 "$TOP/selftests/$f" "$module/"
-	done
-	sed "s|/usr/share/fscommit/|$3/share/fscommit/|" "$TOP/packaging/fscommit_test.mk" \
-		>"$module/Makefile"
-	echo "installed the tools in $root/sbin, the module that ckptlat measures in $module" ;;
+	echo "installed the tools in $root/sbin" ;;
 uninstall)
 	for t in "${scripts[@]}" ckptlat; do
 		rm -f "$root/sbin/$t" "$root/share/man/man8/$t.8"
-	done
-	for f in "${test_module[@]}" Makefile; do
-		rm -f "$module/$(basename "$f")"
-	done
-	rmdir "$module" "$share" 2>/dev/null || true ;;
+	done ;;
 *) die "tools.sh: install or uninstall, not '$1'" ;;
 esac
