@@ -270,7 +270,12 @@ static void release_work(struct work_struct *work)
 
 /* --- pins ---------------------------------------------------------------- */
 
-/* Exported for the inline functions. */
+/**
+ * var commit_root_watched - whether pins are watched
+ *
+ * True while a trace event of pins is enabled, or a set tracks its pins. Only for the inline
+ * functions of the header.
+ */
 DEFINE_STATIC_KEY_FALSE(commit_root_watched);
 EXPORT_SYMBOL_FSCOMMIT(commit_root_watched);
 

@@ -16,7 +16,6 @@
 #include "internal.h"
 #include "trace.h"
 
-/* Exported for the inline functions. */
 DEFINE_PER_CPU(struct share_gate_counts, share_gate_counts);
 EXPORT_SYMBOL_FSCOMMIT(share_gate_counts);
 

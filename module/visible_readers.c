@@ -53,7 +53,11 @@
 # define BIAS_AGAIN	255
 #endif
 
-/* Slots of counted readers. 64 KiB on 64 bits. */
+/**
+ * var unfair_reader_slots - slots of counted readers
+ *
+ * 64 KiB on 64 bits. Only for the inline functions of the header; test modules read it, too.
+ */
 unsigned long unfair_reader_slots[UNFAIR_REGIONS * UNFAIR_REGION_SLOTS] ____cacheline_aligned;
 EXPORT_SYMBOL_FSCOMMIT(unfair_reader_slots);
 

@@ -80,7 +80,7 @@ lint_kernel_doc()
 		2>&1 | sed -E 's/^(Warning|Error): ([^ ]+) /\2: /' | grep -E '^module' | sort -u
 	grep -nE '^EXPORT_SYMBOL' module/*.c | while IFS=: read -r file line name; do
 		name=${name#*\(} name=${name%%)*}
-		grep -rqE "^ \* $name\(\) - " module ||
+		grep -rqE "^ \* ($name\(\)|(struct|var) $name) - " module ||
 			echo "$file:$line: no kernel-doc: exported $name"
 	done
 }
@@ -141,6 +141,10 @@ lint_house()
 	# grep -q exits at the first match, and SIGPIPE may make the writer fail
 	tree_files | grep -vE '\.([ch]|rst)$' | in_tree grep -nHE '[^|]\| *grep -[a-zA-Z]*q' |
 		sed 's/:\([0-9]*\):.*/:\1: a pipe into grep -q: use >\/dev\/null/'
+	# only upstream/, which copies the selftests into a kernel's, and make's targets need them
+	tree_files | grep -E '^(module|ports|packaging|scripts|tools|docs)/|^Kbuild$' |
+		{ grep -vE '\.(rst|8)$' || true; } | in_tree grep -nH 'selftests/' |
+		sed -E 's/^([^:]*:[0-9]+:).*/\1 needs selftests\//'
 	"$TOP/packaging/versions.sh" "$TOP"
 	(cd "$TOP" && grep -noE '\]\([^):]+' ./*.md) | while IFS=: read -r f n link; do
 		link=${link#*\(}

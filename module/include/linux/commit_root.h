@@ -390,7 +390,6 @@ static inline bool commit_root_eligible(const struct commit_root_set *set,
 	return __commit_gen_within(gen, atomic64_read_acquire(&set->running) - 1);
 }
 
-/* True while the trace events of pins are enabled, or a set tracks its pins. */
 DECLARE_STATIC_KEY_FALSE(commit_root_watched);
 void __commit_root_pinned(struct commit_pin *pin);
 void __commit_root_unpinned(struct commit_pin *pin);

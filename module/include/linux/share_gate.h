@@ -110,6 +110,12 @@ enum share_gate_event {
 	NR_SHARE_GATE_EVENTS,
 };
 
+/**
+ * struct share_gate_counts - events of all gates on one CPU
+ * @nr: how often each event happened
+ *
+ * The per-CPU variable of this name is exported only for the inline functions below.
+ */
 struct share_gate_counts {
 	unsigned long	nr[NR_SHARE_GATE_EVENTS];
 };
