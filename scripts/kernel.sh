@@ -280,8 +280,7 @@ make_source()
 }
 
 # Build a kernel from linux-source. Kind `uml` starts from User-Mode Linux's defconfig, kind
-# `built` from the allnoconfig of x86-64. If a fragment has a header FRAGMENT.h, stacktrace.c
-# includes it first.
+# `built` from the allnoconfig of x86-64. With KASAN, uml's stacktrace.c includes uml-kasan.h first.
 make_built()
 {
 	local name=$1 version dir src frags=() trace='' f arch base image target
@@ -293,8 +292,10 @@ make_built()
 	dir=$CACHE/kernels/$name
 	for f in $(matrix_field "$name" flavour | tr + ' '); do
 		frags+=("$SCRIPTS/config/$f")
-		[ ! -e "$SCRIPTS/config/$f.h" ] || trace=$SCRIPTS/config/$f.h
 	done
+	if [ "$arch" = um ] && grep -qs '^CONFIG_KASAN=y' "${frags[@]}"; then
+		trace=$SCRIPTS/config/uml-kasan.h
+	fi
 	if [ -e "$dir/complete" ] &&
 	   cat "${frags[@]}" ${trace:+"$trace"} | cmp -s - "$dir/fragments"; then
 		return 0

@@ -129,7 +129,7 @@ fill()
 	done
 	# each misuse needs a boot of its own
 	rm -f "$p"/unfair_rwsem/misuse.c
-	cp "$TOP"/selftests/lib/{cgroup,common,counters,device_test,kernel_log,lent,load,modules,pi_futex,priority,put,slowdown,trace}.h "$p/lib/"
+	cp "$TOP"/selftests/lib/{common,counters,device_test,lent,load,modules,pi_futex,priority,put,slowdown,trace}.h "$p/lib/"
 	cp "$TOP"/selftests/unfair_rwsem/module/fscommit_test.h "$p/unfair_rwsem/module/"
 	cp "$HERE/selftests.mk" "$p/Makefile"
 	cp "$TOP/selftests/settings" "$p/"

@@ -24,10 +24,10 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <signal.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "stats.h"
-#include "workload.h"
 
 #define PROGRAM "fsyncbench"
 #include "options.h"
@@ -83,6 +83,23 @@ static struct shared {
 } *shared;
 
 /* --- helpers ------------------------------------------------------------- */
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000000000ULL + t.tv_nsec;
+}
+
+/* The next random number (xorshift, G. Marsaglia); a seed of 0 stays 0. */
+static uint64_t scramble(uint64_t *seed)
+{
+	*seed ^= *seed << 13;
+	*seed ^= *seed >> 7;
+	*seed ^= *seed << 17;
+	return *seed;
+}
 
 static void fail(const char *what, const char *path)
 {

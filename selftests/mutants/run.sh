@@ -15,7 +15,7 @@
 . "$(dirname "$0")/../harness/lib.sh"
 . "$(dirname "$0")/lib.sh"
 MUTANTS=$TOP/selftests/mutants
-PARTS=(unfair_rwsem commit_root share_gate cow_diff rcu_reuse misuse faults)
+PARTS=(unfair_rwsem commit_root share_gate cow_diff rcu_reuse whole)
 programs=$(build_programs)
 tree=$("$HARNESS/stage.sh" uml)
 bad=0

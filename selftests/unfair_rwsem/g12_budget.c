@@ -10,7 +10,6 @@
  * Seen failing: the mutants g12-*.
  */
 #include "common.h"
-#include "cgroup.h"
 #include "counters.h"
 #include "priority.h"
 
@@ -35,6 +34,23 @@ static long get_number(const char *param)
 
 	get_param(param, text, sizeof(text));
 	return atol(text);
+}
+
+/* CPU seconds that the tasks of a cgroup have used. */
+static double cgroup_used(const char *group)
+{
+	unsigned long long us = 0;
+	char line[128];
+	FILE *f;
+
+	snprintf(line, sizeof(line), "%s/cpu.stat", group);
+	f = fopen(line, "r");
+	while (f && fgets(line, sizeof(line), f))
+		if (sscanf(line, "usage_usec %llu", &us) == 1)
+			break;
+	if (f)
+		fclose(f);
+	return us / 1e6;
 }
 
 #define NO_LIMIT	1000000

@@ -85,4 +85,9 @@ enum gate_test_misuse {
 	GATE_TEST_SHARED_MEANWHILE,
 };
 
+#ifdef __KERNEL__
+int gate_test_contract(u32 which);
+int gate_test_misuse(u32 which);
+#endif
+
 #endif /* SHARE_GATE_TEST_H */

@@ -6,7 +6,6 @@
 
 #include "contract.h"
 #include "share_gate_test.h"
-#include "share_gate_test_contract.h"
 
 static bool shared(const struct share_gate *gate, u64 generation)
 {

@@ -11,7 +11,6 @@
 #include "cow_tree.h"
 #include "fscommit_test.h"
 #include "share_gate_test.h"
-#include "share_gate_test_contract.h"
 #include "test_device.h"
 
 #define NR_RANGES	4096

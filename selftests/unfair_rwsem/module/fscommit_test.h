@@ -161,4 +161,8 @@ struct lock_test_misuse {
 #define LOCK_TEST_MISUSE	_IOW('F', 8, struct lock_test_misuse)
 #define LOCK_TEST_SET_LEND	_IOW('F', 9, __u32)
 
+#ifdef __KERNEL__
+int lock_test_misuse(const char *name);
+#endif
+
 #endif /* FSCOMMIT_TEST_H */

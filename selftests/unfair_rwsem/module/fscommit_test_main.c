@@ -11,7 +11,6 @@
 #include <linux/sched/signal.h>
 #include <linux/uaccess.h>
 
-#include "misuse.h"
 #include "test_locks.h"
 
 /* For lockdep: a subclass that the inner lock never has. */

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Misuses of the lock; see misuse.h. */
+/*
+ * Misuses of the lock that the kernel must report. Each needs a boot of its own, because lockdep
+ * switches itself off after its first report. Some of them test the harness itself.
+ */
 #include <linux/completion.h>
 #include <linux/delay.h>
 #include <linux/errno.h>
@@ -12,7 +15,7 @@
 #include <linux/slab.h>
 #include <linux/unfair_rwsem.h>
 
-#include "misuse.h"
+#include "fscommit_test.h"
 
 static DEFINE_UNFAIR_RWSEM(a);
 static DEFINE_UNFAIR_RWSEM(b);

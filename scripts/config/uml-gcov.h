@@ -1,1 +1,0 @@
-uml-debug.h
