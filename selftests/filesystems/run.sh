@@ -112,7 +112,7 @@ sites()
 	source=$("$SCRIPTS/kernel.sh" source 7.3) || exit 1
 	# If the port cannot be built, the test fails.
 	ko=$("$PORTS/port.sh" btrfs uml SHARE_GATE=1) || ko=none/btrfs.ko
-	sites_of btrfs_sites "$FSDIR/btrfs/sites_test.sh" "$source/fs/btrfs" "$(dirname "$ko")/src"
+	sites_of btrfs_sites "$FSDIR/sites_test.sh" "$source/fs/btrfs" "$(dirname "$ko")/src"
 }
 
 case ${1:-} in
