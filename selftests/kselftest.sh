@@ -15,7 +15,7 @@
 # The exit status of `run` is 0 if no test failed, 1 if one did, 4 if all were skipped. Nothing is
 # written to this tree. The cache keeps the objects.
 
-. "$(dirname "$0")/../scripts/lib.sh"
+. "$(dirname "$0")/harness/lib.sh"
 PARTS='unfair_rwsem commit_root cow_diff rcu_reuse share_gate'
 KDIR=${KDIR:-/lib/modules/$(uname -r)/build}
 
