@@ -15,6 +15,9 @@ ifneq ($(KERNELRELEASE),)
 obj-m := module/
 else
 
+# for messages
+export FSCOMMIT_GOAL := $(MAKECMDGOALS)
+
 all: module
 
 help:

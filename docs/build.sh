@@ -10,7 +10,7 @@
 
 docs=$(cd "${1:-$TOP/docs}" && pwd)
 out=${2:-$docs/_build/html}
-need_packages python3-sphinx python3 graphviz
+need /usr/bin/sphinx-build dot
 KERNEL_SOURCE=$("$SCRIPTS/kernel.sh" source 7.3) || die "cannot get the source of a kernel"
 export KERNEL_SOURCE
 mkdir -p "$out"

@@ -10,7 +10,7 @@
 . "$(dirname "$0")/../scripts/lib.sh"
 
 [ $# -ge 1 ] || { sed -n '3,/^$/s/^# \{0,1\}//p' "$0"; exit 2; }
-need_packages dpkg-dev debhelper dh-dkms rsync gcc libc6-dev
+need dpkg-buildpackage dh dh_dkms rsync gcc libc.a
 umask 022
 mkdir -p "$1"
 out=$(cd "$1" && pwd)
@@ -28,7 +28,7 @@ sources=(rsync -a --exclude '*.o' --exclude '*.ko' --exclude '*.mod*' --exclude 
 "${sources[@]}" "$TOP"/{Kbuild,COPYING,README.md,dkms.conf,module,packaging} "$tree/"
 "${sources[@]}" "$TOP/docs/examples" "$tree/docs/"
 "${sources[@]}" "$TOP"/ports/{port.sh,sites.sh,import_fscommit.c,f2fs} "$tree/ports/"
-cp "$TOP/scripts/lib.sh" "$tree/scripts/"
+cp "$TOP"/scripts/{lib.sh,programs} "$tree/scripts/"
 "$TOP/packaging/tools.sh" sources | "${sources[@]}" --files-from=- "$TOP/" "$tree/"
 mv "$tree/packaging/debian" "$tree/debian"
 sed -i "s/^MODULE_VERSION(.*/MODULE_VERSION(\"$new\");/" "$tree/module/main.c"

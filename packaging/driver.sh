@@ -229,7 +229,7 @@ tell()
 build()
 {
 	find_source
-	need_packages gcc binutils
+	need gcc strip
 	ko=$("$PORTS/port.sh" "$fs" "KSRC=$KSRC" "KDIR=$kdir" "${options[@]}") || exit 1
 }
 

@@ -24,7 +24,6 @@
 #
 # and for the tests
 #
-#   packages  Debian packages with the programs that are needed
 #   tools     programs that the guest needs
 #   kmods     kernel modules that the driver requests other than by symbols
 #
@@ -113,7 +112,7 @@ if [ -n "$EDIT" ]; then
 	[ -e "$EDIT" ] || die "EDIT=$EDIT: no such file"
 	variant+=-$(basename "$EDIT" .sed)
 fi
-need_packages coccinelle rsync make kmod perl
+need spatch rsync make modinfo perl
 
 # --- the target kernel --------------------------------------------------------
 

@@ -46,7 +46,7 @@ find_qemu()
 	qemu=qemu-system-$arch qemu_data=()
 	candidate=$(LC_ALL=C apt-cache policy "$package" 2>/dev/null | sed -n 's/^ *Candidate: //p')
 	if dpkg --compare-versions "${candidate:-0}" ge "$oldest_qemu"; then
-		need_packages "$package"
+		need "$qemu"
 		return
 	fi
 	if [ ! -e "$CACHE/toolchain/$package/complete" ]; then
@@ -198,7 +198,7 @@ add_kmods()
 {
 	local m kmod
 	[ ${#kmods[@]} -gt 0 ] || [ ${#disks[@]} -gt 0 ] || return 0
-	need_packages kmod xz-utils
+	need modinfo xz
 	if [ "$arch" = um ]; then
 		modules=$kernel/kdir/
 	else
@@ -250,7 +250,7 @@ pack_root()
 	disk_args+=(-drive "file=$image,format=raw,if=virtio,cache=unsafe")
 	append+=' root=/dev/vda rootfstype=f2fs rw init=/init'
 	[ ! -e "$image" ] || return 0
-	need_packages f2fs-tools
+	need mkfs.f2fs sload.f2fs
 	mkdir -p "$root"/{dev,proc,run,sys,tmp}
 	truncate -s 512M "$image.tmp"
 	{ mkfs.f2fs -f -q "$image.tmp" && sload.f2fs -f "$root" "$image.tmp"; } >"$out/image" ||
@@ -299,7 +299,7 @@ out=${out:-$LOGS/boot-$name}
 mkdir -p "$out"
 rm -rf "${out:?}"/*
 
-need_packages busybox-static cpio gzip
+need busybox-static cpio gzip
 [ "$arch" = um ] || find_qemu "$arch"
 
 # Problem reports in the kernel's log.

@@ -121,9 +121,8 @@ toolchain_for()
 	local rel cross
 	rel=$(release_for "$1")
 	if [ "$rel" = "$(host_release)" ]; then
-		cross=$(cross packages "$(kernel_arch "$1")") || exit 1
-		# shellcheck disable=SC2086 # a list
-		need_packages gcc make libelf-dev kmod pahole $cross
+		cross=$(cross "$(kernel_arch "$1")") || exit 1
+		need gcc make libelf.h modinfo pahole "${cross}gcc"
 	else
 		locked "toolchain-$rel" make_toolchain "$rel"
 	fi
@@ -300,7 +299,7 @@ make_built()
 	   cat "${frags[@]}" ${trace:+"$trace"} | cmp -s - "$dir/fragments"; then
 		return 0
 	fi
-	need_packages gcc make flex bison bc libelf-dev libssl-dev kmod pahole xz-utils
+	need gcc make flex bison bc libelf.h openssl/opensslv.h modinfo pahole xz
 	locked "source-$version" make_source "$version" "$(matrix_field "$name" suite)"
 	src=$CACHE/src/$version
 	# kdir contains absolute paths, so it cannot be renamed: create `complete` last
@@ -359,7 +358,7 @@ build()
 	um) arch=(ARCH=um) ;;
 	x86_64) ;;
 	# Debian's Makefile sets ARCH
-	*) arch=("CROSS_COMPILE=$(cross prefix "$(kernel_arch "$name")")") ;;
+	*) arch=("CROSS_COMPILE=$(cross "$(kernel_arch "$name")")") ;;
 	esac
 	# the kernel's folder may be a link into another cache, which then has the source
 	FSCOMMIT_BIND_A=$CACHE FSCOMMIT_BIND_B=$dir_root \
@@ -386,7 +385,7 @@ source)
 	v=${1:?version}
 	suite=$(awk -v v="$v" '!/^#/ && $3 == v { print $5; exit }' "$MATRIX")
 	[ -n "$suite" ] || die "no kernel of version $v in the matrix"
-	need_packages xz-utils
+	need xz
 	locked "source-$v" make_source "$v" "$suite"
 	printf '%s\n' "$CACHE/src/$v" ;;
 shell)

@@ -44,35 +44,63 @@ step()
 	fi
 }
 
-# missing_packages PACKAGE...: print the packages that are not installed
-missing_packages()
+# has PROGRAM|HEADER.h|LIBRARY.a|/FILE|PROGRAM-static
+has()
+{
+	case $1 in
+	/*) [ -e "$1" ] ;;
+	*.h) gcc -E -x c -include "$1" /dev/null >/dev/null 2>&1 ;;
+	*.a) [[ $(gcc -print-file-name="$1" 2>/dev/null) = /* ]] ;;
+	*-static) has "${1%-static}" && ! ldd "$(command -v "${1%-static}")" >/dev/null 2>&1 ;;
+	*) command -v "$1" >/dev/null ;;
+	esac
+}
+
+# missing PROGRAM...: print those that this machine does not have
+missing()
 {
 	local p
 	for p in "$@"; do
-		[ "$(dpkg-query -W -f '${db:Status-Status}' "$p" 2>/dev/null)" = installed ] ||
-			printf '%s\n' "$p"
+		has "$p" || printf '%s\n' "$p"
 	done
 }
 
-# need_packages PACKAGE...: install missing packages, or print the command for it and exit
-need_packages()
+# need PROGRAM...: let apt install what is missing, or print this machine's command for it and exit
+need()
 {
-	[ -z "$(missing_packages "$@")" ] || locked packages install_missing "$@" || exit 1
+	[ -z "$(missing "$@")" ] || locked packages install_missing "$@" || exit 1
+}
+
+# package PROGRAM COLUMN: print its package, from a column of the file `programs`
+package()
+{
+	awk -v p="$1" -v column="$2" '
+		!/^#/ && index("," $1 ",", "," p ",") { print (column > NF ? $2 : $column); found = 1 }
+		END { if (!found) { sub(/.*\//, "", p); print p } }' "$SCRIPTS/programs"
 }
 
 install_missing()
 {
-	local missing cmd
+	local programs column=1 cmd p packages aur
 	# another run may have installed them meanwhile
-	mapfile -t missing < <(missing_packages "$@")
-	[ ${#missing[@]} -gt 0 ] || return 0
-	cmd="apt-get install -y --no-install-recommends ${missing[*]}"
-	[ "$(id -u)" -eq 0 ] ||
-		die "these packages are missing; install them as root: apt-get update && $cmd"
+	mapfile -t programs < <(missing "$@")
+	[ ${#programs[@]} -gt 0 ] || return 0
+	for cmd in 'apt-get install -y --no-install-recommends' 'dnf install' 'pacman -S' \
+			'zypper install' "the packages that Debian calls"; do
+		column=$((column + 1))
+		! command -v "${cmd%% *}" >/dev/null || break
+	done
+	packages=$(for p in "${programs[@]}"; do package "$p" $column; done | sort -u)
+	aur=$(sed -n 's/^AUR://p' <<<"$packages" | xargs)
+	packages=$(sed '/^AUR:/d' <<<"$packages" | xargs)
+	cmd=${packages:+$cmd $packages}${packages:+${aur:+, and }}${aur:+from the AUR: $aur}
+	[ $column -eq 2 ] && [ "$(id -u)" -eq 0 ] ||
+		die "${FSCOMMIT_GOAL:+make }${FSCOMMIT_GOAL:-${0##*/}} needs ${programs[*]};" \
+			"install $([ ${#programs[@]} -gt 1 ] && echo them || echo it): $cmd"
 	export DEBIAN_FRONTEND=noninteractive
-	step "installing ${missing[*]}" "30-90 s" "$LOGS/packages.log" \
+	step "installing $packages" "30-90 s" "$LOGS/packages.log" \
 		sh -c "$cmd || { apt-get update && $cmd; }" ||
-		die "could not install: ${missing[*]} (network down, or no such package?)"
+		die "could not install: $packages (network down, or no such package?)"
 }
 
 # Print the Debian mirror of this machine's apt; DEBIAN_MIRROR overrides it.
@@ -205,17 +233,14 @@ kernel_arch()
 	printf '%s\n' "${arch:-amd64}"
 }
 
-# cross prefix|packages ARCH: print the program prefix of the cross compiler for ARCH, or the
-# Debian packages of the compiler and its C library; nothing for amd64
+# cross ARCH: print the program prefix of the cross compiler for ARCH; nothing for amd64
 cross()
 {
-	case $1:$2 in
-	prefix:i386) echo i686-linux-gnu- ;;
-	prefix:arm64) echo aarch64-linux-gnu- ;;
-	packages:i386) echo gcc-i686-linux-gnu libc6-dev-i386-cross ;;
-	packages:arm64) echo gcc-aarch64-linux-gnu libc6-dev-arm64-cross ;;
-	*:amd64) ;;
-	*) die "no compiler for the architecture '$2'" ;;
+	case $1 in
+	i386) echo i686-linux-gnu- ;;
+	arm64) echo aarch64-linux-gnu- ;;
+	amd64) ;;
+	*) die "no compiler for the architecture '$1'" ;;
 	esac
 }
 

@@ -212,7 +212,7 @@ with_section() { without_lines | LC_ALL=C awk -v file="$HERE/maintainers" '
 	{ print; prev = $0 }
 	END { exit !done }'; }
 
-need_packages unifdef rsync
+need unifdef rsync
 undo=
 [ "${1:-}" != undo ] || { undo=1; shift; }
 ksrc=${1:-}

@@ -103,7 +103,7 @@ part_apps()
 			die "APPS: no application '$app'; there are: $(app_names)"
 	done
 	prepare apps
-	need_packages e2fsprogs
+	need mkfs.ext4
 	mkdir -p "$CACHE/apps"
 	suite_update "$suite"
 	fill_image

@@ -298,7 +298,7 @@ part_btrfs()
 	prepare btrfs
 	options+=("${store[@]}")
 	if [[ $loads = *:fio* ]]; then
-		need_packages fio
+		need fio
 		options+=(--with fio)
 	fi
 	# shellcheck disable=SC2086 # a list
@@ -313,7 +313,7 @@ part_harm()
 	[[ ${KERNEL:-uml} != *-rt* ]] || kinds+=' timerlat:2 timerlat:50 timerlat:90'
 	choose 4 "$kinds" 5
 	variants=${VARIANTS:-stock fscommit}
-	need_packages rt-tests util-linux
+	need cyclictest
 	prepare harm
 	options+=("${store[@]}" --with cyclictest --with chrt)
 	# shellcheck disable=SC2086 # a list

@@ -76,7 +76,7 @@ run_guest()
 	collect uml "$out" $((SECONDS - start))
 }
 
-need_packages rsync make binutils
+need rsync make strip
 kdir=$("$SCRIPTS/kernel.sh" get uml)/kdir
 version=$(FSCOMMIT_TOOLCHAIN=sid "$SCRIPTS/kernel.sh" run clang -dumpversion | cut -d. -f1)
 log=$LOGS/clang-build.log start=$SECONDS

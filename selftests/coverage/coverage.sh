@@ -11,7 +11,7 @@
 COV=$TOP/selftests/coverage
 kernel=uml-gcov
 out=$LOGS/coverage
-need_packages gcc python3
+need gcc python3
 tree=$("$HARNESS/stage.sh" "$kernel")
 programs=$(build_programs) || die "cannot build the test programs"
 rm -rf "$out"

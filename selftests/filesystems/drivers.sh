@@ -84,7 +84,7 @@ prepare_drivers()
 	local fs=$1 kernel=$2 folder=$3 d ko dep words
 	# what the port's file of options sets
 	# shellcheck disable=SC2034
-	local packages=() tools=() kmods=() extras=() options=() config=() disk module
+	local tools=() kmods=() extras=() options=() config=() disk module
 	shift 3
 	boot=() product=''
 	rm -rf "$folder"
@@ -106,7 +106,7 @@ prepare_drivers()
 	done
 	# shellcheck source=/dev/null
 	. "$TOP/ports/$fs/options"
-	need_packages "${packages[@]}"
+	need "${tools[@]}"
 	for dep in "${tools[@]}"; do
 		boot+=(--with "$dep")
 	done

@@ -27,11 +27,11 @@ smoke()
 {
 	local fs=$1 kernel=$2 ko dir out name m start=$SECONDS args=()
 	local append=sysctl.kernel.hung_task_timeout_secs=900
-	local module=$1 packages=() tools=() kmods=() extras=() disk=512M modules
+	local module=$1 tools=() kmods=() extras=() disk=512M modules
 	shift 2
 	# shellcheck source=/dev/null
 	. "$PORTS/$fs/options"
-	need_packages "${packages[@]}"
+	need "${tools[@]}"
 	if ! ko=$(port "$fs" "$kernel" "$@"); then
 		result "$kernel" "$fs-build" FAIL $((SECONDS - start))
 		return

@@ -11,7 +11,7 @@ out=$TOP/out/demo
 matrix_field "$kernel" kind >/dev/null
 
 say "fscommit demo: Linux $kernel in a virtual machine with two CPUs"
-need_packages gcc make libc6-dev python3
+need gcc make libc.a /usr/bin/python3
 tree=$("$HARNESS/stage.sh" "$kernel")
 mkdir -p "$CACHE/build"
 gcc -O2 -static -o "$CACHE/build/ckptlat" "$TOP/tools/ckptlat.c"

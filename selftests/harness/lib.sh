@@ -113,9 +113,8 @@ boot_misuse()
 build_programs()
 {
 	local arch=${1:-amd64} prefix source out targets=(programs)
-	prefix=$(cross prefix "$arch") || exit 1
-	# shellcheck disable=SC2046 # a list
-	need_packages gcc make libc6-dev $(cross packages "$arch")
+	prefix=$(cross "$arch") || exit 1
+	need gcc make libc.a "${prefix}gcc" ${prefix:+"/usr/${prefix%-}/lib/libc.a"}
 	source=$("$SCRIPTS/kernel.sh" source 7.3) || exit 1
 	out=$CACHE/build/programs${prefix:+-$arch}
 	[ -z "$prefix" ] || targets=("CC=${prefix}gcc" tests)

@@ -12,7 +12,7 @@
 
 name=${1:?name of a kernel}
 edit=${2:-}
-need_packages rsync make
+need rsync make
 "$SCRIPTS/kernel.sh" get "$name" >/dev/null
 tree=$CACHE/build/$name
 [ -z "$edit" ] || tree=$CACHE/build/$name-${3:-$(basename "$edit" .sed)}

@@ -33,7 +33,7 @@ in_tree() { (cd "$TOP" && xargs -r -d '\n' -n 12 -P 2 "$@"); }
 lint_checkpatch()
 {
 	local source
-	need_packages perl
+	need perl
 	source=$("$SCRIPTS/kernel.sh" source 7.3) || return 1
 	# outside of the tree: checkpatch leaves a file in the working directory
 	rm -rf "$OUT/tree"
@@ -49,7 +49,7 @@ lint_checkpatch()
 lint_sparse()
 {
 	local sparse copy=$CACHE/lint/sparse log=$OUT/sparse.log
-	need_packages rsync
+	need rsync
 	later_tool sparse forky sparse libc6 >&2 || return 1
 	sparse=$CACHE/toolchain/sparse/bin/sparse
 	"$SCRIPTS/kernel.sh" get uml >/dev/null || return 1
@@ -73,7 +73,7 @@ lint_sparse()
 lint_kernel_doc()
 {
 	local source name
-	need_packages python3
+	need python3
 	source=$("$SCRIPTS/kernel.sh" source 7.3) || return 1
 	cd "$TOP" || return 1
 	c_files | grep '^module/' | xargs python3 "$source/scripts/kernel-doc" -none -Wall -Werror \
@@ -87,7 +87,7 @@ lint_kernel_doc()
 
 lint_shellcheck()
 {
-	need_packages shellcheck
+	need shellcheck
 	scripts sh '(ba|da|a)?sh' | in_tree shellcheck -x -f gcc --severity=info \
 		--source-path=SCRIPTDIR:selftests/harness
 	return 0
@@ -95,14 +95,14 @@ lint_shellcheck()
 
 lint_codespell()
 {
-	need_packages codespell
+	need codespell
 	tree_files | in_tree codespell
 	return 0
 }
 
 lint_pyflakes()
 {
-	need_packages pyflakes3
+	need pyflakes3
 	scripts py python3 | in_tree pyflakes3
 	return 0
 }
@@ -163,7 +163,7 @@ options_in()
 lint_man()
 {
 	local page name program
-	need_packages mandoc gcc libc6-dev
+	need mandoc gcc libc.a
 	for page in "$TOP"/tools/*.[1-8]; do
 		name=$(basename "$page") program=${page%.*}
 		# the other installed manuals depend on this machine

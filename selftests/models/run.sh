@@ -224,7 +224,7 @@ configs()
 	done < <(awk -v f="$1" -v v="$2" '!/^#/ && $f == v' "$MODELS/configs")
 }
 
-need_packages spin gcc libc6-dev
+need spin gcc libc.a
 mkdir -p "$WORK"
 set +e
 what=${1:-all}

@@ -81,7 +81,7 @@ make_chroot()
 	local name=$1 suite=$2 dir=$CACHE/chroot/$1 tmp
 	shift 2
 	[ -e "$dir/complete" ] && return 0
-	need_packages mmdebstrap debootstrap
+	need mmdebstrap debootstrap
 	tmp=$dir.tmp.$$
 	rm -rf "$dir".tmp.*
 	mkdir -p "$tmp"

@@ -24,7 +24,7 @@ lintian_is_silent()
 deb()
 {
 	local debs=$CACHE/build/debs
-	need_packages dpkg-dev debhelper dh-dkms lintian
+	need dpkg-buildpackage dh dh_dkms lintian
 	say "  packages"
 	check debian deb_builds build_packages
 	[ "$checked" -eq 0 ] || return 0

@@ -47,7 +47,7 @@ root()
 {
 	# shellcheck disable=SC2034 # run_life uses it
 	local work=$CACHE/build/root suite=bookworm programs
-	need_packages f2fs-tools dpkg-dev debhelper dh-dkms rsync
+	need fsck.f2fs dpkg-buildpackage dh dh_dkms rsync
 	need_chroot bookworm-f2fs bookworm linux-image-amd64 linux-headers-amd64 linux-source-6.1 \
 		initramfs-tools f2fs-tools coccinelle rsync zstd mount || return 0
 	programs=$(build_programs) || exit 1

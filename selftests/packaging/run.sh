@@ -21,7 +21,7 @@ for part in installed packages root tools; do
 	. "$PACKAGING/$part.sh"
 done
 
-need_packages rsync make kmod xz-utils
+need rsync make modinfo xz
 case ${1:-} in
 quick)
 	kselftest 6.1

@@ -20,7 +20,7 @@ python_folder()
 tools()
 {
 	local kernel=$1 out=$LOGS/tools-$1 start=$SECONDS tree programs
-	need_packages python3
+	need /usr/bin/python3
 	say "  tools, on $kernel"
 	check any tools_recorded /usr/bin/python3 "$PACKAGING/tools_recorded.py"
 	tree=$("$HARNESS/stage.sh" "$kernel") || exit 1

@@ -149,7 +149,7 @@ installed()
 	tar -C "$BUILD/root" -cf "$out.tar" .
 }
 
-need_packages gcc make flex bison bc libelf-dev libssl-dev rsync unifdef
+need gcc make flex bison bc libelf.h openssl/opensslv.h rsync unifdef
 rm -f "$LOG"*
 : >"$LOG"
 get_tree

@@ -12,7 +12,7 @@
 
 kernel=${1:?name of a kernel} tree=${2:?folder of stage.sh}
 here=$TOP/selftests/faults/kernel_torture
-need_packages coccinelle make
+need spatch make
 source=$("$SCRIPTS/kernel.sh" source "$(matrix_field "$kernel" version)")
 log=$LOGS/build-torture-$(basename "$tree").log
 

@@ -51,7 +51,7 @@ slow=1
 [ "$(matrix_field "$kernel" kind)" = uml ] || slow=8
 [ "$kernel" != uml-debug ] || slow=4
 
-need_packages dmsetup util-linux mount
+need dmsetup losetup
 programs=$(build_programs)
 out=$LOGS/crash-$fs-$kernel boot=() product=''
 [ "$mode" = full ] || out=$out-$mode

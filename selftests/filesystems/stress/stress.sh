@@ -29,10 +29,10 @@ done
 slow=2
 [ "$(matrix_field "$kernel" kind)" = uml ] || slow=10
 
-need_packages fio stress-ng
+need fio stress-ng
 shutdown=()
 if [ "$fs" = xfs ]; then
-	need_packages xfsprogs
+	need xfs_io
 	shutdown=(--with xfs_io)
 fi
 bad=0 boot=() product=''
