@@ -66,6 +66,7 @@ help-all: help
 	@echo '  make bench-PART       locks, csum, diff, share, reuse, f2fs, btrfs, harm      5-30 min'
 	@echo '  make bench-apps       databases, fio, ... on FS=f2fs or btrfs; QUICK=1 takes 3 min   2 h'
 	@echo '  make docs             the documents as a site, in docs/_build/html                30 s'
+	@echo '  make container        TARGET=test in Debian 12, by podman or docker: for other distributions'
 	@echo '  make kernels, clean   fetch and build all kernels; remove what builds leave here'
 	@echo 'Kernels, compilers and logs are in $${XDG_CACHE_HOME:-~/.cache}/fscommit;'
 	@echo 'FSCOMMIT_CACHE= puts them elsewhere, DEBIAN_MIRROR= overrides the mirror of apt.'
@@ -200,6 +201,17 @@ test-upstream:
 test-clang:
 	@selftests/clang/run.sh
 
+# The container has a cache of its own in the user's, because its files may be root's.
+ENGINE ?= $(firstword $(foreach e,podman docker,$(if $(shell command -v $e),$e)))
+CACHE = $(or $(FSCOMMIT_CACHE),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/fscommit)/container
+container:
+	@[ -n '$(ENGINE)' ] || { echo 'error: make container needs podman or docker' >&2; exit 1; }
+	$(ENGINE) build -t fscommit -f packaging/Containerfile packaging
+	mkdir -p '$(CACHE)'
+	$(ENGINE) run --rm --privileged --tmpfs /dev/shm:rw,exec -e FSCOMMIT_CACHE='$(CACHE)' \
+		-v '$(CACHE):$(CACHE)' -v '$(CURDIR):$(CURDIR)' -w '$(CURDIR)' fscommit \
+		make $(or $(TARGET),test) $(filter-out TARGET=% ENGINE=% FSCOMMIT_CACHE=%,$(MAKEOVERRIDES))
+
 kernels:
 	@for k in $$(awk '!/^#/ && NF && $$7 != "-" { print $$1 }' scripts/matrix); do scripts/kernel.sh get $$k || exit 1; done
 
@@ -223,6 +235,6 @@ clean:
 	uninstall uninstall-tools deb \
 	test-package demo test test-all test-rest torture bench \
 	test-meta verify verify-quick lint docs \
-	kernels clean test-arch $(PORTS) coverage test-debug test-faults test-clang upstream \
+	container kernels clean test-arch $(PORTS) coverage test-debug test-faults test-clang upstream \
 	test-upstream test-scale $(PORTS:%=install-%) $(PORTS:%=uninstall-%)
 endif

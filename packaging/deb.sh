@@ -10,6 +10,7 @@
 . "$(dirname "$0")/../scripts/lib.sh"
 
 [ $# -ge 1 ] || { sed -n '3,/^$/s/^# \{0,1\}//p' "$0"; exit 2; }
+need_debian
 need dpkg-buildpackage dh dh_dkms rsync gcc libc.a
 umask 022
 mkdir -p "$1"

@@ -112,6 +112,7 @@ if [ -n "$EDIT" ]; then
 	[ -e "$EDIT" ] || die "EDIT=$EDIT: no such file"
 	variant+=-$(basename "$EDIT" .sed)
 fi
+[ -z "$KERNEL" ] || need_debian
 need spatch rsync make modinfo perl
 
 # --- the target kernel --------------------------------------------------------

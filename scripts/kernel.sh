@@ -16,6 +16,7 @@
 # leaves no broken cache. A kernel that is built here is complete once the file `complete` exists.
 
 . "$(dirname "$0")/lib.sh"
+need_debian
 
 host_release() { . /etc/os-release && printf '%s\n' "${VERSION_CODENAME:-unknown}"; }
 

@@ -44,6 +44,15 @@ step()
 	fi
 }
 
+# is_debian: DEBIAN_MIRROR says that apt may use Debian's packages elsewhere.
+is_debian() { [ -n "${DEBIAN_MIRROR:-}" ] || grep -qsx 'ID=debian' /etc/os-release; }
+
+need_debian()
+{
+	is_debian || die "this uses kernels and packages of Debian 12 or later. Run it in a container," \
+		"by podman or docker: make container TARGET=${FSCOMMIT_GOAL:-test}"
+}
+
 # has PROGRAM|HEADER.h|LIBRARY.a|/FILE|PROGRAM-static
 has()
 {
@@ -81,22 +90,22 @@ package()
 
 install_missing()
 {
-	local programs column=1 cmd p packages aur
+	local wanted column=1 cmd p packages aur
 	# another run may have installed them meanwhile
-	mapfile -t programs < <(missing "$@")
-	[ ${#programs[@]} -gt 0 ] || return 0
+	mapfile -t wanted < <(missing "$@")
+	[ ${#wanted[@]} -gt 0 ] || return 0
 	for cmd in 'apt-get install -y --no-install-recommends' 'dnf install' 'pacman -S' \
 			'zypper install' "the packages that Debian calls"; do
 		column=$((column + 1))
 		! command -v "${cmd%% *}" >/dev/null || break
 	done
-	packages=$(for p in "${programs[@]}"; do package "$p" $column; done | sort -u)
+	packages=$(for p in "${wanted[@]}"; do package "$p" $column; done | sort -u)
 	aur=$(sed -n 's/^AUR://p' <<<"$packages" | xargs)
 	packages=$(sed '/^AUR:/d' <<<"$packages" | xargs)
 	cmd=${packages:+$cmd $packages}${packages:+${aur:+, and }}${aur:+from the AUR: $aur}
 	[ $column -eq 2 ] && [ "$(id -u)" -eq 0 ] ||
-		die "${FSCOMMIT_GOAL:+make }${FSCOMMIT_GOAL:-${0##*/}} needs ${programs[*]};" \
-			"install $([ ${#programs[@]} -gt 1 ] && echo them || echo it): $cmd"
+		die "${FSCOMMIT_GOAL:+make }${FSCOMMIT_GOAL:-${0##*/}} needs ${wanted[*]};" \
+			"install $([ ${#wanted[@]} -gt 1 ] && echo them || echo it): $cmd"
 	export DEBIAN_FRONTEND=noninteractive
 	step "installing $packages" "30-90 s" "$LOGS/packages.log" \
 		sh -c "$cmd || { apt-get update && $cmd; }" ||

@@ -4,6 +4,8 @@
 # Sourced, never run.
 
 . "$(dirname "${BASH_SOURCE[0]}")/../../scripts/lib.sh"
+# make kselftest needs no kernel of Debian
+[ "${0##*/}" = kselftest.sh ] || need_debian
 HARNESS=$TOP/selftests/harness
 
 # --- plans ---------------------------------------------------------------------
