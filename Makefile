@@ -74,8 +74,9 @@ help-all: help
 check-kdir:
 	@[ -e '$(KDIR)/Makefile' ] || { \
 		echo 'error: no kernel to build for in KDIR=$(KDIR)' >&2; \
-		echo 'It wants the folder of a configured kernel: the headers of the running one,' >&2; \
-		echo 'as the package linux-headers-$(shell uname -r) has them, or a build folder.' >&2; \
+		echo 'It wants the folder of a configured kernel: a build folder, or the headers of the' >&2; \
+		echo 'running one: the package linux-headers-$(shell uname -r) of Debian, kernel-devel of' >&2; \
+		echo 'Fedora, linux-headers of Arch, kernel-default-devel of openSUSE.' >&2; \
 		exit 1; }
 
 module: check-kdir
@@ -102,7 +103,7 @@ check-other: check-kdir
 			echo "It came with $$f. To replace both, run: make install-$$f;" \
 				"to remove both: make uninstall-$$f" >&2; \
 		done ;; \
-	*) echo "Remove it first, for example by: apt remove fscommit-dkms" >&2 ;; \
+	*) echo "Remove it first: perhaps the package fscommit-dkms" >&2 ;; \
 	esac; exit 1
 
 modules_install: check-other module

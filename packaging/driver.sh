@@ -46,7 +46,10 @@ use_release()
 	kdir=/lib/modules/$release/build
 	dir=/lib/modules/$release/updates/fscommit
 	manifest=$state/$release/$fs
-	initrd=/boot/initrd.img-$release
+	# as Debian, openSUSE and Fedora name it
+	for initrd in /boot/initrd{.img,}-"$release" /boot/initramfs-"$release".img; do
+		[ ! -e "$initrd" ] || break
+	done
 }
 
 # --- checks before anything is built or changed ---------------------------------------------------
@@ -57,12 +60,12 @@ check_kernel()
 		die "KERNEL_RELEASE=$release: no such kernel; there are: $(
 			cd /lib/modules 2>/dev/null && echo *)"
 	[ -e "$kdir/Makefile" ] ||
-		die "no headers of $release. Run: apt install linux-headers-$release"
+		die "no headers of $release: install the package linux-headers-$release of Debian," \
+			"kernel-devel of Fedora, linux-headers of Arch, kernel-default-devel of openSUSE"
 	! grep -qs "/$fs\.ko" "/lib/modules/$release/modules.builtin" ||
 		die "$fs is built into $release: a module cannot replace it"
 	[ -n "$(find "/lib/modules/$release/kernel" -name "$fs.ko*")" ] ||
-		die "$release has no $fs (Debian's cloud kernels have none). Use another kernel," \
-			"for example linux-image-$(dpkg --print-architecture)"
+		die "$release has no $fs. Use another kernel; on Debian one without -cloud in its name"
 }
 
 # Two modules of the same name would be ambiguous.
@@ -71,7 +74,7 @@ check_other()
 	local other
 	other=$(find "/lib/modules/$release" -name 'fscommit.ko*' ! -path "$dir/*" | head -n 1)
 	[ -z "$other" ] || die "$other is another fscommit, and install-$fs brings its own." \
-		"Remove it (make uninstall, or apt remove fscommit-dkms)"
+		"Remove it: make uninstall, or the package fscommit-dkms"
 }
 
 # Set KSRC: the part of Debian's source package that the port needs, of exactly this version.
@@ -82,8 +85,8 @@ find_source()
 	version=$(make -s -C "$kdir" kernelversion) || die "$kdir cannot be used"
 	series=${version%.*}
 	tar=/usr/src/linux-source-$series.tar.xz
-	[ -e "$tar" ] || die "no source of Linux $version. Run: apt install linux-source-$series," \
-		"or give KSRC= the folder of the source"
+	[ -e "$tar" ] || die "no source of Linux $version: give KSRC= its folder. On Debian it is" \
+		"enough to run: apt install linux-source-$series"
 	KSRC=$CACHE/src/$version-$fs
 	rm -rf "$KSRC"
 	mkdir -p "$KSRC"
@@ -125,8 +128,8 @@ check_key()
 check_enrolled()
 {
 	local said again="reboot, enroll it at the console, and try again"
-	command -v mokutil >/dev/null || die "this machine loads signed modules only, and cannot tell" \
-		"whether it trusts $cert. Run: apt install mokutil"
+	# to tell whether this machine, which loads signed modules only, trusts $cert
+	need mokutil
 	said=$(mokutil --test-key "$cert" 2>&1) || true
 	case $said in
 	*"already enrolled"*|*"already in db"*|*"trusted keyring"*) ;;
@@ -154,12 +157,15 @@ update_boot()
 	# the package of the kernel may be gone
 	[ -d "/lib/modules/$release" ] || return 0
 	depmod "$release" || die "depmod $release failed"
-	[ -e "$initrd" ] || return 0
-	command -v update-initramfs >/dev/null ||
-		die "no update-initramfs on this machine, but $initrd exists"
-	step "building $initrd again" "10-60 s" "$LOGS/driver-$fs.log" \
-		update-initramfs -u -k "$release" ||
-		die "update-initramfs failed: $(df -h --output=avail,target /boot | tail -n 1)"
+	if [ ! -e "$initrd" ]; then
+		say "note: no $initrd; if this kernel boots with an initramfs, build that again" \
+			"(on Arch: mkinitcpio -P)"
+		return
+	fi
+	local build=(dracut --force "$initrd" "$release")
+	! command -v update-initramfs >/dev/null || build=(update-initramfs -u -k "$release")
+	step "building $initrd again" "10-60 s" "$LOGS/driver-$fs.log" "${build[@]}" ||
+		die "${build[0]} failed: $(df -h --output=avail,target /boot | tail -n 1)"
 }
 
 # The initramfs must not have FS.ko without fscommit.ko, or an older one.
@@ -170,7 +176,11 @@ check_boot()
 	[ "$used" = "$dir/$fs.ko" ] ||
 		die "modprobe would load $used, not $dir/$fs.ko: see /etc/depmod.d"
 	[ -e "$initrd" ] || return 0
-	list=$(lsinitramfs "$initrd")
+	if command -v lsinitramfs >/dev/null; then
+		list=$(lsinitramfs "$initrd")
+	else
+		list=$(lsinitrd "$initrd" | awk '{ print $NF }')
+	fi
 	grep "/$fs\.ko" <<<"$list" >/dev/null || {
 		say "note: $initrd has no $fs.ko; so it does not mount a root filesystem of that type"
 		return 0

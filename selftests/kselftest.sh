@@ -34,7 +34,7 @@ find_ksft()
 		! is_ksft "$d" || { realpath "$d"; return; }
 		[ "$d" != "${KSFT:-}" ] || die "KSFT=$d has no kselftest_harness.h of Linux 6.9 or later"
 	done
-	if command -v apt-get >/dev/null; then
+	if is_debian; then
 		d=$("$SCRIPTS/kernel.sh" source 7.3) && echo "$d/tools/testing/selftests" && return
 	fi
 	die "no source of Linux 6.9 or later in KDIR or /usr/src, for its kselftest_harness.h: unpack" \
@@ -51,6 +51,7 @@ kdir_release()
 # build: the modules and the programs, in $out
 build()
 {
+	need gcc make rsync modinfo
 	release=$(kdir_release)
 	ksft=$(find_ksft)
 	out=$CACHE/build/kselftest-$release

@@ -9,6 +9,7 @@
 #   run.sh installed KERNEL...  make install, install-headers and install-tools, and the example
 #   run.sh deb                  the packages build, and lintian reports nothing
 #   run.sh dkms SUITE...        the packages in a chroot of Debian bookworm or trixie
+#   run.sh foreign              the commands that need no Debian, without dpkg and apt
 #   run.sh root                 make install-f2fs in a chroot, and boots from f2fs
 #   run.sh tools KERNEL...      the programs in tools/: recorded events, and a guest
 #
@@ -36,6 +37,7 @@ all)
 	deb
 	dkms bookworm
 	dkms trixie
+	foreign
 	root
 	tools uml
 	tools 7.3 ;;
@@ -43,7 +45,7 @@ installed|dkms|kselftest|tools)
 	for k in "${@:2}"; do
 		"$1" "$k"
 	done ;;
-deb|root) "$1" ;;
+deb|foreign|root) "$1" ;;
 *)	sed -n '3,/^$/s/^# \{0,1\}//p' "$0"
 	exit 2 ;;
 esac
