@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash disable=SC2154 # $checked is lib.sh's
-# Builds the Debian packages, checks them with lintian, and installs, upgrades and removes them in a
-# chroot. Sourced by run.sh.
+# Builds the packages of Debian, Fedora and Arch, checks the first with lintian, and
+# installs, upgrades and removes them in a chroot. Sourced by run.sh.
 #
-# Seen failing: deb_lintian, with an old priority in debian/control.
+# Seen failing: deb_lintian, with an old priority in debian/control; rpm_builds and
+# pkgbuild_builds, without the headers in dkms.sh.
 
 # Builds the packages of the current version and of a later one.
 build_packages()
@@ -29,6 +30,43 @@ deb()
 	check debian deb_builds build_packages
 	[ "$checked" -eq 0 ] || return 0
 	check debian deb_lintian lintian_is_silent
+}
+
+# package_builds SBIN COMMAND...: it builds into $work/built; the packages have the source of the
+# module, the headers and the tools
+package_builds()
+{
+	local t root=$work/$1
+	mkdir -m 777 "$work/built" "$root"
+	"${@:2}"
+	find "$work/built" -name "fscommit-*-$version-*" -exec bsdtar -C "$root" -xf {} \;
+	rm -r "$work/built"
+	diff -r "$copy/module" "$root/usr/src/fscommit-$version/module"
+	diff -r "$copy/module/include/linux" "$root/usr/include/fscommit/linux"
+	ls "$root/usr/src/fscommit-$version"/{Kbuild,dkms.conf,packaging/dkms_symvers}
+	for t in $tools; do
+		[ "$("$root/usr/$1/$t" --version)" = "$t $version" ]
+	done
+}
+
+# The packages of Fedora and Arch. Debian's rpm knows no installed package; makepkg refuses root.
+foreign_packages()
+{
+	local work copy version as=()
+	need rpmbuild makepkg pacman bsdtar fakeroot
+	version=$(sed -n 's/^PACKAGE_VERSION="\(.*\)"$/\1/p' "$TOP/dkms.conf")
+	work=$(mktemp -d "${TMPDIR:-/tmp}/fscommit-packages.XXXXXX")
+	copy=$work/fscommit-$version
+	copy_product "$copy"
+	if [ "$(id -u)" -eq 0 ]; then
+		chown -R nobody "$work"
+		as=(setpriv --reuid=nobody --clear-groups)
+	fi
+	check fedora rpm_builds package_builds sbin env -C "$copy" "${as[@]}" rpmbuild -bb --nodeps \
+		--build-in-place -D "_topdir $work/rpm" -D "_rpmdir $work/built" packaging/fscommit.spec
+	check arch pkgbuild_builds package_builds bin env -C "$copy/packaging" HOME="$work" \
+		BUILDDIR="$work/build" PKGDEST="$work/built" "${as[@]}" makepkg --nodeps
+	rm -rf "$work"
 }
 
 # chroot_headers SUITE: print the oldest and the newest kernel release of one flavour. The chroot

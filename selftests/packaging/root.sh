@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash disable=SC2154 # $checked is lib.sh's
 # foreign: the commands that need no Debian, in a chroot without dpkg and apt.
-# root: `make install-f2fs` in a chroot of bookworm, and three boots from a root filesystem of f2fs, with
-# the initramfs that this built: by the ported driver, by the kernel's, by the ported driver again.
-# After each boot fsck.f2fs checks the filesystem. Sourced by run.sh.
+# root: `make install-f2fs` in a chroot of bookworm, and three boots from a root filesystem of f2fs,
+# with the initramfs that this built: by the ported driver, by the kernel's, by the ported driver
+# again. After each boot fsck.f2fs checks the filesystem. Sourced by run.sh.
 #
 # Seen failing: boot 1, without update-initramfs in driver.sh: the kernel's own f2fs is loaded.
 
@@ -57,10 +57,12 @@ foreign()
 {
 	# shellcheck disable=SC2034 # run_life uses it
 	local work=$CACHE/build/foreign suite=bookworm source
+	foreign_packages
 	f2fs_chroot || return 0
 	copy_tree
 	source=$("$SCRIPTS/kernel.sh" source 7.3) || exit 1
-	rsync -a --exclude '/[^k]*/' "$source/tools/testing/selftests/" "$work/tree/ksft/"
+	rsync -a --include /kselftest/ --exclude '/*/' \
+		"$source/tools/testing/selftests/" "$work/tree/ksft/"
 	suite=foreign
 	run_life bookworm-f2fs foreign_life "$work/tree"
 }

@@ -9,7 +9,7 @@
 #   run.sh installed KERNEL...  make install, install-headers and install-tools, and the example
 #   run.sh deb                  the packages build, and lintian reports nothing
 #   run.sh dkms SUITE...        the packages in a chroot of Debian bookworm or trixie
-#   run.sh foreign              the commands that need no Debian, without dpkg and apt
+#   run.sh foreign              packages of Fedora and Arch; what runs without dpkg and apt
 #   run.sh root                 make install-f2fs in a chroot, and boots from f2fs
 #   run.sh tools KERNEL...      the programs in tools/: recorded events, and a guest
 #
