@@ -57,7 +57,7 @@ static bool is_blocked(struct task_struct *task)
 		return false;
 	/* after sched_delayed, which is stored after a full barrier in __schedule() */
 	smp_rmb();
-	return !compat_on_cpu(task);
+	return !owner_on_cpu(task);
 }
 
 /**

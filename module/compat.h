@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Shims for kernels older than the newest supported one. Each names the version that no longer
- * needs it, and the reason. No other file of module/ checks the kernel's version.
+ * needs it, and the reason. COMPAT_HAS_* come from Kbuild, which searches the kernel's headers:
+ * older kernels may have backports. No other file of module/ checks the kernel's version.
  */
 #ifndef _FSCOMMIT_COMPAT_H
 #define _FSCOMMIT_COMPAT_H
@@ -10,14 +11,14 @@
 #include <linux/version.h>
 
 /* 6.13: the namespace became a string. */
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 13, 0)
+#ifdef COMPAT_HAS_STRING_NS
 # define EXPORT_SYMBOL_FSCOMMIT(sym)	EXPORT_SYMBOL_NS_GPL(sym, "FSCOMMIT")
 #else
 # define EXPORT_SYMBOL_FSCOMMIT(sym)	EXPORT_SYMBOL_NS_GPL(sym, FSCOMMIT)
 #endif
 
-/* 6.12 is the first supported kernel that exports lock:contention_begin/end. */
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 12, 0)
+/* 6.7: lock:contention_begin/end are exported. */
+#ifdef COMPAT_HAS_CONTENTION
 # include <trace/events/lock.h>
 #else
 # define LCB_F_READ	0
@@ -26,18 +27,11 @@
 # define trace_contention_end(lock, ret)	do { } while (0)
 #endif
 
-/* 7.2 is the first supported kernel that has lock:contended_release. */
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(7, 2, 0)
+/* 7.2: lock:contended_release. */
+#ifdef COMPAT_HAS_CONTENDED_RELEASE
 # define compat_trace_contended_release(lock)	trace_contended_release(lock)
 #else
 # define compat_trace_contended_release(lock)	do { } while (0)
-#endif
-
-/* After 6.12, owner_on_cpu() exists without CONFIG_SMP, too. */
-#ifdef CONFIG_SMP
-# define compat_on_cpu(task)	owner_on_cpu(task)
-#else
-# define compat_on_cpu(task)	((void)(task), false)
 #endif
 
 /* The cgroup whose share of the CPU a task uses; only compared, may have been freed. */
@@ -52,12 +46,12 @@
  * scheduling class, psi forgets that the task waits for I/O. The wakeup then finds an inconsistent
  * state. A task that runs, or is about to sleep, may be asleep when its class changes; a later
  * look lends to it if it needs that. We read the flags without the run queue's lock, so the
- * result may be stale: then psi prints its warning, once.
+ * result may be stale: then psi prints its warning, once. No header shows the fault.
  */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 13, 0) && defined(CONFIG_PSI)
 # define compat_class_upsets_psi(task)					\
 	((task) != current && READ_ONCE((task)->on_rq) &&		\
-	 (compat_on_cpu(task) ||					\
+	 (owner_on_cpu(task) ||						\
 	  (READ_ONCE((task)->__state) != TASK_RUNNING &&		\
 	   ((task)->in_iowait || (task)->in_memstall))))
 #else
@@ -65,13 +59,13 @@
 #endif
 
 /* 6.12: a task that sleeps may stay on its run queue for its lag. */
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 12, 0)
+#ifdef COMPAT_HAS_SCHED_DELAYED
 # define compat_sched_delayed(task)	READ_ONCE((task)->se.sched_delayed)
 #else
 # define compat_sched_delayed(task)	false
 #endif
 
-/* 6.17: task->blocker for mutexes and rw_semaphores; 7.3: task->blocked_on for mutexes. */
+/* 6.17: task->blocker for mutexes and rw_semaphores; 7.3: task->blocked_on for all mutexes. */
 /*
  * What a task is blocked on. The kernel has functions that return the owner of a lock, but does not
  * export them. A reader of a rw_semaphore and the last task that acquired a semaphore may have
@@ -82,9 +76,11 @@
 #define COMPAT_READER_OWNED	1UL
 #define compat_owner(owner)	((struct task_struct *)((owner) & ~COMPAT_OWNER_FLAGS))
 
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 17, 0) && !defined(CONFIG_PREEMPT_RT) && \
-	defined(CONFIG_DETECT_HUNG_TASK_BLOCKER)
+#if defined(CONFIG_DETECT_HUNG_TASK_BLOCKER) && !defined(CONFIG_PREEMPT_RT)
 # include <linux/hung_task.h>
+#endif
+
+#ifdef BLOCKER_TYPE_RWSEM_READER
 # include <linux/mutex.h>
 # include <linux/rwsem.h>
 # define COMPAT_BLOCKER_KINDS	"mutex, rw_semaphore held for writing"
@@ -128,7 +124,7 @@ static inline struct task_struct *compat_blocker_owner(const struct task_struct 
 #endif
 
 /* 6.13: hrtimer_setup() takes the timer's function. */
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 13, 0)
+#ifdef COMPAT_HAS_HRTIMER_SETUP
 # define compat_hrtimer_setup(timer, fn, clock, mode)	hrtimer_setup(timer, fn, clock, mode)
 #else
 # define compat_hrtimer_setup(timer, fn, clock, mode)			\
@@ -141,7 +137,7 @@ do {									\
 /* 6.7: shrinker_alloc() allocates a shrinker, which has private_data. */
 #include <linux/shrinker.h>
 #include <linux/slab.h>
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 7, 0)
+#ifdef COMPAT_HAS_SHRINKER_ALLOC
 # define compat_shrinker_private(s)	((s)->private_data)
 
 static inline struct shrinker *

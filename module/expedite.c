@@ -157,7 +157,7 @@ static bool must_put_off(const struct unfair_section *s)
 {
 	if (s->put_off || !task_is_running(s->task))
 		return false;
-	return compat_on_cpu(s->task) || !lend_to_others();
+	return owner_on_cpu(s->task) || !lend_to_others();
 }
 
 /*

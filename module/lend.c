@@ -65,10 +65,6 @@
 #include "trace.h"
 #include "visible_readers.h"
 
-#ifndef CONFIG_RT_MUTEXES
-# error "fscommit needs a kernel with CONFIG_RT_MUTEXES, which CONFIG_FUTEX selects"
-#endif
-
 #define MAX_DONORS	256U
 /* Donors that exist at any time, and idle ones below which more are created. */
 #define MIN_DONORS	8U
@@ -444,7 +440,7 @@ static bool must_charge(const struct donor *d)
 static void charge(struct donor *d, u64 now)
 {
 	u64 used = lend_cpu_time(d->task) - d->from, donor = lend_cpu_time(d->thread), ns, *group;
-	bool on_cpu = compat_on_cpu(d->task);
+	bool on_cpu = owner_on_cpu(d->task);
 
 	lockdep_assert_held(&lend_lock);
 	if (on_cpu && d->was_on_cpu && d->switches == switches_of(d->task))
@@ -472,7 +468,7 @@ static void charge(struct donor *d, u64 now)
 static bool is_starved(struct donor *d, u64 now)
 {
 	/* since the last charge, or since the loan was suspended */
-	bool ran = !task_is_running(d->task) || compat_on_cpu(d->task) ||
+	bool ran = !task_is_running(d->task) || owner_on_cpu(d->task) ||
 		   d->switches != switches_of(d->task);
 
 	if (d->resume_at) {
@@ -534,7 +530,7 @@ static void set_owner(struct donor *d, struct task_struct *task)
 /* So that a class change of a sleeping task does not upset psi, nor a donor spin. */
 static bool is_off_cpu(struct task_struct *task)
 {
-	return !compat_on_cpu(task) && !compat_class_upsets_psi(task);
+	return !owner_on_cpu(task) && !compat_class_upsets_psi(task);
 }
 
 /* Returns false if the loan is over already, or if its task has got a CPU meanwhile. */
@@ -1097,7 +1093,7 @@ static void visit_donors(bool (*fn)(struct donor *d, u64 now))
 static bool account(struct donor *d, u64 now)
 {
 	/* both run, so the donor spins */
-	d->must_move = compat_on_cpu(d->thread) && compat_on_cpu(d->task);
+	d->must_move = owner_on_cpu(d->thread) && owner_on_cpu(d->task);
 	d->cpu = task_cpu(d->task);
 	switch (d->state) {
 	case DONOR_OUT:

@@ -21,7 +21,7 @@ struct unfair_hold {
 /* R: on a CPU, r: runnable, S: asleep */
 static inline char trace_state_of(struct task_struct *task)
 {
-	if (compat_on_cpu(task))
+	if (owner_on_cpu(task))
 		return 'R';
 	return task_is_running(task) ? 'r' : 'S';
 }

@@ -322,7 +322,7 @@ static void wake_first_writer(struct unfair_rwsem *sem, struct wakes *wakes, u64
 		w = first_writer(sem);
 	}
 	/* if awake and on a CPU, it retries by itself */
-	if (w && (w->asleep || (!w->grace_end && !compat_on_cpu(w->task))))
+	if (w && (w->asleep || (!w->grace_end && !owner_on_cpu(w->task))))
 		wake_later(wakes, w, now);
 }
 
@@ -514,7 +514,7 @@ static bool may_pass_first(struct unfair_rwsem *sem, struct waiter *first,
 	if (now >= end)
 		return true;
 	/* if on a CPU, it retries by itself */
-	if (!compat_on_cpu(first->task))
+	if (!owner_on_cpu(first->task))
 		first->grace_end = end;
 	*timeout_ns = end - now;
 	return false;
@@ -801,7 +801,7 @@ static bool spin_unqueued(struct unfair_rwsem *sem, const struct waiter *w)
 			attempts++;
 			continue;
 		}
-		if (!(word & WRITER) || word & (WWAIT | RWAIT) || !compat_on_cpu(owner_of(word)))
+		if (!(word & WRITER) || word & (WWAIT | RWAIT) || !owner_on_cpu(owner_of(word)))
 			break;
 		poll_pause();
 	}
@@ -820,7 +820,7 @@ static bool should_retry(struct unfair_rwsem *sem, struct waiter *w, long word)
 static enum holders_state holders_state(struct unfair_rwsem *sem, long word, bool write)
 {
 	if (word & WRITER)
-		return compat_on_cpu(owner_of(word)) ? HOLDERS_RUN : HOLDERS_OFF_CPU;
+		return owner_on_cpu(owner_of(word)) ? HOLDERS_RUN : HOLDERS_OFF_CPU;
 	/* a queued reader waits for the woken writer, not for readers */
 	if (write && is_held(word))
 		return visible_readers_state(sem, counted_readers(word));

@@ -421,7 +421,7 @@ enum holders_state visible_readers_state(const struct unfair_rwsem *sem, unsigne
 	rcu_read_lock();
 	for (step = 0; step < 2 && seen < counted && !need_resched(); step++) {
 		for_each_visible_reader(sem, step, i, task) {
-			if (!compat_on_cpu(task)) {
+			if (!owner_on_cpu(task)) {
 				state = HOLDERS_OFF_CPU;
 				goto out;
 			}

@@ -5,7 +5,7 @@
 # compat names become those of the newest kernel
 s/\bEXPORT_SYMBOL_FSCOMMIT\((\w+)\)/EXPORT_SYMBOL_NS_GPL(\1, "FSCOMMIT")/
 s/\bcompat_trace_contended_release\b/trace_contended_release/
-s/\bcompat_on_cpu\b/owner_on_cpu/g
+s/^MODULE_INFO\(import_ns, (.*)\)/MODULE_IMPORT_NS(\1)/
 s/\bcompat_custom_slice\(task\)/task->se.custom_slice ? task->se.slice : 0/
 /\bcompat_hrtimer_setup\b/ {
 	s//hrtimer_setup/

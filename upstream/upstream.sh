@@ -38,6 +38,9 @@ tree_version()
 		END { printf "%d%02d\n", v, p }' "$d/Makefile"
 }
 
+# the newest kernels have what Kbuild looks for
+mapfile -t has < <(sed -n 's/.*call has,\([^,]*\),.*/-DCOMPAT_HAS_\1/p' "$TOP/module/Kbuild")
+
 # in_tree FILE: prints FILE without the code for older kernels
 in_tree()
 {
@@ -45,7 +48,7 @@ in_tree()
 	# simplify mixed conditions first: unifdef needs known ones
 	sed -E 's/LINUX_VERSION_CODE >= KERNEL_VERSION\([0-9, ]*\) && //' "$1" |
 		unifdef -k -DLINUX_VERSION_CODE=2 -DKERNEL_VERSION=1 -DDEFINE_LOCK_GUARD_1_COND_4 \
-			-DWITH_LOCK_GUARD_1_ATTRS || rc=$?
+			-DWITH_LOCK_GUARD_1_ATTRS "${has[@]}" || rc=$?
 	# status 1: it has changed something
 	[ "$rc" -le 1 ] || die "unifdef failed on $1"
 }
@@ -64,7 +67,7 @@ put_internal()
 		/SPDX/ || /_FSCOMMIT_COMPAT_H/ { next }
 		/include <trace\/events\/lock.h>/ { print "#include <trace/events/lock.h>"; next }
 		/define (EXPORT_SYMBOL|trace_contended_release|preempt_|task->)/ { next }
-		/define (hrtimer_setup|owner_on_cpu)/ { next }
+		/define hrtimer_setup/ { next }
 		{ print }' "$1.all" |
 	sed -E -e '/^static inline void shrinker_free/,/^\}/d' \
 		-e '/define shrinker->private_data/,/[^\\]$/d' \
@@ -159,7 +162,7 @@ check()
 {
 	local bad
 	bad=$(cd "$1" && grep -rnE -e 'LINUX_VERSION_CODE|KERNEL_VERSION|linux/version\.h' \
-		-e '\bcompat_(on|tr|le|cl|cu|hr|sh)|__fsc_|fscommit_context|\.\./module' \
+		-e '\bcompat_(tr|le|cl|cu|hr|sh)|__fsc_|fscommit_context|\.\./module' \
 		-e '\b(6\.(1|7|8|12|13|17)|7\.[0-3])\b' lib include) || true
 	[ -z "$bad" ] || { say "$bad"; die "upstream/in-tree.sed misses these lines"; }
 }

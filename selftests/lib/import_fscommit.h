@@ -6,13 +6,8 @@
 #define FSCOMMIT_IMPORT_FSCOMMIT_H
 
 #include <linux/module.h>
-#include <linux/version.h>
 
-/* 6.13: the namespace became a string. */
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 13, 0)
-MODULE_IMPORT_NS("FSCOMMIT");
-#else
-MODULE_IMPORT_NS(FSCOMMIT);
-#endif
+/* 6.13: MODULE_IMPORT_NS() takes a string. */
+MODULE_INFO(import_ns, "FSCOMMIT");
 
 #endif /* FSCOMMIT_IMPORT_FSCOMMIT_H */

@@ -9,7 +9,6 @@
 #include <linux/module.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
-#include <linux/version.h>
 
 #include "ckpt_cache.h"
 
@@ -442,9 +441,5 @@ module_exit(ckpt_cache_exit);
 
 MODULE_DESCRIPTION("Example driver on fscommit: a block cache with checkpoints into a file");
 MODULE_LICENSE("GPL");
-/* 6.13: the namespace became a string. */
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 13, 0)
-MODULE_IMPORT_NS("FSCOMMIT");
-#else
-MODULE_IMPORT_NS(FSCOMMIT);
-#endif
+/* 6.13: MODULE_IMPORT_NS() takes a string. */
+MODULE_INFO(import_ns, "FSCOMMIT");
