@@ -46,7 +46,7 @@
  * scheduling class, psi forgets that the task waits for I/O. The wakeup then finds an inconsistent
  * state. A task that runs, or is about to sleep, may be asleep when its class changes; a later
  * look lends to it if it needs that. We read the flags without the run queue's lock, so the
- * result may be stale: then psi prints its warning, once. No header shows the fault.
+ * result may be stale: then psi prints its warning, once.
  */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 13, 0) && defined(CONFIG_PSI)
 # define compat_class_upsets_psi(task)					\

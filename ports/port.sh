@@ -7,6 +7,7 @@
 #   port.sh FS KSRC=SOURCE KDIR=BUILD [OPTION=VALUE...]
 #                                            any kernel source and build folder
 #   port.sh FS                               list and explain the options of the driver
+#   port.sh ... UNTRIED=1                    for a newer kernel than those of module/kernels
 #   port.sh ... CHECK=1                      apply and check the patches, build nothing
 #   port.sh ... EDIT=FILE                    then break the driver by a script for sed -E, to see a
 #                                            test fail
@@ -101,6 +102,7 @@ done
 for arg in "$@"; do
 	case $arg in
 	FSCOMMIT_*=*|DEBIAN_MIRROR=*) ;;	# exported by make
+	UNTRIED=*) export "${arg?}" ;;
 	KERNEL=*|KSRC=*|KDIR=*|CHECK=*|EDIT=*) printf -v "${arg%%=*}" %s "${arg#*=}" ;;
 	*=*) option "${arg%%=*}" "${arg#*=}" ;;
 	*) KERNEL=$arg ;;
@@ -119,7 +121,6 @@ need spatch rsync make modinfo perl
 
 if [ -n "$KERNEL" ]; then
 	kernel=$("$SCRIPTS/kernel.sh" get "$KERNEL") || exit 1
-	[ -n "$KSRC" ] || KSRC=$("$SCRIPTS/kernel.sh" source "$(matrix_field "$KERNEL" version)")
 	KDIR=$kernel/kdir
 	release=$(cat "$kernel/release")
 	place=$CACHE/build/fs/$KERNEL
@@ -145,6 +146,8 @@ else
 	esac
 	place=$CACHE/build/fs/$release
 fi
+[ ${#patches[@]} -eq 0 ] || "$TOP/module/kernels" "$fs" "$release" || exit 1
+[ -n "$KSRC" ] || KSRC=$("$SCRIPTS/kernel.sh" source "$(matrix_field "$KERNEL" version)")
 source=$KSRC/fs/$module
 [ -d "$source" ] || die "KSRC=$KSRC has no fs/$module"
 dir=$place/$fs-$variant
@@ -168,7 +171,8 @@ product()
 	mkdir -p "$tree"
 	copy_product "$TOP" "$tree"
 	kernel_make "$tree" modules >"$LOGS/port-product.log" 2>&1 ||
-		die "building fscommit for $release failed; see $LOGS/port-product.log"
+		die "building fscommit for $release failed; see $LOGS/port-product.log:" \
+			"$(grep -m 3 -E 'error:|\*\*\*' "$LOGS/port-product.log")"
 	printf '%s\n' "$tree"
 }
 

@@ -5,7 +5,7 @@
 #   upstream.sh KSRC        run it again to update the tree
 #   upstream.sh undo KSRC   removes everything again
 #
-# The tree must be Linux 7.2 or later. It gets
+# The tree must be of a version that module/kernels names. It gets
 #
 #   lib/fscommit/                        sources, Kconfig, Makefile; tests/ has the test modules
 #   include/linux/                       the public headers
@@ -25,7 +25,7 @@ PAGES='why unfair_rwsem visible_readers lent_priority commit_root share_gate cow
 SUITES='unfair_rwsem commit_root share_gate cow_diff rcu_reuse'
 DEST='lib/fscommit tools/testing/selftests/fscommit Documentation/core-api/fscommit'
 
-# tree_version DIR: prints the version, e.g. 703; fails if DIR is no kernel tree
+# tree_version DIR: prints the version; fails if DIR is no kernel tree
 tree_version()
 {
 	local d=$1 f
@@ -35,7 +35,7 @@ tree_version()
 		[ -f "$d/$f" ] || return 1
 	done
 	awk -F' *= *' '/^VERSION/ { v = $2 } /^PATCHLEVEL/ { p = $2 }
-		END { printf "%d%02d\n", v, p }' "$d/Makefile"
+		END { print v "." p }' "$d/Makefile"
 }
 
 # the newest kernels have what Kbuild looks for
@@ -238,8 +238,7 @@ if [ -n "$undo" ]; then
 	exit 0
 fi
 
-[ "$version" -ge 702 ] ||
-	die "$ksrc is Linux ${version%??}.${version#?}; this needs 7.2 or later"
+"$TOP/module/kernels" upstream "$version" || exit 1
 tmp=$(mktemp -d "${TMPDIR:-/tmp}/fscommit-upstream.XXXXXX")
 trap 'rm -rf "$tmp"' EXIT
 fill "$tmp"

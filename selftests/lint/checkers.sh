@@ -146,6 +146,8 @@ lint_house()
 		{ grep -vE '\.(rst|8)$' || true; } | in_tree grep -nH 'selftests/' |
 		sed -E 's/^([^:]*:[0-9]+:).*/\1 needs selftests\//'
 	"$TOP/packaging/versions.sh" "$TOP"
+	grep -F "Linux $("$TOP/module/kernels" fscommit)]" "$TOP/README.md" >/dev/null ||
+		echo "README.md:1: the range of kernels is not that of module/kernels"
 	(cd "$TOP" && grep -noE '\]\([^):]+' ./*.md) | while IFS=: read -r f n link; do
 		link=${link#*\(}
 		[ -e "$TOP/${link%%#*}" ] || echo "${f#./}:$n: no file ${link%%#*}"

@@ -4,9 +4,9 @@
 #
 #   run.sh quick                for `make test-all`: installation, an example driver, tools, on uml
 #   run.sh all                  the same on more kernels, and all below
-#   run.sh kselftest KERNEL...  the folder of the kselftests, run without the kernel's source
 #   run.sh kselftest KERNEL...  the folder that `make -C selftests install` makes, in a guest
 #   run.sh installed KERNEL...  make install, install-headers and install-tools, and the example
+#   run.sh range                the kernels that are refused, and headers with backports
 #   run.sh deb                  the packages build, and lintian reports nothing
 #   run.sh dkms SUITE...        the packages in a chroot of Debian bookworm or trixie
 #   run.sh foreign              packages of Fedora and Arch; what runs without dpkg and apt
@@ -17,7 +17,7 @@
 # if nothing failed.
 
 . "$(dirname "$0")/lib.sh"
-for part in installed packages root tools; do
+for part in installed packages range root tools; do
 	# shellcheck source=/dev/null
 	. "$PACKAGING/$part.sh"
 done
@@ -27,6 +27,7 @@ case ${1:-} in
 quick)
 	kselftest 6.1
 	installed uml
+	range
 	tools uml ;;
 all)
 	kselftest 6.12
@@ -34,6 +35,7 @@ all)
 	for k in uml 6.1 7.3; do
 		installed "$k"
 	done
+	range
 	deb
 	dkms bookworm
 	dkms trixie
@@ -45,7 +47,7 @@ installed|dkms|kselftest|tools)
 	for k in "${@:2}"; do
 		"$1" "$k"
 	done ;;
-deb|foreign|root) "$1" ;;
+deb|foreign|range|root) "$1" ;;
 *)	sed -n '3,/^$/s/^# \{0,1\}//p' "$0"
 	exit 2 ;;
 esac
