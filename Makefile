@@ -56,7 +56,7 @@ help-all: help
 	@echo '  make test-meta        every mutant of the module must fail its tests                1 h'
 	@echo '  make test-package     packages and DKMS in Debian chroots, root on f2fs           30 min'
 	@echo '  make test-upstream    the parts built into Linux 7.3, booted                       5 min'
-	@echo '  make test-clang       built by clang for uml; its context analysis                3 min'
+	@echo '  make test-clang       built by clang: context analysis; CFI of a kernel and f2fs  15 min'
 	@echo '  make verify           models and litmus tests; verify-quick: some of them    15 / 3 min'
 	@echo '  make coverage         which lines of module/ the tests run                        5 min'
 	@echo '  make torture          the lock under random loads for DURATION=600 s'
@@ -79,8 +79,12 @@ check-kdir:
 		echo 'Fedora, linux-headers of Arch, kernel-default-devel of openSUSE.' >&2; \
 		exit 1; }
 
+# a kernel that clang built needs clang
+llvm = $(if $(LLVM)$(filter command,$(origin CC)),,$(shell \
+	grep -qs '^CONFIG_CC_IS_CLANG=y' '$(KDIR)/include/config/auto.conf' && echo LLVM=1))
+
 module: check-kdir
-	$(MAKE) -C $(KDIR) M=$(CURDIR) modules
+	$(MAKE) -C $(KDIR) M=$(CURDIR) $(llvm) modules
 
 # The release that the kernel's modules use. With Debian's headers of 6.1,
 # include/config/kernel.release and `make kernelrelease` give the upstream version instead.
@@ -107,7 +111,7 @@ check-other: check-kdir
 	esac; exit 1
 
 modules_install: check-other module
-	$(MAKE) -C $(KDIR) M=$(CURDIR) INSTALL_MOD_DIR=$(INSTALL_MOD_DIR) modules_install
+	$(MAKE) -C $(KDIR) M=$(CURDIR) $(llvm) INSTALL_MOD_DIR=$(INSTALL_MOD_DIR) modules_install
 	$(DEPMOD) $(if $(INSTALL_MOD_PATH),-b '$(INSTALL_MOD_PATH)') $(release)
 
 install-headers: module
@@ -200,7 +204,7 @@ test-upstream:
 	@selftests/upstream/run.sh
 
 test-clang:
-	@selftests/clang/run.sh
+	@selftests/clang/run.sh all
 
 # The container has a cache of its own in the user's, because its files may be root's.
 ENGINE ?= $(firstword $(foreach e,podman docker,$(if $(shell command -v $e),$e)))

@@ -4,7 +4,7 @@
 # patches, check that they converted every site, build the module.
 #
 #   port.sh FS KERNEL [OPTION=VALUE...]      KERNEL: a name of scripts/matrix
-#   port.sh FS KSRC=SOURCE KDIR=BUILD [OPTION=VALUE...]
+#   port.sh FS KSRC=SOURCE KDIR=BUILD [LLVM=1] [CC=] [LD=] [OPTION=VALUE...]
 #                                            any kernel source and build folder
 #   port.sh FS                               list and explain the options of the driver
 #   port.sh ... UNTRIED=1                    for a newer kernel than those of module/kernels
@@ -93,7 +93,7 @@ option()
 		printf '%s\n' "${options[@]}" | cut -d= -f1 | tr '\n' ' ')"
 }
 
-KERNEL='' KSRC='' KDIR='' CHECK='' EDIT=''
+KERNEL='' KSRC='' KDIR='' CHECK='' EDIT='' compiler=()
 for o in "${options[@]}"; do
 	o=${o%% *}
 	option "${o%%=*}" "${o#*=}"
@@ -103,6 +103,7 @@ for arg in "$@"; do
 	case $arg in
 	FSCOMMIT_*=*|DEBIAN_MIRROR=*) ;;	# exported by make
 	UNTRIED=*) export "${arg?}" ;;
+	LLVM=*|CC=*|LD=*) compiler+=("$arg") ;;
 	KERNEL=*|KSRC=*|KDIR=*|CHECK=*|EDIT=*) printf -v "${arg%%=*}" %s "${arg#*=}" ;;
 	*=*) option "${arg%%=*}" "${arg#*=}" ;;
 	*) KERNEL=$arg ;;
@@ -120,6 +121,7 @@ need spatch rsync make modinfo perl
 # --- the target kernel --------------------------------------------------------
 
 if [ -n "$KERNEL" ]; then
+	[ ${#compiler[@]} -eq 0 ] || die "${compiler[0]}: KERNEL=$KERNEL has a compiler of its own"
 	kernel=$("$SCRIPTS/kernel.sh" get "$KERNEL") || exit 1
 	KDIR=$kernel/kdir
 	release=$(cat "$kernel/release")
@@ -145,6 +147,10 @@ else
 		"same version, on Debian the package linux-source-X.Y" ;;
 	esac
 	place=$CACHE/build/fs/$release
+	# a kernel that clang built needs clang
+	[ ${#compiler[@]} -gt 0 ] ||
+		! grep -qs '^CONFIG_CC_IS_CLANG=y' "$KDIR/include/config/auto.conf" ||
+		compiler=(LLVM=1)
 fi
 [ ${#patches[@]} -eq 0 ] || "$TOP/module/kernels" "$fs" "$release" || exit 1
 [ -n "$KSRC" ] || KSRC=$("$SCRIPTS/kernel.sh" source "$(matrix_field "$KERNEL" version)")
@@ -158,7 +164,7 @@ kernel_make()
 	if [ -n "$KERNEL" ]; then
 		"$SCRIPTS/kernel.sh" build "$KERNEL" "$@"
 	else
-		make -C "$KDIR" M="$1" "${@:2}"
+		make -C "$KDIR" M="$1" "${compiler[@]}" "${@:2}"
 	fi
 }
 
@@ -291,7 +297,7 @@ key()
 		"$TOP"/module/*.[ch] "$TOP"/module/include/linux/*.h)
 	[ -z "$EDIT" ] || deps+=("$EDIT")
 	cat "${deps[@]}" | cksum
-	echo "$release $source $variant ${patches[*]} ${flags[*]}"
+	echo "$release $source $variant ${patches[*]} ${flags[*]} ${compiler[*]}"
 	find "$source" -type f -name '*.[chS]' -print0 | sort -z | xargs -0 cat | cksum
 	# vmlinux and Module.symvers: the kernel was built again
 	stat -c %Y "$KDIR/.config" "$source/Makefile"

@@ -199,7 +199,7 @@ add_kmods()
 	local m kmod
 	[ ${#kmods[@]} -gt 0 ] || [ ${#disks[@]} -gt 0 ] || return 0
 	need modinfo xz
-	if [ "$arch" = um ]; then
+	if [ "$(matrix_field "$name" kind)" != stock ]; then
 		modules=$kernel/kdir/
 	else
 		modules=$("$SCRIPTS/kernel.sh" modules "$name")/ || exit 1

@@ -42,7 +42,8 @@ download()
 make_toolchain()
 {
 	local rel=$1 root=$CACHE/toolchain/$1 tmp d
-	[ -e "$root/.complete" ] && return 0
+	# flex: a sid from before it built kernels
+	[ -e "$root/.complete" ] && [[ $rel != sid || -e $root/usr/bin/flex ]] && return 0
 	suite_update "$rel"
 	tmp=$root.tmp.$$
 	rm -rf "$CACHE/toolchain/$rel".tmp.*
@@ -52,7 +53,7 @@ make_toolchain()
 	sid)	# the newest clang, which is not the default one
 		d=$(suite_apt "$rel" apt-cache pkgnames clang- | sed -n 's/^clang-\([0-9]*\)$/\1/p' |
 			sort -n | tail -n 1)
-		set -- libelf1t64 "clang-$d" "lld-$d" "llvm-$d" ;;
+		set -- libelf-dev bc bison flex gcc "clang-$d" "lld-$d" "llvm-$d" ;;
 	*) set -- gcc-12 libelf1 ;;
 	esac
 	fill_toolchain() {
@@ -283,12 +284,14 @@ make_source()
 # `built` from the allnoconfig of x86-64. With KASAN, uml's stacktrace.c includes uml-kasan.h first.
 make_built()
 {
-	local name=$1 version dir src frags=() trace='' f arch base image target
+	local name=$1 version dir src frags=() trace='' f arch base image target by llvm=''
 	case $(matrix_field "$name" kind) in
 	uml) arch=um base=defconfig target=all image=linux ;;
 	*) arch=x86_64 base=allnoconfig target='bzImage modules' image=arch/x86/boot/bzImage ;;
 	esac
 	version=$(matrix_field "$name" version)
+	by=$(host_release)
+	[ "$(matrix_field "$name" toolchain)" != sid ] || by=sid llvm=LLVM=1
 	dir=$CACHE/kernels/$name
 	for f in $(matrix_field "$name" flavour | tr + ' '); do
 		frags+=("$SCRIPTS/config/$f")
@@ -301,23 +304,25 @@ make_built()
 		return 0
 	fi
 	need gcc make flex bison bc libelf.h openssl/opensslv.h modinfo pahole xz
+	[ "$by" != sid ] || locked toolchain-sid make_toolchain sid
 	locked "source-$version" make_source "$version" "$(matrix_field "$name" suite)"
 	src=$CACHE/src/$version
 	# kdir contains absolute paths, so it cannot be renamed: create `complete` last
 	rm -f "$dir/complete"
 	mkdir -p "$dir/kdir"
+	kmake() { enter "$by" make -C "$src" ARCH="$arch" O="$dir/kdir" ${llvm:+"$llvm"} "$@"; }
 	configure() {
 		local tmp=$dir/kdir
 		# options that the fragments make visible must default to `n`, too
 		if [ "$base" = allnoconfig ]; then
 			cat "${frags[@]}" >"$tmp/fragments"
-			make -C "$src" ARCH="$arch" O="$tmp" KCONFIG_ALLCONFIG="$tmp/fragments" "$base"
+			kmake KCONFIG_ALLCONFIG="$tmp/fragments" "$base"
 			return
 		fi
-		make -C "$src" ARCH="$arch" O="$tmp" "$base" &&
+		kmake "$base" &&
 		(cd "$src" && scripts/kconfig/merge_config.sh -m -O "$tmp" "$tmp/.config" \
 			"${frags[@]}") &&
-		make -C "$src" ARCH="$arch" O="$tmp" olddefconfig
+		kmake olddefconfig
 	}
 	step "configuring $name" "10 s" "$LOGS/kernel-$name.log" configure ||
 		die "cannot configure $name"
@@ -326,12 +331,12 @@ make_built()
 	done
 	# shellcheck disable=SC2086 # targets are words
 	step "building $name" "5-8 min on 2 cores" "$LOGS/kernel-$name.log" \
-		make -C "$src" -j"$(nproc)" ARCH="$arch" O="$dir/kdir" \
-		${trace:+"CFLAGS_stacktrace.o=-include $trace"} $target || die "cannot build $name"
+		kmake -j"$(nproc)" ${trace:+"CFLAGS_stacktrace.o=-include $trace"} $target ||
+		die "cannot build $name"
 	# rename: a guest may still run the old image
 	cp "$dir/kdir/$image" "$dir/image.tmp"
 	mv "$dir/image.tmp" "$dir/image"
-	make -s -C "$src" ARCH="$arch" O="$dir/kdir" kernelrelease >"$dir/release"
+	kmake -s kernelrelease >"$dir/release"
 	echo "$arch" >"$dir/arch"
 	cat "${frags[@]}" ${trace:+"$trace"} >"$dir/fragments"
 	touch "$dir/complete"
@@ -361,6 +366,7 @@ build()
 	# Debian's Makefile sets ARCH
 	*) arch=("CROSS_COMPILE=$(cross "$(kernel_arch "$name")")") ;;
 	esac
+	! grep -qs '^CONFIG_CC_IS_CLANG=y' "$k/kdir/include/config/auto.conf" || arch+=(LLVM=1)
 	# the kernel's folder may be a link into another cache, which then has the source
 	FSCOMMIT_BIND_A=$CACHE FSCOMMIT_BIND_B=$dir_root \
 		FSCOMMIT_BIND_C=$(realpath "$CACHE/kernels/$name" | sed 's:/[^/]*/[^/]*$::') \
@@ -372,7 +378,7 @@ build()
 enter()
 {
 	FSCOMMIT_BIND_A=$CACHE FSCOMMIT_BIND_B=$dir_root \
-		FSCOMMIT_BIND_C=$(realpath "$CACHE/kernels") in_toolchain "$@"
+		FSCOMMIT_BIND_C=$(realpath "$CACHE/kernels/..") in_toolchain "$@"
 }
 
 cmd=${1:-help}

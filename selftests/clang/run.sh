@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 # `make test-clang`: builds the module and the test modules for the kernel uml by the newest clang
 # in Debian, with W=1, with the context analysis and without a warning, and runs some tests. The
-# analysis must report what context.c names, and nothing else.
+# analysis must report what context.c names, and nothing else. `run.sh quick` ends there. Then, on a
+# kernel that clang builds with CONFIG_CFI: g1_exclusion, and the smoke test of the f2fs port.
 #
 # Prints lines `KERNEL TEST VERDICT SECONDS PASSED FAILED SKIPPED`; the exit status is 0
 # if nothing failed.
@@ -88,6 +89,12 @@ if step "the modules, by clang $version" "2 min" "$log" build && is_clean; then
 	run_guest
 else
 	result uml clang-build FAIL $((SECONDS - start))
+fi
+if [ "${1:-}" != quick ]; then
+	if "$HARNESS/one.sh" g1_exclusion x86-kcfi >&2; then verdict=ok; else verdict=FAIL; fi
+	result x86-kcfi g1_exclusion "$verdict" 60
+	# prints its own lines
+	"$TOP/selftests/filesystems/run.sh" smoke f2fs x86-kcfi || FAILURES+=(smoke)
 fi
 printf '%s\n' "${RESULTS[@]}"
 [ ${#FAILURES[@]} -eq 0 ]
