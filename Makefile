@@ -57,6 +57,7 @@ help-all: help
 	@echo '  make test-package     packages and DKMS in Debian chroots, root on f2fs           30 min'
 	@echo '  make test-upstream    the parts built into Linux 7.3, booted                       5 min'
 	@echo '  make test-clang       built by clang: context analysis; CFI of a kernel and f2fs  15 min'
+	@echo '  make test-newest      builds for the newest kernels in Debian, to experimental    20 min'
 	@echo '  make verify           models and litmus tests; verify-quick: some of them    15 / 3 min'
 	@echo '  make coverage         which lines of module/ the tests run                        5 min'
 	@echo '  make torture          the lock under random loads for DURATION=600 s'
@@ -217,6 +218,9 @@ container:
 		-v '$(CACHE):$(CACHE)' -v '$(CURDIR):$(CURDIR)' -w '$(CURDIR)' fscommit \
 		make $(or $(TARGET),test) $(filter-out TARGET=% ENGINE=% FSCOMMIT_CACHE=%,$(MAKEOVERRIDES))
 
+test-newest:
+	@$(H)/newest.sh
+
 kernels:
 	@for k in $$(awk '!/^#/ && NF && $$7 != "-" { print $$1 }' scripts/matrix); do scripts/kernel.sh get $$k || exit 1; done
 
@@ -240,6 +244,6 @@ clean:
 	uninstall uninstall-tools deb \
 	test-package demo test test-all test-rest torture bench \
 	test-meta verify verify-quick lint docs \
-	container kernels clean test-arch $(PORTS) coverage test-debug test-faults test-clang upstream \
+	container kernels clean test-arch $(PORTS) coverage test-debug test-faults test-clang test-newest upstream \
 	test-upstream test-scale $(PORTS:%=install-%) $(PORTS:%=uninstall-%)
 endif

@@ -12,7 +12,7 @@ TOP=$(cd "$SCRIPTS/.." && pwd)
 CACHE=${FSCOMMIT_CACHE:-${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/fscommit}
 PATH=$PATH:/usr/sbin:/sbin
 LOGS=${FSCOMMIT_LOGS:-$CACHE/logs}
-MATRIX=$SCRIPTS/matrix
+MATRIX=${FSCOMMIT_MATRIX:-$SCRIPTS/matrix}
 
 say() { printf '%s\n' "$*" >&2; }
 die() { printf 'error: %s\n' "$*" >&2; exit 1; }

@@ -6,7 +6,10 @@
 # Seen failing: all four, with the module, dkms.conf and port.sh of a tree without module/kernels.
 
 # build VARIABLE=VALUE...: build the module against the headers in $work
-build() { in_kernel 6.12 "$work" "make -C $work/root/usr/src/*-amd64 M=$work/tree W=1 $* modules" 2>&1; }
+build()
+{
+	in_kernel 6.12 "$work" "make -C $work/root/usr/src/*-amd64 M=$work/tree W=1 $* modules" 2>&1
+}
 
 # says REGEX VARIABLE=VALUE...: the build fails and says why
 says()
