@@ -7,7 +7,7 @@
 # has one file of mutants, see lib.sh for the format. The keys are
 #
 #	fails: PROGRAM TEST	this test must fail
-#	warns: PROGRAM TEST	the kernel must warn in this test
+#	warns: PROGRAM TEST	the kernel must warn, or panic, in this test
 #	silent: NAME		the report NAME of harness/expected must not appear
 #
 # Prints a line `NAME ok|FAIL SECONDS` for each.
@@ -102,7 +102,7 @@ fails_on()
 {
 	local name=$1 broken=$2 how=$3 program=$4 test=$5 start=$SECONDS out=$LOGS/mutant-$1-$5
 	local path='' seconds=110 panic=--no-panic files
-	# a warning of the kernel must stop the guest
+	# a warning of the kernel, or worse, must stop the guest
 	[ "$how" = fails ] || panic=
 	case $program in
 	locktorture|rcutorture) ;;
@@ -127,7 +127,7 @@ fails_on()
 	# failed, or the guest died before it could report; but the test must have begun
 	if grep -q "^TEST $program" "$out/result.txt" && ! grep -q '^TAP ok ' "$out/result.txt" &&
 	   ! grep -q "^DONE $program 0 " "$out/result.txt" &&
-	   { [ "$how" = fails ] || grep -q 'panic_on_warn set' "$out/console"; }; then
+	   { [ "$how" = fails ] || grep -q 'Kernel panic' "$out/console"; }; then
 		verdict "mutant:$name" "$start" 0
 	else
 		say "  mutant $name was not caught by $program $test; see $out"
