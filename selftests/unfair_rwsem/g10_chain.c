@@ -360,7 +360,7 @@ TEST_F_TIMEOUT(g10_chain, loan_lasts_while_the_owner_runs, 60)
 	w = writer(self->fd, 30);
 	ASSERT_REACHED(is_lent(o->pid, 30));
 	before = counter("chain_loans");
-	sleep_ms(200);
+	sleep_ms(1000);
 	after = counter("chain_loans");
 	EXPECT_LT(0, before);
 	EXPECT_GE(before + 10, after);

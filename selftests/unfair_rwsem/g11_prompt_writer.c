@@ -93,15 +93,17 @@ TEST_F_TIMEOUT(g11_prompt_writer, lend_0_lends_nothing, 60)
 	EXPECT_EQ(0, sleeping_writer(self->fd, LOCK_TEST_READ, (struct job){ }, 1));
 }
 
-/* The wait ends with @error: by a timeout, or by @signal. */
+/* The wait ends with @error: by a timeout, or by @signal. The watcher ends no loan meanwhile. */
 static int gives_up(int fd, struct job j, int signal, int error)
 {
 	struct task *holder, *w;
 
+	CHECK(set_param("lend_period_us", "300"));
 	holder = hold_until_go(fd, LOCK_TEST_READ, (struct job){ });
 	CHECK(holder);
 	w = start_waiting(fd, j);
 	CHECK(w && reached(is_lent(w->pid, 1)));
+	no_passes();
 	if (signal)
 		kill(w->pid, signal);
 	CHECK(exits_without_a_loan(w->pid) && finish(w) == error);
@@ -291,6 +293,11 @@ static int place_after_a_sleep(int outer, int inner, int inherited, struct job o
 	}
 	go(outer, 0);
 	CHECK(reached(state(inner).queued_writers == 2 && is_asleep(w)));
+	if (!inherited) {
+		/* the watcher lends to the first one in the queue only */
+		sleep_ms(LEASES_MS);
+		CHECK(reached(is_lent(first->pid, 1)));
+	}
 	go(inner, 0);
 	CHECK(!finish(first) && !finish(w) && !finish(outer_holder) && !finish(inner_holder));
 	CHECK(!boosts || waitpid(boosts, NULL, 0) == boosts);
