@@ -40,12 +40,17 @@ TEST_F(g4_bounded_bypass, bound_off_means_never)
 	}
 }
 
-/* A window is for overdue readers only; a new reader waits. */
-static int new_reader_in_a_window(int fd)
+/*
+ * A window is for overdue readers only; a new reader waits. It comes after go() on @outer. Returns
+ * AGAIN if it is queued after the window, or if the overdue reader runs.
+ */
+static int new_reader_in_a_window(int fd, int outer)
 {
+	const struct job new_reader = { .mode = LOCK_TEST_READ, .cpu = 1, .outer = outer,
+					.flags = LOCK_TEST_OUTER_WRITE | LOCK_TEST_OUTER_FIRST };
 	struct task *holder, *overdue, *w, *late;
 	struct hog hog;
-	bool ran;
+	bool ran, open;
 
 	set_window("10000");
 	/* long enough that the new reader is never overdue itself */
@@ -57,17 +62,21 @@ static int new_reader_in_a_window(int fd)
 	sleep_ms(450);
 	w = start(fd, (struct job){ .mode = LOCK_TEST_WRITE, .cpu = 1 });
 	CHECK(reached(state(fd).queued_writers == 1 && is_asleep(w)));
+	late = start(fd, new_reader);
+	CHECK(reached(state(outer).writers == 1 && is_asleep(late)));
 	hog = hog_start(1);
 	go(fd, 0);
+	CHECK(reached(state(fd).window || atomic_load(&w->done)));
+	go(outer, 1);
+	CHECK(reached(state(fd).acquiring_readers == 2 || atomic_load(&late->done)));
+	open = state(fd).window || late->order < w->order;
 	CHECK(!finish(holder));
-	/* the new reader starts while the window is open, unless this machine is very slow */
-	late = start(fd, (struct job){ .mode = LOCK_TEST_READ, .cpu = 1 });
 	CHECK(!finish(w));
 	CHECK(!finish(late));
 	ran = !state(fd).acquiring_readers;
 	hog_stop(&hog);
 	CHECK(!finish(overdue));
-	if (ran)
+	if (ran || !open)
 		return AGAIN;
 	CHECK(w->order - holder->order == 1);
 	CHECK(late->order - holder->order == 2);
@@ -77,8 +86,12 @@ static int new_reader_in_a_window(int fd)
 
 TEST_F_TIMEOUT(g4_bounded_bypass, window_is_not_for_new_readers, 60)
 {
+	/* of two locks, the one that was opened first is the outer one */
+	int fd = lock_open(LOCK_TEST_UNFAIR);
+
 	SKIP_ON_ONE_CPU();
-	EXPECT_EQ(0, CONCLUSIVE(new_reader_in_a_window(self->fd)));
+	EXPECT_EQ(0, CONCLUSIVE(new_reader_in_a_window(fd, self->fd)));
+	close(fd);
 }
 
 /* The window closes on time although its reader does not run. Then writers acquire as before. */
