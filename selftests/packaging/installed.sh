@@ -4,9 +4,9 @@
 # the example outside of the tree, only from the installed files, and uses it in a guest. Sourced by
 # run.sh.
 #
-# Seen failing: example_builds, with the tree's own headers in fscommit.mk; no_symbols_no_driver,
-# without the $(error) of fscommit.mk; tools_install, without a manual; ckptlat, with a wrong name
-# of the device; uninstall, with an additional header.
+# Seen failing: example_builds, with the tree's own headers in fscommit.mk, and without a line that
+# docs/convert.rst adds; no_symbols_no_driver, without the $(error) of fscommit.mk; tools_install,
+# without a manual; ckptlat, with a wrong name of the device; uninstall, with an additional header.
 # ckpt_cache_guest has the tests in the guest.
 
 install_product()
@@ -38,7 +38,7 @@ install_product()
 # Builds the example in its own folder. It must use the installed headers, not those of the tree.
 build_example()
 {
-	local used
+	local used line
 	rm -rf "$work/example"
 	mkdir -p "$work/example"
 	cp "$TOP"/docs/examples/ckpt_cache/{*.[ch],Kbuild,Makefile} "$work/example/"
@@ -52,6 +52,10 @@ build_example()
 	echo "$used"
 	[ "$used" ]
 	refused grep -v "^$work/root/usr/include/fscommit/linux/" <<<"$used"
+	# docs/convert.rst shows lines of the example
+	sed -n 's/^\t+\t\?//p' "$TOP/docs/convert.rst" | while read -r line; do
+		grep -F -e "$line" "$work"/example/{*.[ch],Kbuild} || { echo "no $line"; exit 1; }
+	done
 }
 
 # Each program runs and has a manual.
