@@ -39,6 +39,8 @@ help-all: help
 	@echo '  make install-tools    fscommit-top, -check, -bug-report and ckptlat, with manuals; the same'
 	@echo '  make uninstall        removes all of it; uninstall-tools only these, and needs no KDIR'
 	@echo '  make deb              Debian packages: DKMS, drivers, tools; into out/            1 min'
+	@echo '  make dist             source tarball of a commit and its SBOM; into out/           10 s'
+	@echo '  make dist-FS KERNEL=K that of a ported driver, to build without spatch           2 min'
 	@echo '  make upstream KSRC=D  the parts as code of the kernel tree D; UNDO=1 removes them  5 s'
 	@echo 'Filesystems (FS: $(PORTS))'
 	@echo '  make FS KSRC= KDIR=   the driver of your own kernel; ports/port.sh FS lists options'
@@ -134,6 +136,12 @@ uninstall: check-kdir uninstall-tools
 
 deb:
 	@packaging/deb.sh out
+
+dist:
+	@packaging/dist.sh out
+
+$(PORTS:%=dist-%): dist-%:
+	@packaging/dist.sh out $* $(MAKEOVERRIDES)
 
 demo:
 	@$(H)/demo.sh
@@ -241,7 +249,7 @@ clean:
 	@rm -rf out docs/_build
 
 .PHONY: kselftest check all help help-all module check-kdir check-other install modules_install install-headers install-tools \
-	uninstall uninstall-tools deb \
+	uninstall uninstall-tools deb dist $(PORTS:%=dist-%) \
 	test-package demo test test-all test-rest torture bench \
 	test-meta verify verify-quick lint docs \
 	container kernels clean test-arch $(PORTS) coverage test-debug test-faults test-clang test-newest upstream \

@@ -242,6 +242,8 @@ build_driver()
 	: >"$log"
 	cp -r "$source/." "$tmp/src"
 	configure
+	# for packaging/dist.sh
+	printf '%s\n' "$KSRC" "${args[*]}" "${flags[*]}" >"$tmp/made-of"
 	if [ ${#patches[@]} -gt 0 ]; then
 		step "$fs-$variant: ${#patches[@]} semantic patches" "5-20 s" "$log" \
 			apply "$tmp/src" ||

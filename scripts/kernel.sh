@@ -275,7 +275,8 @@ make_source()
 	}
 	step "unpacking $pkg" "20 s" "$LOGS/source-$version.log" fill_source ||
 		die "cannot download or unpack $pkg from $suite"
-	touch "$tmp/.complete"
+	echo "$pkg $(LC_ALL=C suite_apt "$suite" apt-cache policy "$pkg" | sed -n 's/^ *Candidate: //p')" \
+		>"$tmp/.complete"
 	rm -rf "$dir"
 	mv "$tmp" "$dir"
 }

@@ -7,6 +7,7 @@
 #   run.sh kselftest KERNEL...  the folder that `make -C selftests install` makes, in a guest
 #   run.sh installed KERNEL...  make install, install-headers and install-tools, and the example
 #   run.sh range                the kernels that are refused, and headers with backports
+#   run.sh dist KERNEL...       make dist and dist-f2fs, and builds of what is in the tarballs
 #   run.sh deb                  the packages build, and lintian reports nothing
 #   run.sh dkms SUITE...        the packages in a chroot of Debian bookworm or trixie
 #   run.sh foreign              packages of Fedora and Arch; what runs without dpkg and apt
@@ -17,7 +18,7 @@
 # if nothing failed.
 
 . "$(dirname "$0")/lib.sh"
-for part in installed packages range root tools; do
+for part in dist installed packages range root tools; do
 	# shellcheck source=/dev/null
 	. "$PACKAGING/$part.sh"
 done
@@ -36,6 +37,7 @@ all)
 		installed "$k"
 	done
 	range
+	dist 6.12
 	deb
 	dkms bookworm
 	dkms trixie
@@ -43,7 +45,7 @@ all)
 	root
 	tools uml
 	tools 7.3 ;;
-installed|dkms|kselftest|tools)
+dist|installed|dkms|kselftest|tools)
 	for k in "${@:2}"; do
 		"$1" "$k"
 	done ;;
