@@ -115,7 +115,7 @@ clean_up()
 
 run()
 {
-	local folder options fscommit=/sys/module/fscommit m log
+	local folder options fscommit=/sys/module/fscommit m log rc
 	[ "$(id -u)" -eq 0 ] || die "the tests load modules: run make kselftest as root"
 	release=$(kdir_release)
 	[ "$release" = "$(uname -r)" ] || die "KDIR=$KDIR is of $release, but $(uname -r)" \
@@ -138,14 +138,20 @@ run()
 	trap clean_up EXIT
 	say "  the tests (usually 3-5 min)"
 	# shellcheck disable=SC2086 # a list
-	"$folder/run_kselftest.sh" -s $options | sed '/^TAP version/d;/^1\.\./d;s/^/  /' >&2 || true
+	"$folder/run_kselftest.sh" -s $options | tee "$folder/summary" |
+		sed '/^TAP version/d;/^1\.\./d;s/^/  /' >&2 || true
 	log=$folder/output.log
 	sed -n -E '/^# #.*\.c:[0-9]+:/p;/^# not ok/p' "$log" | head -n 40 >&2
 	say "  the whole output: $log"
+	# the summary tells of a program that was killed; the log has the single tests
 	awk '/^# ok .*# SKIP/ || /^# 1\.\.0 # SKIP/ { s++; next }
-		/^# ok / { p++ } /^# not ok / || /TIMEOUT/ { f++ }
+		/^# ok / { p++ } /^# not ok / { f++ } /^not ok / { bad = 1 }
 		END { printf "%d passed, %d failed, %d skipped\n", p, f, s
-			exit f ? 1 : p ? 0 : 4 }' "$log"
+			exit bad || !(p + s) ? 1 : p ? 0 : 4 }' "$folder/summary" "$log" || {
+		rc=$?
+		! grep -q '^# 1\.\.0$' "$log" || die "TEST=$TEST: no test of that name"
+		exit $rc
+	}
 }
 
 case ${1:-} in
