@@ -270,10 +270,8 @@ static void release_work(struct work_struct *work)
 
 /* --- pins ---------------------------------------------------------------- */
 
-/**
- * var commit_root_watched - whether pins are watched
- *
- * True while a trace event of pins is enabled, or a set tracks its pins. Only for the inline
+/*
+ * True while a trace event of pins is enabled, or a set tracks its pins. Exported only for the inline
  * functions of the header.
  */
 DEFINE_STATIC_KEY_FALSE(commit_root_watched);

@@ -53,10 +53,9 @@
 # define BIAS_AGAIN	255
 #endif
 
-/**
- * var unfair_reader_slots - slots of counted readers
- *
- * 64 KiB on 64 bits. Only for the inline functions of the header; test modules read it, too.
+/*
+ * The slots of counted readers: 64 KiB on 64 bits. Exported only for the inline functions of the
+ * header; test modules read it, too.
  */
 unsigned long unfair_reader_slots[UNFAIR_REGIONS * UNFAIR_REGION_SLOTS] ____cacheline_aligned;
 EXPORT_SYMBOL_FSCOMMIT(unfair_reader_slots);

@@ -80,7 +80,7 @@ lint_kernel_doc()
 		2>&1 | sed -E 's/^(Warning|Error): ([^ ]+) /\2: /' | grep -E '^module' | sort -u
 	grep -nE '^EXPORT_SYMBOL' module/*.c | while IFS=: read -r file line name; do
 		name=${name#*\(} name=${name%%)*}
-		grep -rqE "^ \* ($name\(\)|(struct|var) $name) - " module ||
+		grep -rqE "^ \* ($name\(\)|struct $name) - " module ||
 			echo "$file:$line: no kernel-doc: exported $name"
 	done
 }

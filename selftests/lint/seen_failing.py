@@ -36,8 +36,9 @@ def promises(top, files, mutants):
 
 
 def main(top):
-    files = [f for d in ("module", "ports", "tools", "packaging", "docs/examples", "selftests")
-             for f in (top / d).rglob("*") if f.is_file() and f.suffix not in (".ko", ".o", ".pml")]
+    folders = "module ports tools packaging scripts docs/examples selftests".split()
+    files = [f for d in folders for f in (top / d).rglob("*")
+             if f.is_file() and f.suffix not in (".ko", ".o", ".pml")]
     texts = {f: f.read_text(encoding="utf-8", errors="replace") for f in files}
     known = {n for t in texts.values() for m in KNOWN.findall(COMMENT.sub("", t)) for n in m}
     folder = top / "selftests/mutants"
