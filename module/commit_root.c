@@ -271,8 +271,8 @@ static void release_work(struct work_struct *work)
 /* --- pins ---------------------------------------------------------------- */
 
 /*
- * True while a trace event of pins is enabled, or a set tracks its pins. Exported only for the inline
- * functions of the header.
+ * True while a trace event of pins is enabled, or a set tracks its pins. Exported only for the
+ * inline functions of the header.
  */
 DEFINE_STATIC_KEY_FALSE(commit_root_watched);
 EXPORT_SYMBOL_FSCOMMIT(commit_root_watched);
