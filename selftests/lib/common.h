@@ -528,7 +528,7 @@ static inline int place_of_reader(int fd)
 	return place;
 }
 
-static char lend_before[16], period_before[16], cpu_budget_before[16];
+static char lend_before[16], nice_before[16], period_before[16], cpu_budget_before[16];
 
 static inline void get_param(const char *name, char *value, int size)
 {
@@ -545,17 +545,21 @@ static inline void get_param(const char *name, char *value, int size)
 static inline void setup_lending(const char *lend)
 {
 	get_param("lend", lend_before, sizeof(lend_before));
+	get_param("lend_nice", nice_before, sizeof(nice_before));
 	get_param("lend_period_us", period_before, sizeof(period_before));
 	/* earlier tests may have used up a CPU's budget; g12_budget tests it */
 	get_param("lend_cpu_us", cpu_budget_before, sizeof(cpu_budget_before));
 	set_param("lend_cpu_us", "1000000");
 	set_param("lend", lend);
+	/* on PREEMPT_RT the default is less */
+	set_param("lend_nice", "0");
 	set_param("lend_period_us", lend[0] == '0' ? "60000000" : "300");
 }
 
 static inline void restore_lending(void)
 {
 	set_param("lend", lend_before);
+	set_param("lend_nice", nice_before);
 	set_param("lend_cpu_us", cpu_budget_before);
 	set_param("lend_period_us", period_before);
 }
