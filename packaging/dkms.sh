@@ -12,6 +12,6 @@ src=$root/src/fscommit-$(sed -n 's/^MODULE_VERSION("\(.*\)");$/\1/p' module/main
 umask 022
 install -d "$src" "$root/include/fscommit/linux" "$root/share/fscommit"
 find Kbuild dkms.conf module packaging/dkms_symvers -type f ! -name '*.mod.c' \( -name '*.[ch]' -o \
-	-name Kbuild -o -name 'dkms*' \) -exec cp --parents -t "$src" {} +
+	-name Kbuild -o -name kernels -o -name 'dkms*' \) -exec cp --parents -t "$src" {} +
 install -m 644 module/include/linux/*.h "$root/include/fscommit/linux/"
 install -m 644 packaging/fscommit.mk "$root/share/fscommit/"
