@@ -13,9 +13,7 @@
 . "$(dirname "$0")/../scripts/lib.sh"
 
 [ $# -ge 1 ] || { sed -n '3,/^$/s/^# \{0,1\}//p' "$0"; exit 2; }
-for p in tar xz rsync sha256sum make; do
-	[ "$(command -v $p)" ] || die "$p is missing; install it"
-done
+need tar xz rsync sha256sum make
 mkdir -p "$1"
 out=$(cd "$1" && pwd) fs=${2:-}
 version=$(sed -n 's/^MODULE_VERSION("\(.*\)");$/\1/p' "$TOP/module/main.c")

@@ -62,9 +62,9 @@ build()
 	: >"$out/log"
 	local m=(make -C "$KDIR" -j"$(nproc)")
 	step "building the modules for $release" "30 s" "$out/log" \
-		"${m[@]}" M="$out/tree" ${LLVM:+LLVM="$LLVM"} modules &&
+		"${m[@]}" M="$out/tree" modules &&
 	step "building the test modules" "30 s" "$out/log" "${m[@]}" M="$out/tree/selftests" \
-		KBUILD_EXTRA_SYMBOLS="$out/tree/Module.symvers" ${LLVM:+LLVM="$LLVM"} modules &&
+		KBUILD_EXTRA_SYMBOLS="$out/tree/Module.symvers" modules &&
 	step "building the programs" "20 s" "$out/log" make -C "$TOP/selftests" -j"$(nproc)" \
 		KSFT="$ksft" OUTPUT="$out/programs" tests || die "the build failed; see $out/log"
 }
@@ -149,7 +149,7 @@ run()
 		END { printf "%d passed, %d failed, %d skipped\n", p, f, s
 			exit bad || !(p + s) ? 1 : p ? 0 : 4 }' "$folder/summary" "$log" || {
 		rc=$?
-		! grep -q '^# 1\.\.0$' "$log" || die "TEST=$TEST: no test of that name"
+		! grep -q '^# 1\.\.0$' "$log" || die "TEST=${TEST:-}: no test of that name"
 		exit $rc
 	}
 }

@@ -72,6 +72,7 @@ static inline void unload_modules(void)
 
 static inline void load_modules(const char *const *names, int nr)
 {
+	const char *why;
 	int i, error;
 
 	module_loader = getpid();
@@ -83,19 +84,14 @@ static inline void load_modules(const char *const *names, int nr)
 			loaded_modules[nr_loaded++] = names[i];
 			continue;
 		}
-		if (error == EPERM)
-			printf("1..0 # SKIP needs root, and a kernel that may load modules\n");
-		else if (error == EKEYREJECTED || error == ENOKEY)
-			printf("1..0 # SKIP this kernel loads no module without a known key\n");
-		else if (error == ENOENT)
-			printf("1..0 # SKIP no module %s\n", names[i]);
-		else
-			printf("not ok 1 cannot load %s: %s; see dmesg\n", names[i],
-			       strerror(error));
+		why = error == EPERM ? "needs root, and a kernel that may load modules" :
+		      error == EKEYREJECTED || error == ENOKEY ? "needs a key of this kernel" :
+		      error == ENOENT ? "there is no such module" : NULL;
+		printf("%s%s: %s\n", why ? "1..0 # SKIP " : "not ok 1 cannot load ", names[i],
+		       why ?: strerror(error));
 		unload_modules();
 		fflush(NULL);
-		_exit(error == EPERM || error == EKEYREJECTED || error == ENOKEY ||
-		      error == ENOENT ? 4 : 1);
+		_exit(why ? 4 : 1);
 	}
 	atexit(unload_modules);
 }
