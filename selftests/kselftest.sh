@@ -57,7 +57,7 @@ build()
 	out=$CACHE/build/kselftest-$release
 	mkdir -p "$out/tree"
 	copy_product "$TOP" "$out/tree"
-	copy_test_modules "$out/tree"
+	copy_by_content "$TOP/selftests" "$out/tree/"
 	rm -f "$out/tree/selftests/Module.symvers"
 	: >"$out/log"
 	local m=(make -C "$KDIR" -j"$(nproc)")
@@ -65,7 +65,7 @@ build()
 		"${m[@]}" M="$out/tree" modules &&
 	step "building the test modules" "30 s" "$out/log" "${m[@]}" M="$out/tree/selftests" \
 		KBUILD_EXTRA_SYMBOLS="$out/tree/Module.symvers" modules &&
-	step "building the programs" "20 s" "$out/log" make -C "$TOP/selftests" -j"$(nproc)" \
+	step "building the programs" "20 s" "$out/log" make -C "$out/tree/selftests" -j"$(nproc)" \
 		KSFT="$ksft" OUTPUT="$out/programs" tests || die "the build failed; see $out/log"
 }
 

@@ -6,7 +6,8 @@
 #
 # Seen failing: example_builds, with the tree's own headers in fscommit.mk, and without a line that
 # docs/convert.rst adds; no_symbols_no_driver, without the $(error) of fscommit.mk; tools_install,
-# without a manual; ckptlat, with a wrong name of the device; uninstall, with an additional header.
+# without a manual; ckptlat, with a wrong name of the device; uninstall, with an additional header;
+# unloaded, without the atexit() of modules.h.
 # ckpt_cache_guest has the tests in the guest.
 
 install_product()
