@@ -88,6 +88,26 @@ static void wrong(const struct model *m, const char *fmt, ...)
 	printf("\n");
 }
 
+/* For the first loss: what was done to a name and to a file, and the promises. */
+static void print_history(const struct model *m, uint32_t name, uint32_t serial)
+{
+	static const char *const kinds[] = {
+		[OP_CREATE] = "create", [OP_FSYNC] = "fsync", [OP_RENAME] = "rename",
+		[OP_UNLINK] = "unlink", [OP_FSYNC_DIR] = "fsync of the directory",
+	};
+	const struct op *op = m->log->ops;
+	uint32_t n, nr = atomic_load(&m->log->begun);
+
+	if (failures > 1)
+		return;
+	printf("# %u operations, the first %u synced\n", nr, m->synced);
+	for (n = 0; n < nr; n++, op++)
+		if (op->kind == OP_FSYNC_DIR || (kinds[op->kind] && (op->file == serial ||
+		    (op->kind != OP_FSYNC && (op->name == name || op->name2 == name)))))
+			printf("#   %u %s: file %u, n%02u n%02u, promised at entry %u\n", n,
+			       kinds[op->kind], op->file, op->name, op->name2, m->promised[n]);
+}
+
 static struct file *file_of(struct model *m, uint32_t serial)
 {
 	if (serial >= m->files) {
@@ -365,9 +385,11 @@ static void check_file(struct model *m, int dir, const char *name, int n, uint32
 		wrong(m, "%s is file %u, which was never created", name, serial);
 		return;
 	}
-	if (!is_allowed(a, serial))
+	if (!is_allowed(a, serial)) {
 		wrong(m, "%s is file %u, which has not had this name since the promise", name,
 		      serial);
+		print_history(m, n, serial);
+	}
 	file_of(m, serial)->found++;
 	if (m->file[serial]->promised)
 		check_contents(m, name, serial, b, size / BLOCK);
@@ -403,8 +425,10 @@ static void check_worker(struct model *m, const char *top)
 		if (!m->allowed[i].any)
 			continue;
 		checked_names++;
-		if (!present[i] && !is_allowed(&m->allowed[i], NONE))
+		if (!present[i] && !is_allowed(&m->allowed[i], NONE)) {
 			wrong(m, "n%02u is missing", i);
+			print_history(m, i, m->bound[i]);
+		}
 		if (present[i] && m->allowed[i].nr == 1 && is_allowed(&m->allowed[i], NONE))
 			wrong(m, "n%02u was removed, but exists", i);
 	}
