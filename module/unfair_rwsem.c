@@ -1032,8 +1032,8 @@ EXPORT_SYMBOL_FSCOMMIT(__unfair_down_write_trylock_slow);
 
 static void warn_not_read_held(long word)
 {
-	WARN_ONCE(1, "fscommit: unfair_up_read() by %s[%d] of a semaphore that is not held for reading (word %#lx)\n",
-		  current->comm, task_pid_nr(current), word);
+	WARN_ONCE(1, "fscommit: unfair_up_read() by %s[%d] of a semaphore that is not held for reading (flags %#lx)\n",
+		  current->comm, task_pid_nr(current), word & FLAGS);
 }
 
 /* Releases the lock while a task waits or has lent. Enables preemption. */
@@ -1100,8 +1100,8 @@ static void release_write(struct unfair_rwsem *sem, long instead, const char *ca
 	word = atomic_long_read(&sem->word);
 	if (unlikely(!(word & WRITER) || owner_of(word) != current)) {
 		raw_spin_unlock_irqrestore(&sem->wait_lock, irqflags);
-		WARN_ONCE(1, "fscommit: %s() of a semaphore that %s[%d] does not hold for writing (word %#lx)\n",
-			  caller, current->comm, task_pid_nr(current), word);
+		WARN_ONCE(1, "fscommit: %s() of a semaphore that %s[%d] does not hold for writing (flags %#lx)\n",
+			  caller, current->comm, task_pid_nr(current), word & FLAGS);
 		return;
 	}
 	if (word & (WWAIT | RWAIT))
