@@ -29,8 +29,7 @@
 
 static int kinds_set(const char *value, const struct kernel_param *kp)
 {
-	pr_err("fscommit: %s=%s: can only be read\n", kp->name, value);
-	return -EPERM;
+	return 0;	/* at load, which must not fail */
 }
 
 static int kinds_get(char *buffer, const struct kernel_param *kp)
@@ -38,7 +37,10 @@ static int kinds_get(char *buffer, const struct kernel_param *kp)
 	return sysfs_emit(buffer, "%s\n", COMPAT_BLOCKER_KINDS ?: "none");
 }
 
-static const struct kernel_param_ops kinds_ops = { .set = kinds_set, .get = kinds_get };
+static const struct kernel_param_ops kinds_ops = {
+	.flags = KERNEL_PARAM_OPS_FL_NOARG, .set = kinds_set, .get = kinds_get,
+};
+
 module_param_cb(lend_links_kinds, &kinds_ops, NULL, 0444);
 MODULE_PARM_DESC(lend_links_kinds,
 		 "The kinds of locks whose owner this kernel shows, so that a loan passes through them");

@@ -52,15 +52,13 @@
 #include "internal.h"
 #include "trace.h"
 
-static bool track_pins;
-module_param(track_pins, bool, 0644);
+FSCOMMIT_PARAM(track_pins, 0, 0, 1);
 MODULE_PARM_DESC(track_pins,
-		 "record the owner of each pin, for sets initialised later; default off");
+		 "record the owner of each pin, for sets initialised later; 0 or 1, default 0");
 
-static bool commit_root_oracle;
-module_param(commit_root_oracle, bool, 0644);
+FSCOMMIT_PARAM(commit_root_oracle, 0, 0, 1);
 MODULE_PARM_DESC(commit_root_oracle,
-		 "repeat committed searches in the live tree, report differences; default off");
+		 "repeat committed searches in the live tree, report differences; 0 or 1, default 0");
 
 struct commit_tree_root {
 	/*
@@ -475,7 +473,7 @@ static int search_committed(struct commit_search *s)
 			s->committed = true;
 			count(s->set, COMMIT_ROOT_COMMITTED);
 			ret = s->ops->search(s);
-			if (!ret && !forced && READ_ONCE(commit_root_oracle))
+			if (!ret && !forced && READ_ONCE(commit_root_oracle.value))
 				run_oracle(s);
 		}
 		/* a commit that does not have the tree was not searched */
@@ -1008,7 +1006,7 @@ int __commit_root_set_init(struct commit_root_set *set, const char *name,
 		.name = name,
 		.ops = ops,
 		.private = private,
-		.tracked = READ_ONCE(track_pins),
+		.tracked = READ_ONCE(track_pins.value),
 	};
 	set->counts = alloc_percpu(struct commit_root_counts);
 	if (!set->counts)

@@ -87,8 +87,7 @@
 /* The priority of a donor's thread that the watcher has not set yet. */
 #define LEVEL_UNKNOWN	255
 
-static struct fscommit_param lend = { 1, 0, 1 };
-module_param_cb(lend, &fscommit_param_ops, &lend, 0644);
+FSCOMMIT_PARAM(lend, 1, 0, 1);
 MODULE_PARM_DESC(lend,
 		 "Whether waiters lend their priority to holders that are not on a CPU; 0 ends all loans; 0 or 1, default 1");
 
@@ -97,35 +96,28 @@ MODULE_PARM_DESC(lend,
  * RCU callbacks: a lent task would delay them.
  */
 #define LEND_NICE_NONE	(MIN_NICE - 1)
-static struct fscommit_param lend_nice = {
-	IS_ENABLED(CONFIG_PREEMPT_RT) ? LEND_NICE_NONE : 0, LEND_NICE_NONE, MAX_NICE
-};
-module_param_cb(lend_nice, &fscommit_param_ops, &lend_nice, 0644);
+FSCOMMIT_PARAM(lend_nice, IS_ENABLED(CONFIG_PREEMPT_RT) ? LEND_NICE_NONE : 0, LEND_NICE_NONE,
+	       MAX_NICE);
 MODULE_PARM_DESC(lend_nice,
 		 "The highest nice value of a waiter that lends; -20 to 19, or -21: only real-time waiters lend; default 0, and -21 on PREEMPT_RT");
 
-static struct fscommit_param lend_donors = { 64, 1, MAX_DONORS };
-module_param_cb(lend_donors, &fscommit_param_ops, &lend_donors, 0644);
+FSCOMMIT_PARAM(lend_donors, 64, 1, MAX_DONORS);
 MODULE_PARM_DESC(lend_donors,
 		 "The maximum number of loans at a time, each of which needs a kernel thread; 1 to 256, default 64");
 
-static struct fscommit_param lend_group_us = { 20000, 100, 1000000 };
-module_param_cb(lend_group_us, &fscommit_param_ops, &lend_group_us, 0644);
+FSCOMMIT_PARAM(lend_group_us, 20000, 100, 1000000);
 MODULE_PARM_DESC(lend_group_us,
 		 "CPU time that all tasks of a cgroup, other than the root, may spend with a lent priority per 100 ms, and at once; microseconds, 100 to 1000000, no limit from 100000 on, default 20000");
 
-static struct fscommit_param lend_cpu_us = { 20000, 100, 1000000 };
-module_param_cb(lend_cpu_us, &fscommit_param_ops, &lend_cpu_us, 0644);
+FSCOMMIT_PARAM(lend_cpu_us, 20000, 100, 1000000);
 MODULE_PARM_DESC(lend_cpu_us,
 		 "CPU time that all tasks on one CPU may spend with a lent priority per 100 ms, and at once; microseconds, 100 to 1000000, no limit from 100000 on, default 20000");
 
-static struct fscommit_param lend_period_us = { 1000, 50, 60000000 };
-module_param_cb(lend_period_us, &fscommit_param_ops, &lend_period_us, 0644);
+FSCOMMIT_PARAM(lend_period_us, 1000, 50, 60000000);
 MODULE_PARM_DESC(lend_period_us,
 		 "Period in which the watcher looks for holders that are not on a CPU, of locks with sleeping waiters or expedited sections, and least age at which a section takes effect; microseconds, 50 to 60000000, default 1000");
 
-static struct fscommit_param lend_links = { LEND_MAX_LINKS, 0, LEND_MAX_LINKS };
-module_param_cb(lend_links, &fscommit_param_ops, &lend_links, 0644);
+FSCOMMIT_PARAM(lend_links, LEND_MAX_LINKS, 0, LEND_MAX_LINKS);
 MODULE_PARM_DESC(lend_links,
 		 "Number of locks that a loan passes through, from a holder that is itself blocked to the owner of that lock; 0 (none) to 8, default 8");
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* fscommit: setup of the module, and parameters with a range. */
+#include <linux/ctype.h>
 #include <linux/debugfs.h>
 #include <linux/init.h>
 #include <linux/module.h>
@@ -12,22 +13,36 @@
 
 /* --- parameters with a range ---------------------------------------------- */
 
+static bool loaded;
+
+/*
+ * A driver of the root filesystem needs the module: no parameter may make its load fail. Until
+ * it is loaded, a value out of range becomes the nearest valid one, and other text is ignored.
+ */
 static int param_set(const char *val, const struct kernel_param *kp)
 {
 	struct fscommit_param *p = kp->arg;
-	int v;
+	int use = p->value;
+	s64 v = S64_MIN;
+	bool on;
 
-	if (kstrtoint(val, 0, &v) || v < p->min || v > p->max) {
+	val = val ?: "";
+	if (!p->min && p->max == 1 && isalpha(*val) && !kstrtobool(val, &on))
+		val = on ? "1" : "0";
+	if (!kstrtos64(val, 0, &v))
+		use = clamp_t(s64, v, p->min, p->max);
+	if (use != v) {
 		/* built in, a parameter is named "fscommit.NAME" */
 		const char *dot = strrchr(kp->name, '.');
 
 		/* print one line, whatever the text is: echo appends \n */
-		pr_err("fscommit: %s=%.*s: must be a number from %d to %d\n",
-		       dot ? dot + 1 : kp->name,
-		       (int)min(strcspn(val, "\n"), (size_t)64), val, p->min, p->max);
-		return -EINVAL;
+		pr_err("fscommit: %s=%.*s: must be a number from %d to %d; using %d\n",
+		       dot ? dot + 1 : kp->name, (int)min_t(size_t, strcspn(val, "\n"), 64),
+		       val, p->min, p->max, loaded ? p->value : use);
+		if (loaded)
+			return -EINVAL;
 	}
-	WRITE_ONCE(p->value, v);
+	WRITE_ONCE(p->value, use);
 	return 0;
 }
 
@@ -39,6 +54,7 @@ static int param_get(char *buffer, const struct kernel_param *kp)
 }
 
 const struct kernel_param_ops fscommit_param_ops = {
+	.flags = KERNEL_PARAM_OPS_FL_NOARG,
 	.set = param_set,
 	.get = param_get,
 };
@@ -78,6 +94,7 @@ static int __init fscommit_init(void)
 	commit_root_setup(debugfs_dir);
 	share_gate_setup(debugfs_dir);
 	cow_diff_setup(debugfs_dir);
+	loaded = true;
 	return 0;
 }
 

@@ -107,13 +107,11 @@ struct waiter {
 	bool			timed;
 };
 
-static struct fscommit_param reader_bound_us = { 10000, 0, UNFAIR_RWSEM_BOUND_MAX_US };
-module_param_cb(reader_bound_us, &fscommit_param_ops, &reader_bound_us, 0644);
+FSCOMMIT_PARAM(reader_bound_us, 10000, 0, UNFAIR_RWSEM_BOUND_MAX_US);
 MODULE_PARM_DESC(reader_bound_us,
 		 "how long a reader waits before a window opens for it, for locks without a bound of their own; microseconds, 0 (never) to 10000000, default 10000");
 
-static struct fscommit_param window_us = { 200, 1, 10000 };
-module_param_cb(window_us, &fscommit_param_ops, &window_us, 0644);
+FSCOMMIT_PARAM(window_us, 200, 1, 10000);
 MODULE_PARM_DESC(window_us,
 		 "length of a window, in which writers wait for overdue readers; microseconds, 1 to 10000, default 200");
 

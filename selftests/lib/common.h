@@ -536,6 +536,7 @@ static inline void get_param(const char *name, char *value, int size)
 
 	snprintf(path, sizeof(path), "/sys/module/fscommit/parameters/%s", name);
 	get_line(path, value, size);
+	value[strcspn(value, "\n")] = 0;
 }
 
 /*

@@ -28,9 +28,9 @@ static inline bool is_loaded(const char *name)
 }
 
 /* Returns 0, or an errno: ENOENT if there is no such module. */
-static inline int load_module(const char *name)
+static inline int load_module(const char *name, const char *params)
 {
-	char exe[PATH_MAX] = "", file[PATH_MAX + 64], command[64];
+	char exe[PATH_MAX] = "", file[PATH_MAX + 64], command[512];
 	const char *folder;
 	int error;
 
@@ -40,10 +40,10 @@ static inline int load_module(const char *name)
 	snprintf(file, sizeof(file), "%s/%s.ko", folder, name);
 	if (access(file, F_OK))
 		snprintf(file, sizeof(file), "%s/../modules/%s.ko", folder, name);
-	error = load(file);
+	error = load_with(file, params);
 	if (error != ENOENT || !access(file, F_OK))
 		return error;
-	snprintf(command, sizeof(command), "modprobe -q %s 2>/dev/null", name);
+	snprintf(command, sizeof(command), "modprobe -q %s %s 2>/dev/null", name, params);
 	return system(command) ? ENOENT : 0;
 }
 
@@ -79,7 +79,7 @@ static inline void load_modules(const char *const *names, int nr)
 	for (i = 0; i < nr; i++) {
 		if (is_loaded(names[i]))
 			continue;
-		error = geteuid() ? EPERM : load_module(names[i]);
+		error = geteuid() ? EPERM : load_module(names[i], "");
 		if (!error) {
 			loaded_modules[nr_loaded++] = names[i];
 			continue;

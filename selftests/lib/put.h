@@ -3,7 +3,6 @@
 #ifndef FSCOMMIT_PUT_H
 #define FSCOMMIT_PUT_H
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
 #include <string.h>
@@ -18,18 +17,6 @@ static inline bool put(const char *path, const char *text)
 	if (fd >= 0)
 		close(fd);
 	return ok;
-}
-
-/* Returns 0, or the errno of open() or write(). */
-static inline int write_error(const char *path, const char *text)
-{
-	int fd = open(path, O_WRONLY), error;
-
-	if (fd < 0)
-		return errno;
-	error = write(fd, text, strlen(text)) < 0 ? errno : 0;
-	close(fd);
-	return error;
 }
 
 #endif /* FSCOMMIT_PUT_H */

@@ -4,7 +4,7 @@
 
 parameters.py TOP
 
-The table must have a row for each module_param() and module_param_cb() of module/*.c, and no
+The table must have a row for each FSCOMMIT_PARAM() and module_param() of module/*.c, and no
 other, with the unit, range and default of the description. Print FILE:LINE: for each difference.
 The test `interface` compares the module with the same ranges.
 """
@@ -13,12 +13,12 @@ import pathlib
 import re
 import sys
 
-PARAM = re.compile(r"^module_param(?:_cb)?\((\w+), .*, (0\d+)\);", re.M)
+PARAM = re.compile(r"^(?:FSCOMMIT_PARAM|module_param\w*)\((\w+),(?:.*, (0\d+)\);)?", re.M)
 DESC = r'MODULE_PARM_DESC\(%s,\s*((?:"[^"]*"\s*)+)\);'
 UNIT = re.compile(r"\b(microseconds|milliseconds)\b")
 # "0 (never) to 10", "-20 to 19", "0 or 1"
 RANGE = re.compile(r"(?<!\w)(-?\d+)(?: \([^)]*\))? (?:to|or) (\d+)")
-DEFAULT = re.compile(r"default (\d+|off|on)")
+DEFAULT = re.compile(r"default (\d+)")
 ROW = re.compile(r"^(\w+)  ")
 PAGE = "docs/parameters.rst"
 
@@ -30,11 +30,7 @@ def row_of(desc, mode):
     numbers = RANGE.search(desc)
     if mode == "0444":
         return unit, "read only", ""
-    if not default:
-        return None
-    if default[1] in ("off", "on"):
-        return unit, "Y or N", "N" if default[1] == "off" else "Y"
-    if not numbers:
+    if not default or not numbers:
         return None
     low, high = (int(n) for n in numbers.groups())
     return unit, f"{low:,} - {high:,}", f"{int(default[1]):,}"

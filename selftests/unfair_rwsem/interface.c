@@ -8,7 +8,8 @@
  * Seen failing, with a line broken: unfair_down_read_trylock() without WWAIT (the mutant
  * g3-reader-ignores-wwait) and sync_flags() without RWAIT
  * (trylocks_and_predicates_in_each_state); unfair_rwsem_set_reader_bound() that stores
- * before it checks (bound_out_of_range_changes_nothing).
+ * before it checks (bound_out_of_range_changes_nothing); param_set() without its
+ * branch for a load (no_parameter_fails_the_load).
  */
 #include "common.h"
 
@@ -218,71 +219,64 @@ TEST_F(interface, bound_out_of_range_changes_nothing)
 	EXPECT_TRUE(gets_a_window(self->fd));
 }
 
-#define PARAMETERS	"/sys/module/fscommit/parameters/"
-
-static bool set_default_bound(const char *us)
-{
-	return put(PARAMETERS "reader_bound_us", us);
-}
-
 /* The module's parameter is the default, also for existing locks. */
 TEST_F(interface, bound_default_is_the_parameter)
 {
 	set_window("10000");
 	EXPECT_EQ(0, try_bound(self->fd, ~0U));
-	EXPECT_TRUE(set_default_bound("0"));
+	EXPECT_TRUE(set_param("reader_bound_us", "0"));
 	EXPECT_EQ(2, place_of_reader(self->fd));
-	EXPECT_TRUE(set_default_bound("5000"));
+	EXPECT_TRUE(set_param("reader_bound_us", "5000"));
 	EXPECT_TRUE(gets_a_window(self->fd));
 	/* the lock's own bound overrides it */
 	EXPECT_EQ(0, try_bound(self->fd, 0));
 	EXPECT_EQ(2, place_of_reader(self->fd));
-	EXPECT_TRUE(set_default_bound("10000"));
+	EXPECT_TRUE(set_param("reader_bound_us", "10000"));
 }
 
-/* Returns whether the module refuses @value with a message that names it and the range. */
-static bool refuses(const char *name, const char *value, const char *min, const char *max)
+static const struct param { const char *name, *min, *max, *below, *above; } params[] = {
+	{ "commit_root_oracle", "0", "1", "-1", "2" },
+	{ "lend", "0", "1", "-1", "2" },
+	{ "lend_cpu_us", "100", "1000000", "99", "1000001" },
+	{ "lend_donors", "1", "256", "0", "257" },
+	{ "lend_group_us", "100", "1000000", "99", "1000001" },
+	{ "lend_links", "0", "8", "-1", "9" },
+	{ "lend_nice", "-21", "19", "-22", "20" },
+	{ "lend_period_us", "50", "60000000", "49", "60000001" },
+	{ "reader_bound_us", "0", "10000000", "-1", "10000001" },
+	{ "track_pins", "0", "1", "-1", "2" },
+	{ "window_us", "1", "10000", "0", "10001" },
+};
+
+/* Whether @log has a message that names @value, the range, and the value that is @used. */
+static bool is_reported(const char *log, const struct param *p, const char *value,
+			const char *used)
 {
-	char path[128], before[64], now[64], message[160], log[4096];
+	char message[192];
+
+	snprintf(message, sizeof(message),
+		 "fscommit: %s=%s: must be a number from %s to %s; using %.16s\n", p->name,
+		 *value == '\n' ? "" : value, p->min, p->max, used);
+	return strstr(log, message);
+}
+
+/* Whether the module takes @value, as @as. With NULL: whether it refuses and reports @value. */
+static bool takes(const struct param *p, const char *value, const char *as)
+{
+	char before[64], now[64], log[4096];
 	int fd = log_now(), error;
 
-	snprintf(path, sizeof(path), PARAMETERS "%s", name);
-	get_line(path, before, sizeof(before));
-	error = write_error(path, value);
-	get_line(path, now, sizeof(now));
-	write_error(path, before);
-	snprintf(message, sizeof(message), "fscommit: %s=%s: must be a number from %s to %s", name,
-		 *value == '\n' ? "" : value, min, max);
-	return strstr(log_since(fd, log, sizeof(log)), message) && error == EINVAL &&
-	       !strcmp(before, now);
-}
-
-static bool takes(const char *name, const char *value)
-{
-	char path[128], before[64], now[64];
-	bool taken;
-
-	snprintf(path, sizeof(path), PARAMETERS "%s", name);
-	get_line(path, before, sizeof(before));
-	taken = !write_error(path, value);
-	get_line(path, now, sizeof(now));
-	write_error(path, before);
-	return taken && atol(now) == atol(value);
+	get_param(p->name, before, sizeof(before));
+	error = set_param(p->name, value) ? 0 : errno;
+	get_param(p->name, now, sizeof(now));
+	set_param(p->name, before);
+	log_since(fd, log, sizeof(log));
+	return error == (as ? 0 : EINVAL) && !strcmp(now, as ?: before) &&
+	       (as || is_reported(log, p, value, before));
 }
 
 TEST_F(interface, parameters_are_range_checked)
 {
-	static const struct { const char *name, *min, *max, *below, *above; } params[] = {
-		{ "lend", "0", "1", "-1", "2" },
-		{ "lend_cpu_us", "100", "1000000", "99", "1000001" },
-		{ "lend_donors", "1", "256", "0", "257" },
-		{ "lend_group_us", "100", "1000000", "99", "1000001" },
-		{ "lend_links", "0", "8", "-1", "9" },
-		{ "lend_nice", "-21", "19", "-22", "20" },
-		{ "lend_period_us", "50", "60000000", "49", "60000001" },
-		{ "reader_bound_us", "0", "10000000", "-1", "10000001" },
-		{ "window_us", "1", "10000", "0", "10001" },
-	};
 	static const char *const no_number[] = {
 		"x", "1x", "1 2", "-", "--1", "0x", "1.5", "\n", "4294967297",
 		"99999999999999999999", "-4294967295",
@@ -290,16 +284,57 @@ TEST_F(interface, parameters_are_range_checked)
 	int i, k;
 
 	for (i = 0; i < NR(params); i++) {
-		const char *name = params[i].name, *min = params[i].min, *max = params[i].max;
+		const struct param *p = &params[i];
 
-		EXPECT_TRUE(refuses(name, params[i].below, min, max)) TH_LOG("%s", name);
-		EXPECT_TRUE(refuses(name, params[i].above, min, max)) TH_LOG("%s", name);
+		EXPECT_TRUE(takes(p, p->below, NULL)) TH_LOG("%s", p->name);
+		EXPECT_TRUE(takes(p, p->above, NULL)) TH_LOG("%s", p->name);
 		for (k = 0; k < NR(no_number); k++)
-			EXPECT_TRUE(refuses(name, no_number[k], min, max))
-				TH_LOG("%s, text %d", name, k);
-		EXPECT_TRUE(takes(name, min)) TH_LOG("%s", name);
-		EXPECT_TRUE(takes(name, max)) TH_LOG("%s", name);
+			EXPECT_TRUE(takes(p, no_number[k], NULL)) TH_LOG("%s, %d", p->name, k);
+		EXPECT_TRUE(takes(p, p->min, p->min)) TH_LOG("%s", p->name);
+		EXPECT_TRUE(takes(p, p->max, p->max)) TH_LOG("%s", p->name);
+		if (!strcmp(p->above, "2"))
+			EXPECT_TRUE(takes(p, "N", "0") && takes(p, "off\n", "0") &&
+				    takes(p, "y", "1") && takes(p, "on", "1"))
+				TH_LOG("%s", p->name);
 	}
+}
+
+/* modprobe.d and the kernel's command line may have any text, and a root filesystem must mount. */
+TEST(no_parameter_fails_the_load)
+{
+	/* below and above the range, by one and by far, and two that are no number */
+	static const char *const bad[] = { NULL, NULL, "-4294967295", "4294967297", "", "1x" };
+	char defaults[NR(params)][64], now[64], options[1024], log[16384];
+	const char *value[NR(params)];
+	int i, k, len, fd, error = 0;
+
+	if (nr_loaded < 2 || unload(loaded_modules[1]))
+		SKIP(return, "fscommit was loaded before this program, or is in use");
+	for (i = 0; i < NR(params); i++)
+		get_param(params[i].name, defaults[i], sizeof(now));
+	for (k = 0; k < NR(bad) && !error; k++) {
+		len = sprintf(options, "no_such=1 lend_links_kinds lend_links_kinds=x lend");
+		for (i = 0; i < NR(params); i++) {
+			value[i] = bad[k] ?: k ? params[i].above : params[i].below;
+			len += sprintf(options + len, " %s=%s", params[i].name, value[i]);
+		}
+		ASSERT_EQ(0, unload("fscommit"));
+		fd = log_now();
+		error = load_module("fscommit", options);
+		EXPECT_EQ(0, error) TH_LOG("%s", options);
+		log_since(fd, log, sizeof(log));
+		for (i = 0; i < NR(params); i++) {
+			const struct param *p = &params[i];
+			const char *used = k > 3 ? defaults[i] : k % 2 ? p->max : p->min;
+
+			get_param(p->name, now, sizeof(now));
+			EXPECT_TRUE(!strcmp(used, now) && is_reported(log, p, value[i], used))
+				TH_LOG("%s=%s gives %s", p->name, value[i], now);
+		}
+	}
+	unload("fscommit");
+	ASSERT_EQ(0, load_module("fscommit", ""));
+	ASSERT_EQ(0, load_module(loaded_modules[1], ""));
 }
 
 TEST_F(interface, every_function_acquires_and_releases)
