@@ -2,6 +2,7 @@
 /* fscommit: setup of the module, and parameters with a range. */
 #include <linux/ctype.h>
 #include <linux/debugfs.h>
+#include <linux/fscommit_abi.h>
 #include <linux/init.h>
 #include <linux/module.h>
 #include <linux/string.h>
@@ -58,6 +59,9 @@ const struct kernel_param_ops fscommit_param_ops = {
 	.set = param_set,
 	.get = param_get,
 };
+
+const char FSCOMMIT_ABI;
+EXPORT_SYMBOL_FSCOMMIT(FSCOMMIT_ABI);
 
 /* --- setup --------------------------------------------------------------- */
 

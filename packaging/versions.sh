@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0
-# Print a line FILE:1: ... for each file whose version is not that of module/main.c.
+# Print a line FILE:1: ... for each file whose version is not that of module/main.c, and if the
+# name of the symbol FSCOMMIT_ABI is not the checksum of the public headers' code.
 #
 #   versions.sh [TREE]
 
@@ -26,3 +27,13 @@ for f in tools/fscommit-*; do
 	must_have "$f" '^VERSION ?= ?"(.*)"$'
 done
 must_have tools/ckptlat.c '^#define VERSION "(.*)"$'
+
+# drivers compile this code; comments and the name itself do not count
+headers=module/include/linux
+LC_ALL=C
+abi=fscommit_abi_$(cat $headers/*.h | sed -Ez -e 's:/\*([^*]|\*+[^*/])*\*+/::g' \
+	-e 's/fscommit_abi_[0-9a-f]+//' -e 's/[[:space:]]+/ /g' | sha256sum | cut -c1-12)
+grep -qw "$abi" $headers/fscommit_abi.h ||
+	echo "$headers/fscommit_abi.h:1: the code of the public headers has changed, so that drivers" \
+		"must be built again: FSCOMMIT_ABI must be $abi"
+grep -L '<linux/fscommit_abi.h>' $headers/[!f]*.h | sed 's/$/:1: must include fscommit_abi.h/'

@@ -17,12 +17,15 @@ s/\bcompat_shrinker_free\b/shrinker_free/
 s/\bcompat_(class_upsets_psi|shrinker_new)\b/\1/
 
 # the kernel's own attributes for the context analysis
-/#include <linux\/fscommit_context\.h>/d
+/#include <linux\/fscommit_(abi|context)\.h>/d
 s/\bfscommit_lock_struct\(/context_lock_struct(/
 s/\b__fsc_assumes\(/__assumes_ctx_lock(/
 s/\b__fsc_assumes_shared\(/__assumes_shared_ctx_lock(/
 s/\b__fsc_unchecked\b/__no_context_analysis/
 s/\b__fsc_(\w+)/__\1/g
+
+# the kernel has one copy of the headers
+/^const char FSCOMMIT_ABI;$/,/^$/d
 
 # guards: the kernel's macro takes the same arguments
 /^# define __UNFAIR_GUARD_COND/,/[^\\]$/d

@@ -7,7 +7,8 @@
 # Seen failing: example_builds, with the tree's own headers in fscommit.mk, and without a line that
 # docs/convert.rst adds; no_symbols_no_driver, without the $(error) of fscommit.mk; tools_install,
 # without a manual; ckptlat, with a wrong name of the device; uninstall, with an additional header;
-# unloaded, without the atexit() of modules.h.
+# unloaded, without the atexit() of modules.h; other_headers_are_refused, without the reference in
+# fscommit_abi.h.
 # ckpt_cache_guest has the tests in the guest.
 
 install_product()
@@ -70,6 +71,32 @@ tools_are_installed()
 	done
 }
 
+# Installs the product with an inline function changed, and builds the example from it, which must
+# not link with what the first product installed.
+other_headers()
+{
+	local first=$work symvers=$share/$release/Module.symvers work=$work/other h abi
+	local share=$work/root/usr/share/fscommit
+	rm -rf "$work"
+	mkdir "$work"
+	cp -a "$first/product" "$work/"
+	h=$work/product/module/include/linux
+	sed -i 's/__UNFAIR_ID_SHIFT ^ pid;/__UNFAIR_ID_SHIFT ^ ~pid;/' "$h/unfair_rwsem.h"
+	abi=$("$TOP/packaging/versions.sh" "$work/product" | sed -n 's/.*FSCOMMIT_ABI must be //p')
+	[ "$abi" ]
+	sed -i "s/fscommit_abi_[0-9a-f]*/$abi/" "$h/fscommit_abi.h"
+	in_kernel "$kernel" "$work" "make -C $work/product KDIR=$kdir $arch PREFIX=/usr \
+		DESTDIR=$work/root install-headers"
+	build_example
+	refused in_kernel "$kernel" "$first" "make -C $work/example KDIR=$kdir $arch \
+		FSCOMMIT_MK=$share/fscommit.mk FSCOMMIT_SYMVERS=$symvers" >"$work/said" 2>&1
+	grep "$abi.*undefined" "$work/said"
+	cp "$first/fscommit.ko" "$work/a-fscommit.ko"
+	cp "$first/example/ckpt_cache.ko" "$work/a-ckpt_cache.ko"
+	cp "$work/product/module/fscommit.ko" "$work/b-fscommit.ko"
+	cp "$work/example/ckpt_cache.ko" "$work/b-ckpt_cache.ko"
+}
+
 run_example()
 {
 	local out=$LOGS/ckpt_cache-$kernel start=$SECONDS tree
@@ -83,11 +110,12 @@ run_example()
 		test ckptlat 300 ckptlat -r 1 -D 0.2s -t 2 -B 1
 		unload fscommit_test
 		unload fscommit
+		test other_headers_are_refused 60 cd /fscommit && for m in a b; do insmod \$m-fscommit.ko && for d in a b; do insmod \$d-ckpt_cache.ko path=/tmp/\$m && rmmod ckpt_cache && echo \$m\$d; done; rmmod fscommit; done >/tmp/pairs; [ "\$(echo \$(cat /tmp/pairs))" = "aa bb" ]
 	END
 	step "the example on $kernel" "20 s" "$out.log" "$SCRIPTS/boot.sh" --out "$out" \
 		--timeout 1500 --with "$work/root/usr/sbin/ckptlat" "$kernel" "$out.plan" \
 		"$work/fscommit.ko" "$tree/selftests/fscommit_test.ko" \
-		"$work/example/ckpt_cache.ko" "$PACKAGING/ckpt_cache_guest" || true
+		"$work/example/ckpt_cache.ko" "$PACKAGING/ckpt_cache_guest" "$work"/other/?-*.ko || true
 	collect "$kernel" "$out" $((SECONDS - start))
 }
 
@@ -134,7 +162,7 @@ installed()
 	mkdir -p "$work"
 	say "  installation, on $kernel"
 	for name in install:install_product example_builds:build_example \
-			tools_install:tools_are_installed; do
+			other_headers:other_headers tools_install:tools_are_installed; do
 		check "$kernel" "${name%:*}" "${name#*:}"
 		[ "$checked" -eq 0 ] || return 0
 	done

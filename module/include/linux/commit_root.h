@@ -9,6 +9,7 @@
 #include <linux/atomic.h>
 #include <linux/cache.h>
 #include <linux/fs_generation.h>
+#include <linux/fscommit_abi.h>
 #include <linux/fscommit_context.h>
 #include <linux/gfp_types.h>
 #include <linux/list.h>

@@ -9,6 +9,7 @@
 #define _LINUX_COW_DIFF_H
 
 #include <linux/fs_generation.h>
+#include <linux/fscommit_abi.h>
 #include <linux/types.h>
 
 /**

@@ -7,6 +7,7 @@
 
 #include <linux/atomic.h>
 #include <linux/cache.h>
+#include <linux/fscommit_abi.h>
 #include <linux/list.h>
 #include <linux/percpu.h>
 #include <linux/types.h>

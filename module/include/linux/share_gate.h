@@ -8,6 +8,7 @@
 #include <linux/atomic.h>
 #include <linux/bits.h>
 #include <linux/fs_generation.h>
+#include <linux/fscommit_abi.h>
 #include <linux/percpu.h>
 #include <linux/types.h>
 

@@ -8,6 +8,7 @@
 #include <linux/atomic.h>
 #include <linux/cleanup.h>
 #include <linux/compiler.h>
+#include <linux/fscommit_abi.h>
 #include <linux/fscommit_context.h>
 #include <linux/hash.h>
 #include <linux/kernel.h>
