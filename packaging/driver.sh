@@ -227,11 +227,11 @@ tell()
 	say "$fs of $release is now $1"
 	[ "$release" = "$(uname -r)" ] && [ -e "/sys/module/$fs" ] || return 0
 	if [ "$(cat "/sys/module/$fs/refcnt")" = 0 ]; then
-		say "The other driver is loaded. Run: rmmod $fs && modprobe $fs"
+		say "The other driver is loaded. Run: modprobe -r $fs && modprobe $fs"
 	else
 		say "The other driver is in use: $(awk -v fs="$fs" '$3 == fs { print $2 }' /proc/mounts |
 			sort -u | xargs)"
-		say "Reboot; or unmount, and run: rmmod $fs && modprobe $fs"
+		say "Reboot; or unmount, and run: modprobe -r $fs && modprobe $fs"
 	fi
 }
 

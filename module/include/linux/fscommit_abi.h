@@ -2,7 +2,8 @@
 /*
  * The module exports this symbol, and each file that includes a public header refers to it. So the
  * kernel refuses a driver that was built with other headers than the module. The name ends in a
- * checksum of the code of all public headers, see packaging/versions.sh.
+ * checksum of the code of all public headers, see packaging/versions.sh. If the module changes what
+ * that code relies on, but no header, change a name in a header, too.
  */
 #ifndef _LINUX_FSCOMMIT_ABI_H
 #define _LINUX_FSCOMMIT_ABI_H
