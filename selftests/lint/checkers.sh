@@ -153,6 +153,11 @@ lint_house()
 		[ -e "$TOP/${link%%#*}" ] || echo "${f#./}:$n: no file ${link%%#*}"
 	done
 	python3 "$LINT/parameters.py" "$TOP"
+	# names and members that the script for drgn uses
+	grep -oE '"(struct )?[a-z_]{4,}"|\b(sem|slot|watch|w)\.[a-z_]*[a-z]\b' "$TOP/tools/drgn_locks.py" |
+		sed 's/"//g; s/.*\.//' | while read -r name; do
+		grep -rqwF "$name" "$TOP/module" || echo "tools/drgn_locks.py:1: no $name in module/"
+	done
 }
 
 # options_in FILE: prints each option with the name of its argument, one per line
