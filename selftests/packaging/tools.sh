@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
-# Tests the programs in tools/: on recorded events, and in a guest with Python. Sourced by run.sh.
+# Tests the programs in tools/: on made events, and in a guest with Python. Sourced by run.sh.
 
 # python_folder DIR: copy what Debian's python3-minimal has, for guests
 python_folder()
@@ -22,7 +22,7 @@ tools()
 	local kernel=$1 out=$LOGS/tools-$1 start=$SECONDS tree programs
 	need /usr/bin/python3
 	say "  tools, on $kernel"
-	check any tools_recorded /usr/bin/python3 "$PACKAGING/tools_recorded.py"
+	check any tools_events /usr/bin/python3 "$PACKAGING/tools_events.py"
 	tree=$("$HARNESS/stage.sh" "$kernel") || exit 1
 	programs=$(build_programs) || exit 1
 	locked python python_folder "$CACHE/build/python"

@@ -1,0 +1,288 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""Tests of tools/fscommit-top and fscommit-check, with made events, without a guest.
+
+Seen failing, with a line of the program changed: top_table (chain() without "lent"; NOT_LENT
+empty), top_later_arguments (MORE empty), top_keys (" " ignored), check_advice (PORTS empty; READY not
+entered for "R"), check_io_is_no_lock (IO matches nothing), check_memory (forget() does nothing), hostile_names
+(".{0,15}" without re.S; HEAD with ".*"; no translate()), end_on_time (read() without READS),
+same_code (a blank added).
+"""
+
+import importlib.machinery
+import importlib.util
+import inspect
+import io
+import itertools
+import os
+import pty
+import random
+import re
+import signal
+import sys
+import tempfile
+import time
+import unittest
+from contextlib import contextmanager, redirect_stdout
+from unittest import mock
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def load(name):
+    path = os.path.join(HERE, "../../tools", name)
+    loader = importlib.machinery.SourceFileLoader(name.replace("-", "_"), path)
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader(loader.name, loader))
+    loader.exec_module(module)
+    return module
+
+
+sys.dont_write_bytecode = True
+top, check = load("fscommit-top"), load("fscommit-check")
+# later than the program looks, so that no look is old
+NOW = time.clock_gettime(time.CLOCK_MONOTONIC) + 1000
+
+
+# --- events -----------------------------------------------------------------------
+
+def event(at, task, name, args, cpu=0, flags="d..1."):
+    comm, pid = task.rsplit("-", 1)
+    return f"{comm:>16}-{pid:<7} [{cpu:03}] {flags} {at:12.6f}: {name}: {args}"
+
+
+def data_of(lines):
+    """Return what trace_pipe has; a character of @lines is a byte."""
+    return "".join(line + "\n" for line in lines).encode("latin-1")
+
+
+def hostile(lines, rng):
+    """Give tasks names with parts of the format, and bytes that terminals and splitlines() see."""
+    parts = ("a", "\n", "\r", "\x0b", "\x1b[2J", "\xff", "\xc2\x85", "\\", " ", "-1 [000] ",
+             "pid=9 ", " => io_schedule", "CPU:0 [LOST", "# ", "owner=b", "=> io_schedule\n")
+
+    def name(found=("",) * 3):
+        return found[1] + "".join(rng.choices(parts, k=5))[:rng.randint(0, 15)] + found[2]
+    for line in lines:
+        if not line.startswith(" =>"):
+            line = f"{name():>16}" + re.sub(r"((?:comm|waiter|holder|owner)=)\S+( )", name,
+                                            line[16:])
+        yield line
+
+
+def mutated(lines, rng):
+    """Return the lines often, each time with bytes removed, added and changed."""
+    data, out = data_of(lines), []
+    for at in (rng.randrange(len(data)) for _ in range(300)):
+        out += [data[:at], rng.randbytes(rng.randint(0, 3)), data[at + rng.randint(0, 9):]]
+    return b"".join(out)
+
+
+@contextmanager
+def trace_pipe(program, data):
+    """Let the program read @data once, or the results of a function again and again."""
+    reads = data if callable(data) else itertools.chain([data], itertools.repeat(BlockingIOError()))
+    with mock.patch.object(os, "read", side_effect=reads), mock.patch.multiple(
+            program.Tracer, create=True, unread=lambda self: 5, stop=lambda self: None,
+            **dict.fromkeys(("start", "check", "put"), lambda self, *_: setattr(self, "pipe", 99))):
+        yield
+
+
+def printed(program, arguments, data):
+    out = io.StringIO()
+    with trace_pipe(program, data), redirect_stdout(out):
+        status = program.main(arguments)
+    return f"{out.getvalue()}exit status {status}\n"
+
+
+# --- fscommit-top -----------------------------------------------------------------
+
+def stat(comm, state="R", nice=0, policy=0, start=1):
+    """Return the content of /proc/PID/stat."""
+    return f"7 ({comm}) {state} 2{' 0' * 14} {nice} 1 0 {start}{' 0' * 18} {policy}"
+
+
+def top_prints(data, files=(), counters=()):
+    """Return a picture of @data, with these files in /proc, and changes of counters."""
+    with mock.patch.object(top, "read", lambda path: dict(files).get(path, "")), \
+            mock.patch.object(top, "module_counters", mock.Mock(side_effect=({}, dict(counters)))):
+        return printed(top, ["--batch", "--count=1", "--interval=0.1", "--locks=1000"], data)
+
+
+def look(lock=1, name="h", more=""):
+    """A look: the writer 50001 waits for the holder 70001, which waits for 80001."""
+    return [event(NOW, "l-3", "unfair_holder",
+                  f"lock={lock:016x} waiter=w waiter_pid=50001 wants=write waited_ns=2000000 "
+                  f"holder={name} pid=70001 mode=read state=S lent=0 class=&x->l{more}"),
+            event(NOW, "l-3", "unfair_chain", f"lock={lock:016x} comm={name} pid=70001 owner=o "
+                  "owner_pid=80001 state=r lent=0")]
+
+
+def wait_end(wants, waited, lock=1):
+    return event(NOW, "w-50001", "unfair_wait_end",
+                 f"lock={lock:016x} wants={wants} waited_ns={waited} ret=0 class=&x->l")
+
+
+class TestTop(unittest.TestCase):
+    def test_top_table(self):
+        """A picture while the writer waits, and one after its wait."""
+        files = {"/proc/70001/stat": stat("h", "S", nice=19), "/proc/70001/cgroup": "0::/a\n",
+                 "/proc/70001/wchan": "f", "/proc/80001/stat": stat("o", policy=5)}
+        lines = look() + [event(NOW, "x-1", "sched_pi_setprio",
+                                "comm=o pid=80001 oldprio=120 newprio=98")]
+        for more, waits, ended, sleeps in (([], r"2\.0", r"2\.0 +0", "f"),
+                                           ([wait_end("write", 5000000)], "-", r"5\.0 +1", "-")):
+            self.assertRegex(
+                top_prints(data_of(lines + more), files, {"loans": 3, "no_donor": 2}),
+                r"1 contended, 3 loans, 0 events lost\nnot lent: no_donor 2\nLOCK.*\n  TASK.*\n"
+                rf"0+1   &x->l +w\[50001\] +write +{waits} +{ended}\n"
+                rf"  h\[70001\] +read +asleep +normal 19 +- +{sleeps} +/a\n"
+                r"   o\[80001\] +owner +runnable idle 0 +rt 1 +- +-\n\nexit status 0\n")
+
+    def test_top_later_arguments(self):
+        self.assertRegex(top_prints(data_of(look(more=" new=1 x=2"))), r"&x->l +w\[")
+
+    def test_top_keys(self):
+        """On a terminal: the picture appears, a blank pauses, q quits."""
+        pid, terminal = pty.fork()
+        if not pid:
+            os.environ.update(TERM="xterm", LINES="30", COLUMNS="120")
+            status = 99
+            try:
+                with trace_pipe(top, data_of(look())):
+                    status = top.main(["--interval=0.2"])
+            finally:
+                os._exit(status)
+        shown = ""
+        for text, key in (("o[80001", b" "), ("PAUSED", b"q")):
+            until = time.monotonic() + 60
+            while text not in shown and time.monotonic() < until:
+                shown += os.read(terminal, 65536).decode()
+            self.assertIn(text, shown)
+            os.write(terminal, key)
+        self.assertEqual(os.waitpid(pid, 0)[1], 0)
+
+
+# --- fscommit-check ---------------------------------------------------------------
+
+def check_prints(data):
+    """Return the report of --read."""
+    with tempfile.NamedTemporaryFile() as f:
+        f.write(data)
+        f.flush()
+        return printed(check, ["--read=" + f.name], b"")
+
+
+def switch(at, prev, state, following, cpu=1):
+    return event(at, prev, "sched_switch",
+                 f"prev_comm=x prev_pid={prev.rsplit('-', 1)[1]} prev_prio=120 prev_state={state} "
+                 f"==> next_comm=x next_pid={following.rsplit('-', 1)[1]} next_prio=120", cpu)
+
+
+def waking(at, task, woken, flags="d..1."):
+    return event(at, task, "sched_waking", f"comm=x pid={woken} prio=120 target_cpu=000", 1, flags)
+
+
+def stack(at, task, *frames, cpu=0):
+    return [event(at, task, "<stack trace>", "", cpu).replace(">: ", ">")] + \
+        [" => " + frame for frame in frames]
+
+
+def stall(*during, at=1.0, commit="f2fs_write_checkpoint", lock="down_write", flags="WRITE"):
+    """Task 9 waits for a lock in @commit for a second; @during is what happens meanwhile."""
+    return [event(at, "ckpt-9", "contention_begin", f"aa (flags={flags})"),
+            *stack(at, "ckpt-9", lock, commit), switch(at, "ckpt-9", "D", "x-3", 0),
+            *during, event(at + 1, "ckpt-9", "contention_end", "aa (ret=0)")]
+
+
+def starved(at=1.0):
+    """The holder has no CPU for 0.8 s, then wakes the waiter."""
+    return (switch(at + 0.1, "low-7", "R+", "hog-5"), switch(at + 0.9, "hog-5", "R", "low-7"),
+            waking(at + 0.99, "low-7", 9))
+
+
+class TestCheck(unittest.TestCase):
+    def test_check_advice(self):
+        for commit, advice in (("f2fs_write_checkpoint", "make install-f2fs"),
+                               ("btrfs_commit_transaction", "make install-btrfs"),
+                               ("nilfs_segctor_do_construct", "make install-nilfs2"),
+                               ("jbd2_journal_commit_transaction", "no port")):
+            self.assertRegex(
+                check_prints(data_of(stall(*starved(), commit=commit))),
+                r"rw_semaphore for writing, in .*\n  waited 1 times, 1000 ms in all.*\n"
+                r"  woken by low\[7\].*\n.*no CPU 80 %(.*\n)*  CONVERT: .*"
+                rf"{advice}(.*\n)*exit status 4")
+        self.assertIn("No commit has waited 1000 us or more for a lock.",
+                      check_prints(data_of(stall(*starved(), commit="do_truncate"))))
+
+    def test_check_io_is_no_lock(self):
+        """The holder sleeps for I/O, and so does the commit itself, later."""
+        said = check_prints(data_of([
+            *stall(switch(1.1, "low-7", "D", "idle-0"),
+                   *stack(1.1, "low-7", "io_schedule", "f2fs_get_block", cpu=1),
+                   waking(1.9, "idle-0", 7, "d.h1."), waking(1.99, "low-7", 9)),
+            switch(3.0, "ckpt-9", "D", "idle-0", 0),
+            *stack(3.0, "ckpt-9", "io_schedule", "f2fs_write_checkpoint"),
+            waking(9.0, "idle-0", 9, "d.h1.")]))
+        for text in ("the time is I/O of the holder", "Commits slept 6000 ms for I/O",
+                     "Their time is I/O: no lock is worth a conversion.", "exit status 0"):
+            self.assertIn(text, said)
+
+    def test_check_memory(self):
+        """It forgets what no wait of a commit needs, and some of the rest if it is too much."""
+        analysis = check.Analysis(min_wait=0)
+        with mock.patch.multiple(check, FORGET=1000, KEEP_ENTRIES=5000, KEEP_TASKS=100):
+            for at in range(1, 21):
+                analysis.feed(data_of(stall(*(
+                    line for pid in range(at * 500, at * 500 + 500)
+                    for line in (switch(at, f"x-{pid}", "S", "y-7"), switch(at, "y-7", "S", "x-8"),
+                                 waking(at, f"x-{pid}", 9))), at=at)))
+        self.assertLess(len(analysis.tasks), 1500)
+        self.assertLess(sum(len(task.history) for task in analysis.tasks.values()), 9000)
+
+
+# --- both -------------------------------------------------------------------------
+
+class TestBoth(unittest.TestCase):
+    def test_hostile_names(self):
+        """Whatever the names are, each event counts, and no control code is printed."""
+        rng = random.Random(9)
+        plain = [line for lock in range(300) for line in look(lock)]
+        of_top = top_prints(data_of(hostile(plain, rng)))
+        self.assertIn("300 contended, 0 loans, 0 events lost\n", of_top)
+        for lock in range(300):
+            self.assertRegex(of_top, rf"(?m)^{lock:016x}   &x->l .*\[50001\] +write .*\n"
+                                     r"  .*\[70001\] +read .*\n   .*\[80001\] +owner ")
+        stalls = [line for at in range(0, 500, 5) for line in stall(*starved(at), at=at)]
+        of_check = check_prints(data_of(hostile(stalls, rng)))
+        self.assertRegex(of_check, "700 events\n(?s:.*)waited 100 times, 100000 ms in all"
+                                   "(?s:.*)no CPU 80 %(?s:.*)exit status 4")
+        for said in (of_top, of_check, top_prints(mutated(plain[:9], rng)),
+                     check_prints(mutated(stalls[:9], rng))):
+            self.assertNotRegex(said, "[^\n -~]")
+            self.assertRegex(said, "exit status [04]")
+
+    def test_end_on_time(self):
+        """They end at their time, or at a signal, also if there are always more events to read."""
+        full = data_of([switch(1.0, "x-7", "S", "y-8")] * 40)
+        signal.signal(signal.SIGALRM, lambda *_: os.kill(os.getpid(), signal.SIGQUIT))
+        for program, arguments, said in (
+                (top, ["--batch", "--count=1", "--interval=1"], "contended"),
+                (top, ["--batch", "--interval=99"], "exit status 0"),
+                (check, ["--time=1"], " 5 LOST: the host is too busy"),
+                (check, ["--time=99"], " 5 LOST: the host is too busy")):
+            begin = time.monotonic()
+            signal.alarm(2 if "99" in arguments[-1] else 0)
+            self.assertIn(said, printed(program, arguments, lambda *_: full))
+            self.assertLess(time.monotonic() - begin, 10)
+
+    def test_same_code(self):
+        """No correction of what both programs have is forgotten in one of them."""
+        for begin, end in (("# Names of tasks and cgroups", "\n\n\n#"), ("def read(", "\n\n\n"),
+                           ("def remove_instances(", "\n\n\n"), ("    def read(", "\n\n")):
+            of_both = {re.search(re.escape(begin) + "(?s:.*?)" + end,
+                                 inspect.getsource(program))[0] for program in (top, check)}
+            self.assertEqual(len(of_both), 1, begin)
+
+
+if __name__ == "__main__":
+    unittest.main()
