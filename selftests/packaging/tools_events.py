@@ -3,8 +3,9 @@
 """Tests of tools/fscommit-top and fscommit-check, with made events, without a guest.
 
 Seen failing, with a line of the program changed: top_table (chain() without "lent"; NOT_LENT
-empty), top_later_arguments (MORE empty), top_keys (" " ignored), check_advice (PORTS empty; READY not
-entered for "R"), check_io_is_no_lock (IO matches nothing), check_memory (forget() does nothing), hostile_names
+empty), top_later_arguments (MORE empty), top_kernel_threads (found if the names are equal),
+top_readers_and_writers (longest and waits of both), top_keys (" " ignored), check_advice (PORTS
+empty; READY not entered for "R"), check_io_is_no_lock (IO matches nothing), check_memory (forget() does nothing), hostile_names
 (".{0,15}" without re.S; HEAD with ".*"; no translate()), end_on_time (read() without READS),
 same_code (a blank added).
 """
@@ -40,7 +41,7 @@ def load(name):
 sys.dont_write_bytecode = True
 top, check = load("fscommit-top"), load("fscommit-check")
 # later than the program looks, so that no look is old
-NOW = time.clock_gettime(time.CLOCK_MONOTONIC) + 1000
+NOW = time.clock_gettime(time.CLOCK_BOOTTIME) + 1000
 
 
 # --- events -----------------------------------------------------------------------
@@ -134,12 +135,29 @@ class TestTop(unittest.TestCase):
             self.assertRegex(
                 top_prints(data_of(lines + more), files, {"loans": 3, "no_donor": 2}),
                 r"1 contended, 3 loans, 0 events lost\nnot lent: no_donor 2\nLOCK.*\n  TASK.*\n"
-                rf"0+1   &x->l +w\[50001\] +write +{waits} +{ended}\n"
+                rf"0+1   &x->l +w\[50001\] +write +{waits} +{ended} +0\.0 +0\n"
                 rf"  h\[70001\] +read +asleep +normal 19 +- +{sleeps} +/a\n"
                 r"   o\[80001\] +owner +runnable idle 0 +rt 1 +- +-\n\nexit status 0\n")
 
     def test_top_later_arguments(self):
         self.assertRegex(top_prints(data_of(look(more=" new=1 x=2"))), r"&x->l +w\[")
+
+    def test_top_kernel_threads(self):
+        """/proc shows more of a kernel thread's name. A task that began later is another one."""
+        for start, shown in ((1, r"/u8:2\+flush-259:0\[70001\] read +asleep +normal -5 "),
+                             (10 ** 12, r"/u8:2\[70001\] +read +asleep +- ")):
+            self.assertRegex(
+                top_prints(data_of(look(name="kworker/u8:2")), {
+                    "/proc/70001/stat": stat("kworker/u8:2+flush-259:0", "S", -5, start=start)}),
+                shown)
+
+    def test_top_readers_and_writers(self):
+        """Waits of readers are counted apart, and so are events lost and not understood."""
+        said = top_prints(data_of([
+            "CPU:1 [LOST 7 EVENTS]", "CPU:1 [LOST EVENTS]", wait_end("write", 2000000),
+            wait_end("read", 9000000), wait_end("read", 3000000), wait_end("?", 1)]))
+        self.assertIn("8 events lost, 1 not understood\n", said)
+        self.assertRegex(said, r"WR MAX +WRITES +RD MAX +READS\n.*\n.* 2\.0 +1 +9\.0 +2\n")
 
     def test_top_keys(self):
         """On a terminal: the picture appears, a blank pauses, q quits."""
