@@ -5,7 +5,8 @@
 Seen failing, with a line of the program changed: top_table (chain() without "lent"; NOT_LENT
 empty), top_later_arguments (MORE empty), top_kernel_threads (found if the names are equal),
 top_readers_and_writers (longest and waits of both), top_keys (" " ignored), check_advice (PORTS
-empty; READY not entered for "R"), check_io_is_no_lock (IO matches nothing), check_memory (forget() does nothing), hostile_names
+empty; READY not entered for "R"; OURS matches nothing), check_lock_types (BEGIN_FILTER "flags &
+38"), check_io_is_no_lock (IO matches nothing), check_memory (forget() does nothing), hostile_names
 (".{0,15}" without re.S; HEAD with ".*"; no translate()), end_on_time (read() without READS),
 same_code (a blank added).
 """
@@ -231,6 +232,21 @@ class TestCheck(unittest.TestCase):
                 rf"{advice}(.*\n)*exit status 4")
         self.assertIn("No commit has waited 1000 us or more for a lock.",
                       check_prints(data_of(stall(*starved(), commit="do_truncate"))))
+        self.assertRegex(
+            check_prints(data_of(stall(*starved(), lock="__unfair_down_slow"))),
+            r"f2fs_write_checkpoint\(\), unfair_rwsem for writing(.*\n)*"
+            r"  this lock is an unfair_rwsem already: fscommit-top(.*\n)*exit status 0")
+
+    def test_check_lock_types(self):
+        """All locks on which tasks sleep count, also those of PREEMPT_RT, and no spinlocks."""
+        for flags, kind in (("", "semaphore"), ("RT", "rt_mutex"), ("MUTEX|SPIN", "mutex"),
+                            ("RT|READ", "rw_semaphore for reading"),
+                            ("PERCPU|WRITE", "percpu_rw_semaphore for writing")):
+            self.assertIn(f"(), {kind}", check_prints(data_of(stall(*starved(), flags=flags))))
+        kernel_tests = check.BEGIN_FILTER.replace("||", "or").replace("!", "not ")
+        for flags in range(64):
+            # pylint: disable-next=eval-used
+            self.assertEqual(bool(eval(kernel_tests)), not flags & 1 or flags & 32 != 0)
 
     def test_check_io_is_no_lock(self):
         """The holder sleeps for I/O, and so does the commit itself, later."""
