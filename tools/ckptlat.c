@@ -86,7 +86,7 @@ static struct {
 	long cpu_max, cpu_weight;
 	long threshold, bound;
 	bool quiet;
-	const char *json, *title;
+	const char *json;
 } opt = {
 	.lock = { true, true, true, true },
 	.readers = 8, .rounds = 3, .busy = 4, .duration = 4,
@@ -409,23 +409,6 @@ static void print_escaped(FILE *f, const char *s)
 	}
 }
 
-/* [[upper bound in ns, count], ...]: eight steps per octave, without the empty ones. */
-static void print_json_histogram(FILE *f, const struct samples *s)
-{
-	uint64_t i = 0, n = samples_kept(s), octave = 8, step, to, in;
-	const char *comma = "";
-
-	for (step = 0; i < n; step = (step + 1) % 8, octave *= step ? 1 : 2) {
-		to = octave + octave / 8 * (step + 1);
-		for (in = 0; i < n && s->at[i] * 8ULL < to; i++)
-			in++;
-		if (in)
-			fprintf(f, "%s[%llu, %llu]", comma, (unsigned long long)to,
-				(unsigned long long)in);
-		comma = in ? ", " : comma;
-	}
-}
-
 static void print_json_waits(FILE *f, const char *name, const struct samples *s)
 {
 	fprintf(f, "      \"%s\": { \"p50\": %llu, \"p99\": %llu, \"p99.9\": %llu, \"max\": %llu },\n",
@@ -444,8 +427,6 @@ static void print_json_lock(FILE *f, const struct result *r)
 	fprintf(f, "      \"writer_max_of_rounds\": [");
 	for (i = 0; i < opt.rounds; i++)
 		fprintf(f, "%s%llu", i ? ", " : "", (unsigned long long)r->round_max[i]);
-	fprintf(f, "],\n      \"writer_histogram\": [");
-	print_json_histogram(f, &r->writer);
 	fprintf(f, "]\n    }");
 }
 
@@ -466,8 +447,6 @@ static void print_json(int argc, char **argv, time_t start, int ret)
 		fputs(i ? " " : "", f);
 		print_escaped(f, argv[i]);
 	}
-	fprintf(f, "\",\n  \"title\": \"");
-	print_escaped(f, opt.title ?: "");
 	fprintf(f, "\",\n  \"start_time\": %lld,\n  \"end_time\": %lld,\n",
 		(long long)start, (long long)time(NULL));
 	fprintf(f, "  \"sysinfo\": { \"release\": \"%s\", \"version\": \"%s\", \"machine\": \"%s\", \"cpus\": %ld },\n",
@@ -506,8 +485,7 @@ static void usage(FILE *f)
 "           --reader-cpu-weight=NUM    readers in a cgroup of this weight\n"
 "           --bound=US        reader bound of unfair_rwsem, 0: off     [module's]\n"
 "  -b US    --breaktrace=US   exit 2 if a writer of unfair_rwsem waits longer\n"
-"           --json=FILE       results with histograms; -: stdout\n"
-"           --title=TEXT      printed first, and in the JSON file\n"
+"           --json=FILE       the results; -: standard output\n"
 "  -q       --quiet           only the table\n"
 "  -V       --version\n"
 "  -h       --help\n\n"
@@ -539,7 +517,7 @@ static void choose_locks(char *list)
 
 enum {
 	OPT_NICE = 256, OPT_RINTERVAL, OPT_RHOLD, OPT_RPOLICY, OPT_RNICE, OPT_RMAX, OPT_RWEIGHT,
-	 OPT_BOUND, OPT_JSON, OPT_TITLE,
+	 OPT_BOUND, OPT_JSON,
 };
 
 static const struct option options[] = {
@@ -551,7 +529,7 @@ static const struct option options[] = {
 	{ "reader-nice", 1, NULL, OPT_RNICE }, { "reader-cpu-max", 1, NULL, OPT_RMAX },
 	{ "reader-cpu-weight", 1, NULL, OPT_RWEIGHT }, { "bound", 1, NULL, OPT_BOUND },
 	{ "breaktrace", 1, NULL, 'b' },
-	{ "json", 1, NULL, OPT_JSON }, { "title", 1, NULL, OPT_TITLE },
+	{ "json", 1, NULL, OPT_JSON },
 	{ "quiet", 0, NULL, 'q' }, { "version", 0, NULL, 'V' }, { "help", 0, NULL, 'h' }, { }
 };
 
@@ -635,9 +613,6 @@ static void parse(int argc, char **argv)
 		case OPT_JSON:
 			opt.json = optarg;
 			break;
-		case OPT_TITLE:
-			opt.title = optarg;
-			break;
 		case 'q':
 			opt.quiet = true;
 			break;
@@ -672,8 +647,6 @@ int main(int argc, char **argv)
 		results[l]->reader.at = share(MAX_SAMPLES * sizeof(uint32_t));
 	}
 	setup_cgroup();
-	if (opt.title && !opt.quiet)
-		printf("%s\n", opt.title);
 	for (round = 0; round < opt.rounds; round++) {
 		for (turn = 0; turn < NR_LOCKS; turn++) {
 			l = (turn + round) % NR_LOCKS;

@@ -69,4 +69,4 @@ awk '
 	"${picture[@]}"
 echo
 echo "Picture: $out/demo.svg"
-echo "Tables: $out/{idle,throttled,default}.txt; with histograms: the same with .json"
+echo "Tables: $out/{idle,throttled,default}.txt; for programs: the same with .json"
