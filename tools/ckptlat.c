@@ -39,7 +39,6 @@
 #define MAX_READERS	256
 #define MAX_BUSY	64
 #define MAX_SAMPLES	(1 << 20)
-#define CGROUP		"/sys/fs/cgroup/ckptlat"
 
 /*
  * The part of the device's interface that this program uses. Each open file is one lock: CREATE
@@ -119,6 +118,9 @@ struct shared {
 };
 
 static struct shared *shared;
+static char cgroup[64];		/* of the readers, or "" */
+static pid_t parent;
+static volatile sig_atomic_t interrupted;
 static struct result *results[NR_LOCKS];
 
 __attribute__((format(printf, 1, 2), noreturn))
@@ -194,6 +196,11 @@ static void sleep_us(long us)
 	nanosleep(&t, NULL);
 }
 
+static void on_signal(int signal)
+{
+	interrupted = signal;
+}
+
 static void set_priority(int policy, int prio, int nice)
 {
 	struct sched_param p = { .sched_priority = prio };
@@ -218,23 +225,35 @@ static bool write_file(const char *path, const char *fmt, ...)
 	return !fclose(f) && ok;
 }
 
-static bool want_cgroup(void)
+static void write_cgroup(const char *file, long value, const char *more)
 {
-	return opt.cpu_max || opt.cpu_weight;
+	char path[128];
+
+	snprintf(path, sizeof(path), "%s/%s", cgroup, file);
+	if (!write_file(path, "%ld%s", value, more))
+		fatal("%s: %s", path, strerror(errno));
+}
+
+static void remove_cgroup(void)
+{
+	if (getpid() == parent)
+		rmdir(cgroup);
 }
 
 static void setup_cgroup(void)
 {
-	if (!want_cgroup())
+	if (!opt.cpu_max && !opt.cpu_weight)
 		return;
 	write_file("/sys/fs/cgroup/cgroup.subtree_control", "+cpu");
-	if (mkdir(CGROUP, 0755) && errno != EEXIST)
-		fatal("%s: %s (no cgroup v2 with the cpu controller?)", CGROUP, strerror(errno));
+	snprintf(cgroup, sizeof(cgroup), "/sys/fs/cgroup/ckptlat.%d", parent);
+	if (mkdir(cgroup, 0755))
+		fatal("%s: %s (no cgroup v2 with the cpu controller?)", cgroup, strerror(errno));
+	atexit(remove_cgroup);
 	/* the period of 100 ms that containers use */
-	if (opt.cpu_max && !write_file(CGROUP "/cpu.max", "%ld 100000", opt.cpu_max * 1000))
-		fatal("%s/cpu.max: %s", CGROUP, strerror(errno));
-	if (opt.cpu_weight && !write_file(CGROUP "/cpu.weight", "%ld", opt.cpu_weight))
-		fatal("%s/cpu.weight: %s", CGROUP, strerror(errno));
+	if (opt.cpu_max)
+		write_cgroup("cpu.max", opt.cpu_max * 1000, " 100000");
+	if (opt.cpu_weight)
+		write_cgroup("cpu.weight", opt.cpu_weight, "");
 }
 
 /* Each child waits for the start, and dies with its parent. */
@@ -263,8 +282,8 @@ static void reader(int fd, struct result *r)
 		.mode = MODE_READ, .hold_us = opt.reader_hold,
 	};
 
-	if (want_cgroup() && !write_file(CGROUP "/cgroup.procs", "0"))
-		fatal("%s/cgroup.procs: %s", CGROUP, strerror(errno));
+	if (*cgroup)
+		write_cgroup("cgroup.procs", 0, "");
 	set_priority(opt.reader_policy, 0, opt.reader_nice);
 	child_start("reader");
 	while (!atomic_load(&shared->stop)) {
@@ -310,7 +329,8 @@ static void run(unsigned int l, int round)
 {
 	pid_t pids[MAX_READERS + MAX_BUSY + 1];
 	__u32 type = lock_names[l].type, bound = opt.bound;
-	int n = 0, i, fd, status;
+	bool failed = false;
+	int n = 0, i, fd;
 
 	fd = open("/dev/fscommit_test", O_RDWR);
 	if (fd < 0)
@@ -338,22 +358,21 @@ static void run(unsigned int l, int round)
 		if (!pids[n++])
 			busy();
 	}
-	for (i = 0; i < n; i++)
-		if (pids[i] < 0)
-			fatal("fork: %s", strerror(errno));
-	/* until all children are ready, or one has failed */
-	while (atomic_load(&shared->ready) < n) {
-		if (waitpid(-1, &status, WNOHANG) > 0) {
-			kill(0, SIGTERM);
-			exit(1);
-		}
+	/* until all children are ready, or one has failed: fork() or the child itself */
+	while (!failed && !interrupted && atomic_load(&shared->ready) < n) {
+		for (i = 0; i < n; i++)
+			failed |= pids[i] < 0;
+		failed |= waitpid(-1, NULL, WNOHANG) > 0;
 		sleep_us(1000);
 	}
 	atomic_store(&shared->go, 1);
-	sleep_us(opt.duration * 1e6);
+	if (!failed && !interrupted)
+		sleep_us(opt.duration * 1e6);
 	atomic_store(&shared->stop, 1);
-	for (i = 0; i < n; i++)
-		waitpid(pids[i], NULL, 0);
+	while (wait(NULL) > 0 || errno == EINTR)
+		;
+	if (failed || interrupted)
+		fatal(failed ? "a task did not start" : "interrupted");
 	results[l]->reads += atomic_load(&shared->reads);
 	close(fd);
 }
@@ -639,6 +658,9 @@ int main(int argc, char **argv)
 	int round, ret = 0;
 
 	parse(argc, argv);
+	parent = getpid();
+	signal(SIGINT, on_signal);
+	signal(SIGTERM, on_signal);
 	shared = share(sizeof(*shared));
 	for (l = 0; l < NR_LOCKS; l++) {
 		locks += opt.lock[l];
@@ -666,8 +688,6 @@ int main(int argc, char **argv)
 			}
 		}
 	}
-	if (want_cgroup())
-		rmdir(CGROUP);
 	if (atomic_load(&shared->errors))
 		fatal("%lu lock operations failed", atomic_load(&shared->errors));
 	for (l = 0; l < NR_LOCKS; l++) {
