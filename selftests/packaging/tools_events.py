@@ -99,7 +99,6 @@ def printed(program, arguments, data):
 # --- fscommit-top -----------------------------------------------------------------
 
 def stat(comm, state="R", nice=0, policy=0, start=1):
-    """Return the content of /proc/PID/stat."""
     return f"7 ({comm}) {state} 2{' 0' * 14} {nice} 1 0 {start}{' 0' * 18} {policy}"
 
 
@@ -184,7 +183,6 @@ class TestTop(unittest.TestCase):
 # --- fscommit-check ---------------------------------------------------------------
 
 def check_prints(data):
-    """Return the report of --read."""
     with tempfile.NamedTemporaryFile() as f:
         f.write(data)
         f.flush()
@@ -209,6 +207,7 @@ def stack(at, task, *frames, cpu=0):
 def stall(*during, at=1.0, commit="f2fs_write_checkpoint", lock="down_write", flags="WRITE"):
     """Task 9 waits for a lock in @commit for a second; @during is what happens meanwhile."""
     return [event(at, "ckpt-9", "contention_begin", f"aa (flags={flags})"),
+            event(at, "ckpt-9", "sched_waking", "comm=x pid=3 prio=120", flags="d.h1."),
             *stack(at, "ckpt-9", lock, commit), switch(at, "ckpt-9", "D", "x-3", 0),
             *during, event(at + 1, "ckpt-9", "contention_end", "aa (ret=0)")]
 
@@ -288,7 +287,7 @@ class TestBoth(unittest.TestCase):
                                      r"  .*\[70001\] +read .*\n   .*\[80001\] +owner ")
         stalls = [line for at in range(0, 500, 5) for line in stall(*starved(at), at=at)]
         of_check = check_prints(data_of(hostile(stalls, rng)))
-        self.assertRegex(of_check, "700 events\n(?s:.*)waited 100 times, 100000 ms in all"
+        self.assertRegex(of_check, "800 events\n(?s:.*)waited 100 times, 100000 ms in all"
                                    "(?s:.*)no CPU 80 %(?s:.*)exit status 4")
         for said in (of_top, of_check, top_prints(mutated(plain[:9], rng)),
                      check_prints(mutated(stalls[:9], rng))):
