@@ -141,13 +141,17 @@ run()
 	"$folder/run_kselftest.sh" -s $options | tee "$folder/summary" |
 		sed '/^TAP version/d;/^1\.\./d;s/^/  /' >&2 || true
 	log=$folder/output.log
-	sed -n -E '/^# #.*\.c:[0-9]+:/p;/^# not ok/p' "$log" | head -n 40 >&2
 	say "  the whole output: $log"
-	# the summary tells of a program that was killed; the log has the single tests
-	awk '/^# ok .*# SKIP/ || /^# 1\.\.0 # SKIP/ { s++; next }
-		/^# ok / { p++ } /^# not ok / { f++ } /^not ok / { bad = 1 }
+	# The log has the single tests: print what those that failed have said. A program that was
+	# killed has failed, even if none of its tests did.
+	awk '/^# (timeout set|overriding timeout) to / { n++ }
+		/^# #  RUN / { said = "" } /^# # .*\.c:[0-9]+:/ { said = said $0 "\n" }
+		/^# ok .*# SKIP/ || /^# 1\.\.0 # SKIP/ { s++; next }
+		/^# ok / { p++ }
+		/^# not ok / { told[n] = 1; if (f++ < 20) printf "%s%s\n", said, $0 >"/dev/stderr" }
+		/^(not )?ok / { m++ } /^not ok / && !told[m] { f++ }
 		END { printf "%d passed, %d failed, %d skipped\n", p, f, s
-			exit bad || !(p + s) ? 1 : p ? 0 : 4 }' "$folder/summary" "$log" || {
+			exit f || !(p + s) ? 1 : p ? 0 : 4 }' "$log" "$folder/summary" || {
 		rc=$?
 		! grep -q '^# 1\.\.0$' "$log" || die "TEST=${TEST:-}: no test of that name"
 		exit $rc
