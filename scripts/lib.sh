@@ -118,10 +118,9 @@ mirror()
 	local m=${DEBIAN_MIRROR:-}
 	[ -n "$m" ] || m=$(apt-get indextargets --format '$(SITE)' "Created-By: Packages" \
 		"Origin: Debian" "Label: Debian" 2>/dev/null | sort -u | head -n 1)
-	# before the first `apt-get update` apt does not know the origin
-	[ -n "$m" ] || m=$(apt-get indextargets --format '$(SITE) $(RELEASE)' \
-		"Created-By: Packages" |
-		awk '$2 !~ /security/ && $1 ~ /\/debian\/?$/ { print $1; exit }')
+	# before the first `apt-get update` apt knows nothing but addresses
+	[ -n "$m" ] || m=$(apt-get update --print-uris |
+		sed -n "/security/d;s:^'\([^']*/debian\)/*/dists/.*:\1:p" | sort -u | head -n 1)
 	[ -n "$m" ] || die "apt's configuration names no Debian mirror; set DEBIAN_MIRROR=URL"
 	printf '%s\n' "${m%/}"
 }
