@@ -31,7 +31,7 @@ quick)
 	range
 	tools uml ;;
 all)
-	kselftest 6.12
+	kselftest 7.3
 	for k in uml 6.1 7.3; do
 		installed "$k"
 	done
