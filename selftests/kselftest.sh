@@ -115,7 +115,7 @@ clean_up()
 
 run()
 {
-	local folder options fscommit=/sys/module/fscommit m log rc
+	local folder options fscommit=/sys/module/fscommit m log rc=0
 	[ "$(id -u)" -eq 0 ] || die "the tests load modules: run make kselftest as root"
 	release=$(kdir_release)
 	[ "$release" = "$(uname -r)" ] || die "KDIR=$KDIR is of $release, but $(uname -r)" \
@@ -139,12 +139,12 @@ run()
 	say "  the tests (usually 3-5 min)"
 	# shellcheck disable=SC2086 # a list
 	"$folder/run_kselftest.sh" -s $options | tee "$folder/summary" |
-		sed '/^TAP version/d;/^1\.\./d;s/^/  /' >&2 || true
+		sed '/^TAP version/d;/^1\.\./d;s/^/  /' >&2 || rc=$?
 	log=$folder/output.log
 	say "  the whole output: $log"
 	# The log has the single tests: print what those that failed have said. A program that was
-	# killed has failed, even if none of its tests did.
-	awk '/^# (timeout set|overriding timeout) to / { n++ }
+	# killed has failed, even if none of its tests did, and so has a runner that was.
+	awk -v f=$((rc > 128)) '/^# (timeout set|overriding timeout) to / { n++ }
 		/^# #  RUN / { said = "" } /^# # .*\.c:[0-9]+:/ { said = said $0 "\n" }
 		/^# ok .*# SKIP/ || /^# 1\.\.0 # SKIP/ { s++; next }
 		/^# ok / { p++ }
