@@ -124,7 +124,7 @@ static long counter(const char *name)
 #define NEEDS_TWO_CPUS()						\
 do {									\
 	if (sysconf(_SC_NPROCESSORS_ONLN) < 2)				\
-		SKIP(return, "one CPU");				\
+		SKIP(return, "needs two CPUs");			\
 	ASSERT_TRUE(pin_to_cpu(0));					\
 } while (0)
 
