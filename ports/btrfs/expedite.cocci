@@ -66,7 +66,7 @@ expression T;
  }
 
 @@
-identifier f =~ "^(cleanup_transaction|btrfs_commit_transaction)$";
+identifier f = {cleanup_transaction, btrfs_commit_transaction};
 identifier trans, fs_info;
 expression C;
 @@
@@ -94,7 +94,7 @@ identifier fs_info;
  }
 
 @@
-identifier f =~ "^(btrfs_commit_transaction|btrfs_sync_file|wait_for_commit)$";
+identifier f = {btrfs_commit_transaction, btrfs_sync_file, wait_for_commit};
 identifier fs_info;
 expression E;
 @@

@@ -63,7 +63,7 @@ expression E;
 // A lookup, too, locks folios of the folder. Not one within cp_rwsem, as f2fs_do_add_link() makes:
 // a write acquires cp_rwsem within file_write_rwsem.
 @@
-identifier F =~ "^f2fs_(find_entry|lookup)$";
+identifier F = {f2fs_find_entry, f2fs_lookup};
 identifier dir;
 expression R;
 @@

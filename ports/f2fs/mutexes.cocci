@@ -15,7 +15,7 @@
 
 @mutex@
 identifier S;
-identifier M =~ "^(extent_tree_lock|build_lock|seglist_lock|curseg_mutex|cmd_lock)$";
+identifier M = {extent_tree_lock, build_lock, seglist_lock, curseg_mutex, cmd_lock};
 @@
  struct S {
 	...
@@ -37,7 +37,7 @@ identifier R =~ "^sentry_lock$";
 
 @@
 expression E;
-identifier M =~ "^(extent_tree_lock|build_lock|seglist_lock|curseg_mutex|cmd_lock)$";
+identifier M = {extent_tree_lock, build_lock, seglist_lock, curseg_mutex, cmd_lock};
 @@
 (
 -mutex_init(&E->M)
