@@ -38,7 +38,7 @@ help-all: help
 	@echo '  make install-headers  headers, and the symbols for KDIR, into $$(DESTDIR)PREFIX=$(PREFIX)'
 	@echo '  make install-tools    fscommit-top, -check, -bug-report and ckptlat, with manuals; the same'
 	@echo '  make uninstall        removes all of it; uninstall-tools only these, and needs no KDIR'
-	@echo '  make deb              Debian packages: DKMS, drivers, tools; into out/            1 min'
+	@echo '  make deb              Debian packages: module, f2fs, headers, tools; into out/    1 min'
 	@echo '  make dist             source tarball of a commit and its SBOM; into out/           10 s'
 	@echo '  make dist-FS KERNEL=K that of a ported driver, to build without spatch           2 min'
 	@echo '  make upstream KSRC=D  the parts as code of the kernel tree D; UNDO=1 removes them  5 s'
@@ -56,7 +56,7 @@ help-all: help
 	@echo '  make test-faults      failing allocations, signals, freezer, OOM, load and unload 20 min'
 	@echo '  make test-scale       2, 16 and 64 CPUs, 1,000 readers; GUEST=uml or 6.12:16      40 min'
 	@echo '  make test-meta        every mutant of the module must fail its tests                1 h'
-	@echo '  make test-package     packages and DKMS in Debian chroots, root on f2fs           30 min'
+	@echo '  make test-package     packages in Debian chroots, root on f2fs, power cuts        30 min'
 	@echo '  make test-upstream    the parts built into Linux 7.3, booted                       5 min'
 	@echo '  make test-clang       built by clang: context analysis; CFI of a kernel and f2fs  15 min'
 	@echo '  make test-newest      builds for the newest kernels in Debian, to experimental    20 min'
@@ -100,7 +100,7 @@ install: modules_install
 # modprobe uses one of two modules of the same name, in Debian 12 that of install-FS, so that a new
 # one would have no effect; and a driver only loads with the fscommit that it was built with.
 check-other: check-kdir
-	@other=$$(find '$(modules)/updates' -name 'fscommit.ko*' 2>/dev/null | \
+	@other=$$(find '$(modules)' -name 'fscommit.ko*' 2>/dev/null | \
 		grep -vF '$(modules)/$(INSTALL_MOD_DIR)/module/' | head -n 1); \
 	[ -n "$$other" ] || exit 0; \
 	echo "error: $$other is another fscommit, and a kernel can have one." >&2; \

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0
-# `make deb`: builds the packages fscommit-dkms, -dev, -tools and -f2fs-dkms with debhelper.
+# `make deb`: builds the packages fscommit-module, -f2fs, -dev and -tools with debhelper.
 #
 #   deb.sh FOLDER [VERSION]
 #
@@ -11,7 +11,7 @@
 
 [ $# -ge 1 ] || { sed -n '3,/^$/s/^# \{0,1\}//p' "$0"; exit 2; }
 need_debian
-need dpkg-buildpackage dh dh_dkms rsync gcc libc.a
+need dpkg-buildpackage dh rsync gcc libc.a
 umask 022
 mkdir -p "$1"
 out=$(cd "$1" && pwd)
@@ -26,15 +26,13 @@ tree=$work/fscommit-$new
 mkdir -p "$tree"/{docs,ports,scripts}
 sources=(rsync -a --exclude '*.o' --exclude '*.ko' --exclude '*.mod*' --exclude '.*'
 	--exclude modules.order --exclude Module.symvers)
-"${sources[@]}" "$TOP"/{Kbuild,COPYING,README.md,dkms.conf,module,packaging} "$tree/"
+"${sources[@]}" "$TOP"/{Kbuild,COPYING,README.md,module,packaging} "$tree/"
 "${sources[@]}" "$TOP/docs/examples" "$tree/docs/"
 "${sources[@]}" "$TOP"/ports/{port.sh,sites.sh,import_fscommit.c,f2fs} "$tree/ports/"
 cp "$TOP"/scripts/{lib.sh,programs} "$tree/scripts/"
 "$TOP/packaging/tools.sh" sources | "${sources[@]}" --files-from=- "$TOP/" "$tree/"
 mv "$tree/packaging/debian" "$tree/debian"
 sed -i "s/^MODULE_VERSION(.*/MODULE_VERSION(\"$new\");/" "$tree/module/main.c"
-sed -i "s/^PACKAGE_VERSION=.*/PACKAGE_VERSION=\"$new\"/" \
-	"$tree"/{,packaging/f2fs/}dkms.conf
 sed -Ei "s/^(VERSION ?= ?|#define VERSION ).*/\1\"$new\"/" \
 	"$tree"/tools/{fscommit-{top,check,bug-report},ckptlat.c}
 # all files get the time of the commit, so that builds are reproducible

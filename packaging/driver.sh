@@ -1,22 +1,26 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0
-# `make install-FS`, `make uninstall-FS`: a ported driver instead of the kernel's, for each boot.
+# `make install-FS`, `make uninstall-FS`, and the packages: a driver for each boot.
 #
 #   driver.sh install FS [KERNEL_RELEASE=R] [KSRC=SOURCE] [OPTION=VALUE...]
 #   driver.sh uninstall FS [KERNEL_RELEASE=R]
-#   driver.sh build FS KERNEL_RELEASE=R         for DKMS: only FS.ko, in this folder
-#   driver.sh boot FS KERNEL_RELEASE=R          for DKMS: depmod and the initramfs
+#   driver.sh update FS          for packages: install, or bring up to date, for each kernel
 #
-#   KERNEL_RELEASE=R   a kernel of /lib/modules. install: the running one if not given;
-#                      uninstall: every kernel that has the driver
+#   FS                 a port, or fscommit: the module alone
+#   KERNEL_RELEASE=R   install: the running kernel if not given; uninstall: all kernels
 #   KSRC=SOURCE        that kernel's source; if not given, linux-source-* in /usr/src
 #   SIGN_KEY=, SIGN_CERT=   the key that signs the modules, if not that of DKMS
 #   OPTION=VALUE       of ports/port.sh FS
 #
 # install builds FS.ko and fscommit.ko and copies them to /lib/modules/R/updates/fscommit, where
-# depmod prefers them to the kernel's own, which stays in place. It writes their names to
-# /var/lib/fscommit/R/FS before it copies, and builds the initramfs of that kernel again. uninstall
-# removes these files and builds it again. If install fails or is interrupted, it uninstalls.
+# depmod prefers them to the kernel's own, which stays in place. Then it replaces that kernel's
+# initramfs if the new one is complete. /var/lib/fscommit/R/FS has the names of the files, and the
+# checksums of what they were made of. uninstall removes the files and builds the initramfs again; so
+# does install if it fails. After each step, the next boot and modprobe find one complete driver.
+#
+# update prints a line for each kernel that changes or has no driver of fscommit, and never fails: a
+# package that fails stops apt. /etc/default/fscommit may set SIGN_KEY, SIGN_CERT, UNTRIED, and
+# KERNELS, a pattern of the releases to convert; by default those that were booted with a port.
 
 . "$(dirname "$0")/../scripts/lib.sh"
 PORTS=$TOP/ports
@@ -26,7 +30,7 @@ usage() { sed -n '3,/^$/s/^# \{0,1\}//p' "$0"; exit 2; }
 [ $# -ge 2 ] || usage
 what=$1 fs=$2
 shift 2
-[ -e "$PORTS/$fs/options" ] || die "no port of '$fs'"
+[ "$fs" = fscommit ] || [ -e "$PORTS/$fs/options" ] || die "no port of '$fs'"
 KERNEL_RELEASE='' KSRC='' SIGN_KEY='' SIGN_CERT='' options=()
 for arg in "$@"; do
 	case $arg in
@@ -36,15 +40,18 @@ for arg in "$@"; do
 	*) options+=("$arg") ;;
 	esac
 done
-state=/var/lib/fscommit
+state=/var/lib/fscommit initramfs=kept
 [ "$(id -u)" -eq 0 ] || die "this needs root. Run: sudo make $what-$fs $*"
 
 # use_release R: sets what depends on the kernel
 use_release()
 {
 	release=$1
-	kdir=/lib/modules/$release/build
-	dir=/lib/modules/$release/updates/fscommit
+	series=$(cut -d. -f1,2 <<<"${release%%[-+]*}")
+	modules=/lib/modules/$release
+	kdir=$modules/build
+	dir=$modules/updates/fscommit
+	symvers=$state/$release/Module.symvers
 	manifest=$state/$release/$fs
 	# as Debian, openSUSE and Fedora name it
 	for initrd in /boot/initrd{.img,}-"$release" /boot/initramfs-"$release".img; do
@@ -56,47 +63,68 @@ use_release()
 
 check_kernel()
 {
-	[ -d "/lib/modules/$release" ] ||
-		die "KERNEL_RELEASE=$release: no such kernel; there are: $(
-			cd /lib/modules 2>/dev/null && echo *)"
+	local other
+	[ -d "$modules/kernel" ] || die "KERNEL_RELEASE=$release: no such kernel; there are: $(
+		cd /lib/modules 2>/dev/null && echo *)"
+	# two modules of the same name would be ambiguous
+	other=$(find "$modules" -name 'fscommit.ko*' ! -path "$dir/*" | head -n 1)
+	[ -z "$other" ] || die "$other is another fscommit, and install-$fs brings its own." \
+		"Remove it: make uninstall, or the package fscommit-dkms"
+	if [ "$fs" != fscommit ]; then
+		[ -n "$(own_driver)" ] || die "$release has no $fs as a module. Use another kernel; on" \
+			"Debian one without -cloud in its name"
+		check_boot_tools
+	fi
 	[ -e "$kdir/Makefile" ] ||
 		die "no headers of $release: install the package linux-headers-$release of Debian," \
 			"kernel-devel of Fedora, linux-headers of Arch, kernel-default-devel of openSUSE"
-	! grep -qs "/$fs\.ko" "/lib/modules/$release/modules.builtin" ||
-		die "$fs is built into $release: a module cannot replace it"
-	[ -n "$(find "/lib/modules/$release/kernel" -name "$fs.ko*")" ] ||
-		die "$release has no $fs. Use another kernel; on Debian one without -cloud in its name"
 }
 
-# Two modules of the same name would be ambiguous.
-check_other()
+own_driver() { find "$modules/kernel" -name "$fs.ko*"; }
+
+# The next boot must find both modules in the initramfs, or neither: it must be of a program whose
+# result can be checked, and be the file $initrd.
+check_boot_tools()
 {
-	local other
-	other=$(find "/lib/modules/$release" -name 'fscommit.ko*' ! -path "$dir/*" | head -n 1)
-	[ -z "$other" ] || die "$other is another fscommit, and install-$fs brings its own." \
-		"Remove it: make uninstall, or the package fscommit-dkms"
+	local image
+	if command -v update-initramfs >/dev/null; then
+		make_initramfs=(mkinitramfs -o "$initrd.new" "$release")
+	elif command -v dracut >/dev/null && ! command -v mkinitcpio >/dev/null; then
+		make_initramfs=(dracut --force "$initrd.new" "$release")
+	else
+		die "only initramfs-tools and dracut are known, and this machine has neither of them"
+	fi
+	image=$(compgen -G '/boot/EFI/Linux/*.efi'; compgen -G '/boot/efi/EFI/Linux/*.efi'
+		compgen -G '/efi/EFI/Linux/*.efi'
+		grep -lsE '^\s*layout=uki' /{etc,usr/lib}/kernel/install.conf{,.d/*.conf}
+		grep -hsE '^initrd\s' {/boot,/boot/efi,/efi}/loader/entries/*"$release".conf |
+			grep -vE "^initrd\s+(/boot)?/${initrd##*/}\s*$") || true
+	[ -z "$image" ] || die "an initramfs in a unified kernel image, or a copy of it, cannot be" \
+		"checked: ${image//$'\n'/, }"
 }
 
-# Set KSRC: the part of Debian's source package that the port needs, of exactly this version.
+# Set KSRC: the part of Debian's source package that the port needs. A fix of f2fs may be in a
+# revision of the package alone, so all packages must be of the same version.
 find_source()
 {
-	local version series tar have
+	local image tar versions
 	[ -z "$KSRC" ] || return 0
-	version=$(make -s -C "$kdir" kernelversion) || die "$kdir cannot be used"
-	series=${version%.*}
 	tar=/usr/src/linux-source-$series.tar.xz
-	[ -e "$tar" ] || die "no source of Linux $version: give KSRC= its folder. On Debian it is" \
+	[ -e "$tar" ] || die "no source of Linux $series: give KSRC= its folder. On Debian it is" \
 		"enough to run: apt install linux-source-$series"
-	KSRC=$CACHE/src/$version-$fs
+	image=$(dpkg-query -S "/boot/vmlinuz-$release" 2>/dev/null | cut -d: -f1)
+	[ -n "$image" ] || die "/boot/vmlinuz-$release is of no package: give KSRC= its source"
+	# shellcheck disable=SC2016 # expanded by dpkg-query
+	versions=$(dpkg-query -W -f '${Package} ${Version} ${db:Status-Status}\n' "$image" \
+		"linux-headers-$release" "linux-source-$series" 2>&1 | sed 's/ \(installed\|trigg.*\)$//')
+	[ "$(cut -d' ' -f2- <<<"$versions" | sort -u | wc -l)" -eq 1 ] ||
+		die "these packages must have the same version: ${versions//$'\n'/, }"
+	KSRC=$CACHE/src/$release-$fs
 	rm -rf "$KSRC"
 	mkdir -p "$KSRC"
 	step "unpacking fs/$fs of $tar" "20 s" "$LOGS/source-$fs.log" tar -C "$KSRC" \
 		--strip-components=1 -xf "$tar" "linux-source-$series/fs/$fs" \
 		"linux-source-$series/Makefile" || die "cannot unpack $tar"
-	have=$(sed -nE 's/^(VERSION|PATCHLEVEL|SUBLEVEL) = //p' "$KSRC/Makefile" | xargs | tr ' ' .)
-	[ "$have" = "$version" ] ||
-		die "$tar is Linux $have, but $release is $version." \
-			"Upgrade both, or give KSRC= the folder of that source"
 }
 
 # Does this machine refuse modules without a signature?
@@ -116,26 +144,21 @@ check_key()
 		return
 	fi
 	[ -z "$SIGN_KEY$SIGN_CERT" ] || die "SIGN_KEY=$key, SIGN_CERT=$cert: no such file"
-	! signatures_enforced || die "this machine loads signed modules only, and has no key. Run:" \
-		"openssl req -new -x509 -newkey rsa:2048 -nodes -days 3650 -subj /CN=fscommit/ -addext" \
-		"extendedKeyUsage=codeSigning -outform DER -keyout key.pem -out cert.der &&" \
-		"mokutil --import cert.der; reboot, enroll the key at the console, and give" \
-		"SIGN_KEY=key.pem SIGN_CERT=cert.der"
+	! signatures_enforced || die "this machine loads signed modules only, and has no key." \
+		"docs/packaging.rst (Signatures) makes one, for SIGN_KEY= and SIGN_CERT="
 	key=''
 }
 
 # mokutil exits with 1 for a key that the kernel trusts, so only its words count.
 check_enrolled()
 {
-	local said again="reboot, enroll it at the console, and try again"
-	# to tell whether this machine, which loads signed modules only, trusts $cert
+	local said
 	need mokutil
 	said=$(mokutil --test-key "$cert" 2>&1) || true
 	case $said in
 	*"already enrolled"*|*"already in db"*|*"trusted keyring"*) ;;
-	*"enrollment request"*) die "the firmware does not have $cert yet: $again" ;;
-	*)	die "this machine loads signed modules only, and mokutil says: $said." \
-			"Run: mokutil --import $cert; then $again" ;;
+	*)	die "this machine loads signed modules only, and mokutil says: $said. Run: mokutil" \
+			"--import $cert; then reboot, enroll it at the console, and try again" ;;
 	esac
 }
 
@@ -151,73 +174,86 @@ copy()
 		die "cannot write $to: $(df -h --output=avail,target "$dir" | tail -n 1)"
 }
 
-# depmod, and the initramfs if this kernel has one
-update_boot()
-{
-	# the package of the kernel may be gone
-	[ -d "/lib/modules/$release" ] || return 0
-	depmod "$release" || die "depmod $release failed"
-	if [ ! -e "$initrd" ]; then
-		say "note: no $initrd; if this kernel boots with an initramfs, build that again" \
-			"(on Arch: mkinitcpio -P)"
-		return
-	fi
-	local build=(dracut --force "$initrd" "$release")
-	! command -v update-initramfs >/dev/null || build=(update-initramfs -u -k "$release")
-	step "building $initrd again" "10-60 s" "$LOGS/driver-$fs.log" "${build[@]}" ||
-		die "${build[0]} failed: $(df -h --output=avail,target /boot | tail -n 1)"
-}
-
-# The initramfs must not have FS.ko without fscommit.ko, or an older one.
-check_boot()
+# The new initramfs must not have FS.ko without fscommit.ko, or an older one.
+check_initramfs()
 {
 	local used list f
 	used=$(modinfo -k "$release" -n "$fs")
 	[ "$used" = "$dir/$fs.ko" ] ||
 		die "modprobe would load $used, not $dir/$fs.ko: see /etc/depmod.d"
-	[ -e "$initrd" ] || return 0
-	if command -v lsinitramfs >/dev/null; then
-		list=$(lsinitramfs "$initrd")
+	if [ "${make_initramfs[0]}" = mkinitramfs ]; then
+		list=$(lsinitramfs "$initrd.new")
 	else
-		list=$(lsinitrd "$initrd" | awk '{ print $NF }')
+		list=$(lsinitrd "$initrd.new" | awk '{ print $NF }')
 	fi
-	grep "/$fs\.ko" <<<"$list" >/dev/null || {
-		say "note: $initrd has no $fs.ko; so it does not mount a root filesystem of that type"
-		return 0
+	grep "/$fs\.ko" <<<"$list" >/dev/null || return 0
+	for f in "${files[@]##*/}"; do
+		[ "$(grep "/$f\(\.[a-z]*\)\?$" <<<"$list" | sed 's:^/*\(usr/\)\?::')" = "${dir#/}/$f" ] ||
+			die "the new initramfs lacks $dir/$f, or has another"
+	done
+}
+
+# build_initramfs [CHECK]: if this kernel has one. The old one stays until the new one is complete
+build_initramfs()
+{
+	[ -e "$initrd" ] || return 0
+	step "building $initrd again" "10-60 s" "$LOGS/driver-$fs.log" "${make_initramfs[@]}" || {
+		rm -f "$initrd.new"
+		die "${make_initramfs[0]} failed: $(df -h --output=avail,target /boot | tail -n 1)"
 	}
-	while read -r f; do
-		grep -xF -e "${f#/}" -e "usr$f" <<<"$list" >/dev/null || die "$initrd lacks $f"
-	done <"$manifest"
+	${1:+"$1"}
+	initramfs=replaced
+	{ sync "$initrd.new" && mv "$initrd.new" "$initrd"; } || die "cannot write $initrd"
+	[ ! -d /etc/initramfs/post-update.d ] ||
+		run-parts --arg="$release" --arg="$initrd" /etc/initramfs/post-update.d >&2 ||
+		die "a program in /etc/initramfs/post-update.d failed"
 }
 
 # shared FILE: does the manifest of another port name it?
 shared()
 {
 	find "$state/$release" -type f ! -name "$fs" ! -name '*.*' -exec cat {} + 2>/dev/null |
-		grep -xF "$1" >/dev/null
+		grep " $1\$" >/dev/null
 }
 
-# Remove what the manifest names, unless another port uses it.
+# Remove what the manifest names, unless another port uses it. First make modprobe use the kernel's
+# own driver.
 remove()
 {
 	local f
 	[ -e "$manifest" ] || return 0
+	if [ -d "$modules/kernel" ]; then
+		echo "override $fs * kernel/fs/$fs" >"$manifest.own"
+		depmod -C "$manifest.own" "$release" || true
+	fi
 	while read -r f; do
-		shared "$f" || rm -f "$f" "$f.new"
+		f=${f##* }
+		case $f in
+		"$dir"/*|"$symvers") shared "$f" || rm -f "$f" "$f.new" ;;
+		esac
 	done <"$manifest"
-	rmdir "$dir" "${dir%/*}" 2>/dev/null || true
-	update_boot
-	rm -f "$manifest" "$manifest.new"
+	rmdir "$dir" "${dir%/*}" "$modules" 2>/dev/null || true
+	[ ! -d "$modules/kernel" ] || depmod "$release" || say "warning: depmod $release failed"
+}
+
+# After remove. Without a new one, the old initramfs still has both modules, and boots.
+forget()
+{
+	[ "$fs" = fscommit ] || [ ! -d "$modules/kernel" ] || [ "${1:-}" = kept ] ||
+		(check_boot_tools && build_initramfs) || say "warning: $initrd was not built again." \
+			"If it has the $fs of fscommit, it keeps it until the next time"
+	rm -f "$manifest" "$manifest".{new,own}
 	rmdir "$state/$release" "$state" 2>/dev/null || true
 }
 
 undo()
 {
 	trap - EXIT
-	# an update of the initramfs may still run
-	wait
+	wait # for an update of the initramfs
 	say "undoing: $release gets its own $fs back"
+	rm -f "$initrd.new"
 	remove
+	forget "$initramfs"
 	exit 1
 }
 
@@ -225,33 +261,40 @@ undo()
 tell()
 {
 	say "$fs of $release is now $1"
-	[ "$release" = "$(uname -r)" ] && [ -e "/sys/module/$fs" ] || return 0
-	if [ "$(cat "/sys/module/$fs/refcnt")" = 0 ]; then
-		say "The other driver is loaded. Run: modprobe -r $fs && modprobe $fs"
-	else
-		say "The other driver is in use: $(awk -v fs="$fs" '$3 == fs { print $2 }' /proc/mounts |
-			sort -u | xargs)"
-		say "Reboot; or unmount, and run: modprobe -r $fs && modprobe $fs"
-	fi
+	[ "$release" != "$(uname -r)" ] || [ ! -e "/sys/module/$fs" ] || say "The other driver is" \
+		"loaded. Reboot; or unmount, and run: modprobe -r $fs fscommit; modprobe $fs"
 }
 
-# Set $ko: the driver, with fscommit.ko beside it.
+# Set $files: fscommit.ko, if the driver needs it, and the driver.
 build()
 {
+	local ko tree=$CACHE/build/fs/$release/product clang=()
+	! grep -qs '^CONFIG_CC_IS_CLANG=y' "$kdir/include/config/auto.conf" ||
+		clang=(clang ld.lld llvm-objcopy)
+	need "${clang[@]:-gcc}" strip make rsync
+	if [ "$fs" = fscommit ]; then
+		mkdir -p "$tree"
+		copy_product "$TOP" "$tree"
+		step "building fscommit for $release" "20 s" "$LOGS/module.log" \
+			make -C "$kdir" M="$tree" ${clang[0]:+LLVM=1} modules ||
+			die "cannot build fscommit for $release: $(
+				grep -m 3 -E 'error:|\*\*\*' "$LOGS/module.log")"
+		files=("$tree/module/fscommit.ko")
+		return
+	fi
 	find_source
-	need gcc strip
 	ko=$("$PORTS/port.sh" "$fs" "KSRC=$KSRC" "KDIR=$kdir" "${options[@]}") || exit 1
+	files=("$ko")
+	[ ! -e "${ko%/*}/fscommit.ko" ] || files=("${ko%/*}/fscommit.ko" "$ko")
 }
 
 install()
 {
-	local ko files m
+	local files m symbols=$CACHE/build/fs/$release/product/Module.symvers
+	mkdir -p "$LOGS"
 	check_kernel
-	check_other
 	check_key
 	build
-	files=("$ko")
-	[ ! -e "${ko%/*}/fscommit.ko" ] || files=("${ko%/*}/fscommit.ko" "$ko")
 	for m in "${files[@]}"; do
 		modinfo -F vermagic "$m" | grep "^$release " >/dev/null ||
 			die "$m is for $(modinfo -F vermagic "$m"), not for $release"
@@ -260,17 +303,39 @@ install()
 			die "another port uses a different $dir/${m##*/}: uninstall that port first"
 	done
 	trap undo EXIT
+	# never a driver beside a fscommit of another version
+	remove
 	mkdir -p "$dir" "${manifest%/*}" || die "cannot write to $dir"
-	printf "$dir/%s\n" "${files[@]##*/}" >"$manifest.new"
+	printf "for $dir/%s\n" "${files[@]##*/}" >"$manifest.new"
+	echo "for $symvers" >>"$manifest.new"
 	sync "$manifest.new"
 	mv "$manifest.new" "$manifest"
 	for m in "${files[@]}"; do
-		copy "$m"
+		shared "$dir/${m##*/}" || copy "$m"
 	done
-	update_boot
-	check_boot
+	shared "$symvers" || [ ! -e "$symbols" ] || cp "$symbols" "$symvers"
+	depmod "$release" || die "depmod $release failed"
+	[ "$fs" = fscommit ] || build_initramfs check_initramfs
+	made_of >"$manifest.new"
+	sync "$manifest.new"
+	mv "$manifest.new" "$manifest"
 	trap - EXIT
 	tell "that of fscommit, in $dir; make uninstall-$fs brings back the kernel's"
+}
+
+# The checksums of what is installed, and of what it was made of
+made_of()
+{
+	# shellcheck disable=SC2046 # one name, or none
+	sha256sum "$dir"/{fscommit,"$fs"}.ko "$symvers" $(own_driver) "$kdir/Module.symvers" \
+		"$TOP"/module/{,include/linux/}*.[ch] "$PORTS/$fs"/* 2>/dev/null || true
+}
+
+is_current()
+{
+	[ "$(modinfo -k "$release" -n "$fs" 2>/dev/null)" = "$dir/$fs.ko" ] &&
+		[ -e "$dir/fscommit.ko" ] &&
+		sha256sum --check --status --ignore-missing "$manifest" 2>/dev/null
 }
 
 uninstall()
@@ -281,20 +346,47 @@ uninstall()
 		[ -e "$manifest" ] || continue
 		found=1
 		remove
+		forget
 		tell "the kernel's own"
 	done
 	[ "$found" ] || die "$fs is not installed${KERNEL_RELEASE:+ for $KERNEL_RELEASE}:" \
 		"no $state/${KERNEL_RELEASE:-*}/$fs"
 }
 
+update()
+{
+	local r said keeps="keeps its own $fs:" KERNELS='6.1.*|6.12.*|7.3[.-]*' UNTRIED=''
+	trap 'exit 0' EXIT
+	[ "$fs" != fscommit ] || keeps="gets no fscommit:"
+	export FSCOMMIT_CACHE=/var/cache/fscommit UNTRIED
+	# shellcheck source=/dev/null
+	[ ! -e /etc/default/fscommit ] || . /etc/default/fscommit
+	for r in $(find /lib/modules/ "$state/" -mindepth 1 -maxdepth 1 -printf '%f\n' 2>/dev/null |
+			sort -uV); do
+		use_release "$r"
+		if [ -d "$modules/kernel" ]; then
+			if [[ $fs != fscommit && $r != @($KERNELS) ]]; then
+				said="error: not tested, and not in KERNELS= of /etc/default/fscommit"
+			elif is_current; then
+				continue
+			else
+				said=$("$0" install "$fs" "KERNEL_RELEASE=$r" "SIGN_KEY=$SIGN_KEY" \
+					"SIGN_CERT=$SIGN_CERT" 2>&1) && {
+					say "fscommit: $fs is installed for $r"
+					rm -rf "$FSCOMMIT_CACHE"/{build/fs/"$r",src}
+					continue
+				}
+			fi
+			say "fscommit: $r $keeps $(grep -a '^error: ' <<<"$said" | tail -n 1 | cut -c8-)"
+		fi
+		# its kernel is gone or has changed
+		[ ! -e "$manifest" ] || "$0" uninstall "$fs" "KERNEL_RELEASE=$r" >/dev/null 2>&1 || true
+	done
+}
+
 use_release "${KERNEL_RELEASE:-$(uname -r)}"
 case $what in
 install|uninstall) locked driver "$what" ;;
-build)	CACHE=$PWD/cache LOGS=$PWD/cache/logs
-	export FSCOMMIT_CACHE=$CACHE
-	check_kernel
-	build
-	cp "$ko" . ;;
-boot) update_boot ;;
+update) update ;;
 *) usage ;;
 esac

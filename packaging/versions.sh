@@ -18,7 +18,6 @@ must_have()
 }
 
 must_have dkms.conf '^PACKAGE_VERSION="(.*)"$'
-must_have packaging/f2fs/dkms.conf '^PACKAGE_VERSION="(.*)"$'
 must_have packaging/fscommit.spec '^Version:\t(.*)$'
 must_have packaging/PKGBUILD '^pkgver=(.*)$'
 must_have CHANGELOG.md '^## (.*)$'

@@ -103,7 +103,8 @@ install_missing()
 	aur=$(sed -n 's/^AUR://p' <<<"$packages" | xargs)
 	packages=$(sed '/^AUR:/d' <<<"$packages" | xargs)
 	cmd=${packages:+$cmd $packages}${packages:+${aur:+, and }}${aur:+from the AUR: $aur}
-	[ $column -eq 2 ] && [ "$(id -u)" -eq 0 ] ||
+	# dpkg, which runs a package's script, has locked out apt
+	[ $column -eq 2 ] && [ "$(id -u)" -eq 0 ] && [ -z "${DPKG_MAINTSCRIPT_PACKAGE:-}" ] ||
 		die "${FSCOMMIT_GOAL:+make }${FSCOMMIT_GOAL:-${0##*/}} needs ${wanted[*]};" \
 			"install $([ ${#wanted[@]} -gt 1 ] && echo them || echo it): $cmd"
 	export DEBIAN_FRONTEND=noninteractive

@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
-# For dkms_life and driver_life, which run in a chroot. TAP goes to stdout, the rest to stderr.
+# For the programs *_life, which run in a chroot. TAP goes to stdout, the rest to stderr.
 
 set -u
 n=0
 
-# t NAME COMMAND...: run a test up to its first failing line. errexit has no effect in a condition
+# t NAME [COMMAND...]: run a test up to its first failing line. errexit has no effect in a condition
 t()
 {
 	local name=$1 rc
-	shift
+	[ $# -eq 1 ] || shift
 	n=$((n + 1))
 	echo "== $name" >&2
-	(set -ex; "$@") >&2 </dev/null
+	(set -exo pipefail; "$@") >&2 </dev/null
 	rc=$?
 	[ $rc -eq 0 ] || printf 'not '
 	echo "ok $n $name"
@@ -29,6 +29,6 @@ fails_with()
 	shift
 	refused "$@" >/tmp/said 2>&1
 	cat /tmp/said
-	grep -F "$text" /tmp/said
+	grep -F -e "$text" /tmp/said
 	rm -f /tmp/said
 }

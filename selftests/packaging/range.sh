@@ -3,7 +3,7 @@
 # Which kernels are refused, and by what message; and that the headers count, not the version.
 # Sourced by run.sh.
 #
-# Seen failing: all four, with the module, dkms.conf and port.sh of a tree without module/kernels.
+# Seen failing: all, with the module and port.sh of a tree without module/kernels.
 
 # build VARIABLE=VALUE...: build the module against the headers in $work
 build()
@@ -46,34 +46,6 @@ port_range()
 	grep 'btrfs is for Linux 6\.12-.*, not for 6\.1\.' "$work/said"
 }
 
-# skipped CONF RELEASE: DKMS would skip the kernel, and the reason is printed
-skipped()
-{
-	# DKMS sets the other names
-	# shellcheck disable=SC2034
-	local kernelver=$2 dkms_tree='' kernel_source_dir='' BUILD_EXCLUSIVE_KERNEL=''
-	# shellcheck source=/dev/null
-	. "$1" 2>"$work/said"
-	[[ $BUILD_EXCLUSIVE_KERNEL && ! $kernelver =~ $BUILD_EXCLUSIVE_KERNEL ]] &&
-		grep "is for Linux .*, not for $2" "$work/said"
-}
-
-dkms_range()
-{
-	local conf r
-	mkdir -p "$work/f2fs"
-	ln -sfn "$TOP/module" "$work/f2fs/module"
-	cp "$TOP/packaging/f2fs/dkms.conf" "$work/f2fs/"
-	for conf in "$TOP/dkms.conf" "$work/f2fs/dkms.conf"; do
-		for r in 6.0.9-1 6.3.0-1-amd64 7.99.1+deb13-amd64 10.1; do
-			skipped "$conf" "$r"
-		done
-		for r in 6.1.0-50-cloud-amd64 6.5.0 6.12.95+deb12-amd64; do
-			refused skipped "$conf" "$r"
-		done
-	done
-}
-
 range()
 {
 	local work=$CACHE/build/range src name
@@ -91,7 +63,7 @@ range()
 		-e '$i { hrtimer_init(t, clock, mode); t->function = f; }' \
 		-e '$i #define hrtimer_init(...) this_kernel_has_none' \
 		"$src"/*-common/include/linux/hrtimer.h
-	for name in kernel_refused backports port_range dkms_range; do
+	for name in kernel_refused backports port_range; do
 		check 6.12 "$name" "$name"
 	done
 }

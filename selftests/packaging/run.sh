@@ -9,9 +9,10 @@
 #   run.sh range                the kernels that are refused, and headers with backports
 #   run.sh dist KERNEL...       make dist and dist-f2fs, and builds of what is in the tarballs
 #   run.sh deb                  the packages build, and lintian reports nothing
-#   run.sh dkms SUITE...        the packages in a chroot of Debian bookworm or trixie
+#   run.sh root SUITE...        make install-f2fs and the packages in a chroot of Debian bookworm or
+#                               trixie, with power cuts and kernels for which they cannot build;
+#                               and boots from f2fs
 #   run.sh foreign              packages of Fedora and Arch; what runs without dpkg and apt
-#   run.sh root                 make install-f2fs in a chroot, and boots from f2fs
 #   run.sh tools KERNEL...      the programs in tools/: recorded events, and a guest
 #
 # Prints lines `KERNEL TEST VERDICT SECONDS PASSED FAILED SKIPPED`; the exit status is 0
@@ -38,17 +39,16 @@ all)
 	range
 	dist 6.12
 	deb
-	dkms bookworm
-	dkms trixie
+	root bookworm
+	root trixie
 	foreign
-	root
 	tools uml
 	tools 7.3 ;;
-dist|installed|dkms|kselftest|tools)
+dist|installed|kselftest|root|tools)
 	for k in "${@:2}"; do
 		"$1" "$k"
 	done ;;
-deb|foreign|range|root) "$1" ;;
+deb|foreign|range) "$1" ;;
 *)	sed -n '3,/^$/s/^# \{0,1\}//p' "$0"
 	exit 2 ;;
 esac
