@@ -110,8 +110,8 @@ check-other: check-kdir
 			echo "It came with $$f. To replace both, run: make install-$$f;" \
 				"to remove both: make uninstall-$$f" >&2; \
 		done ;; \
-	*) echo "Remove it first: perhaps the package fscommit-dkms" >&2 ;; \
-	esac; exit 1
+	esac; \
+	echo "If it is of a package, like fscommit-module, remove that first" >&2; exit 1
 
 modules_install: check-other module
 	$(MAKE) -C $(KDIR) M=$(CURDIR) $(llvm) INSTALL_MOD_DIR=$(INSTALL_MOD_DIR) modules_install

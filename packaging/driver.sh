@@ -69,7 +69,7 @@ check_kernel()
 	# two modules of the same name would be ambiguous
 	other=$(find "$modules" -name 'fscommit.ko*' ! -path "$dir/*" | head -n 1)
 	[ -z "$other" ] || die "$other is another fscommit, and install-$fs brings its own." \
-		"Remove it: make uninstall, or the package fscommit-dkms"
+		"Remove it: make uninstall, or its package"
 	if [ "$fs" != fscommit ]; then
 		[ -n "$(own_driver)" ] || die "$release has no $fs as a module. Use another kernel; on" \
 			"Debian one without -cloud in its name"
