@@ -13,7 +13,7 @@
 #                               trixie, with power cuts and kernels for which they cannot build;
 #                               and boots from f2fs
 #   run.sh foreign              packages of Fedora and Arch; what runs without dpkg and apt
-#   run.sh tools KERNEL...      the programs in tools/: recorded events, and a guest
+#   run.sh tools KERNEL...      the programs in tools/: made-up events, and a guest
 #
 # Prints lines `KERNEL TEST VERDICT SECONDS PASSED FAILED SKIPPED`; the exit status is 0
 # if nothing failed.
