@@ -67,8 +67,10 @@ foreign()
 root()
 {
 	local suite=$1 work=$CACHE/build/root-$1 programs made=$LOGS/life-$1-f2fs
-	need fsck.f2fs rsync
-	[ -e "$CACHE/build/debs" ] || deb
+	local debs=$CACHE/build/debs
+	need fsck.f2fs rsync dpkg-buildpackage dh
+	check "$suite" deb_builds build_packages
+	[ "$checked" -eq 0 ] || return 0
 	case $suite in
 	bookworm) set -- 6.1 initramfs-tools dracut ;;
 	trixie) set -- 6.12 dracut initramfs-tools ;;
@@ -77,7 +79,7 @@ root()
 	kernel_chroot "$suite" "$1" || return 0
 	programs=$(build_programs) || exit 1
 	copy_tree
-	cp -r "$CACHE/build/debs" "$work/tree/"
+	cp -r "$debs" "$work/tree/"
 	run_life "$suite-f2fs" life "$work/tree" "$2" "$3"
 	boot_root 1 ported
 	boot_root 2 ported
