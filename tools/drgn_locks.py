@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Print who holds and who awaits each lock of fscommit for which a task sleeps.
+"""Print the holders and waiters of each lock of fscommit that has a sleeping waiter.
 
     drgn -k drgn_locks.py               the running kernel
     drgn -c VMCORE drgn_locks.py        a crash dump

@@ -101,11 +101,14 @@ static void print_history(const struct model *m, uint32_t name, uint32_t serial)
 	if (failures > 1)
 		return;
 	printf("# %u operations, the first %u synced\n", nr, m->synced);
-	for (n = 0; n < nr; n++, op++)
-		if (op->kind == OP_FSYNC_DIR || (kinds[op->kind] && (op->file == serial ||
-		    (op->kind != OP_FSYNC && (op->name == name || op->name2 == name)))))
+	for (n = 0; n < nr; n++, op++) {
+		bool named = op->kind != OP_FSYNC && op->name == name;
+
+		named |= op->kind == OP_RENAME && op->name2 == name;
+		if (op->kind == OP_FSYNC_DIR || (kinds[op->kind] && (named || op->file == serial)))
 			printf("#   %u %s: file %u, n%02u n%02u, promised at entry %u\n", n,
 			       kinds[op->kind], op->file, op->name, op->name2, m->promised[n]);
+	}
 }
 
 static struct file *file_of(struct model *m, uint32_t serial)
