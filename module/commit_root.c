@@ -33,16 +33,11 @@
  * So pins are counted for each commit: a commit that no pin has is released when it is replaced,
  * whatever other pins exist, and whatever RCU waits for. Only the oldest pin keeps blocks from
  * being reused.
- *
- * With track_pins, each pin is in a list of its set, under a lock: for debugging. The committer
- * takes that lock only to report the oldest pin.
  */
 #include <linux/debugfs.h>
-#include <linux/jiffies.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
 #include <linux/percpu.h>
-#include <linux/pid.h>
 #include <linux/rcupdate.h>
 #include <linux/seq_file.h>
 #include <linux/slab.h>
@@ -51,14 +46,6 @@
 
 #include "internal.h"
 #include "trace.h"
-
-FSCOMMIT_PARAM(track_pins, 0, 0, 1);
-MODULE_PARM_DESC(track_pins,
-		 "record the owner of each pin, for sets initialised later; 0 or 1, default 0");
-
-FSCOMMIT_PARAM(commit_root_oracle, 0, 0, 1);
-MODULE_PARM_DESC(commit_root_oracle,
-		 "repeat committed searches in the live tree, report differences; 0 or 1, default 0");
 
 struct commit_tree_root {
 	/*
@@ -92,28 +79,6 @@ static inline struct commit_roots *oldest_roots(struct commit_root_set *set)
 {
 	lockdep_assert_held(&set->lock);
 	return list_first_entry_or_null(&set->all, struct commit_roots, node);
-}
-
-static unsigned long sum_of(const struct commit_root_set *set, enum commit_root_event event)
-{
-	unsigned long sum = 0;
-	int cpu;
-
-	for_each_possible_cpu(cpu)
-		sum += READ_ONCE(per_cpu_ptr(set->counts, cpu)->nr[event]);
-	return sum;
-}
-
-/* The newest commit, unless commit_root_set_destroy() has replaced it. */
-static struct commit_roots *current_roots(const struct commit_root_set *set)
-{
-	struct commit_roots *roots;
-
-	lockdep_assert_held(&set->lock);
-	if (list_empty(&set->all))
-		return NULL;
-	roots = list_last_entry(&set->all, struct commit_roots, node);
-	return roots->replaced ? NULL : roots;
 }
 
 /* --- release ------------------------------------------------------------- */
@@ -185,7 +150,6 @@ static void remove_roots(struct commit_roots *roots)
 
 	/* only the work removes commits from the list: @older stays */
 	raw_spin_lock_irq(&set->lock);
-	roots->unpinned = true;
 	if (!list_is_first(&roots->node, &set->all))
 		older = list_prev_entry(roots, node);
 	raw_spin_unlock_irq(&set->lock);
@@ -201,6 +165,8 @@ static void remove_roots(struct commit_roots *roots)
 	list_del(&roots->node);
 	set->nr_kept--;
 	move_reusable(set);
+	if (list_empty(&set->all))
+		complete(&set->released);
 	raw_spin_unlock_irq(&set->lock);
 	/* D: pairs with commit_root_pin() and __commit_root_uncount() */
 	call_rcu(&roots->rcu, free_roots_rcu);
@@ -268,10 +234,7 @@ static void release_work(struct work_struct *work)
 
 /* --- pins ---------------------------------------------------------------- */
 
-/*
- * True while a trace event of pins is enabled, or a set tracks its pins. Exported only for the
- * inline functions of the header.
- */
+/* True while a trace event of pins is enabled. Exported only for the inline functions. */
 DEFINE_STATIC_KEY_FALSE(commit_root_watched);
 EXPORT_SYMBOL_FSCOMMIT(commit_root_watched);
 
@@ -286,71 +249,21 @@ void commit_root_unwatch_pins(void)
 	static_branch_dec(&commit_root_watched);
 }
 
-/* The list is ordered by age. */
-static void track(struct commit_pin *pin)
-{
-	struct commit_root_set *set = pin->set;
-	unsigned long irqflags;
-
-	pin->since = jiffies;
-	pin->pid = task_pid_nr(current);
-	memcpy(pin->comm, current->comm, sizeof(pin->comm));
-	raw_spin_lock_irqsave(&set->track_lock, irqflags);
-	list_add_tail(&pin->node, &set->tracks);
-	raw_spin_unlock_irqrestore(&set->track_lock, irqflags);
-}
-
-static void untrack(struct commit_pin *pin)
-{
-	struct commit_root_set *set = pin->set;
-	unsigned long irqflags;
-
-	raw_spin_lock_irqsave(&set->track_lock, irqflags);
-	list_del(&pin->node);
-	raw_spin_unlock_irqrestore(&set->track_lock, irqflags);
-}
-
 /**
- * __commit_root_pinned() - trace and track a pin
- * @pin: just taken
+ * __commit_root_trace() - trace a pin or an unpin
+ * @roots: the roots, which are pinned
+ * @pinned: whether the pin begins
  *
  * Context: as commit_root_pin().
  */
-void __commit_root_pinned(struct commit_pin *pin)
+void __commit_root_trace(const struct commit_roots *roots, bool pinned)
 {
-	trace_commit_root_pin(pin->set->name, pin->roots->generation);
-	if (pin->set->tracked)
-		track(pin);
+	if (pinned)
+		trace_commit_root_pin(roots->set->name, roots->generation);
+	else
+		trace_commit_root_unpin(roots->set->name, roots->generation);
 }
-EXPORT_SYMBOL_FSCOMMIT(__commit_root_pinned);
-
-/**
- * __commit_root_unpinned() - trace and untrack a pin
- * @pin: about to be dropped
- *
- * Context: as commit_root_pin().
- */
-void __commit_root_unpinned(struct commit_pin *pin)
-{
-	trace_commit_root_unpin(pin->set->name, pin->roots->generation);
-	if (pin->set->tracked)
-		untrack(pin);
-}
-EXPORT_SYMBOL_FSCOMMIT(__commit_root_unpinned);
-
-/**
- * __commit_root_refused() - count a pin that found no roots
- * @set: the set
- *
- * Context: as commit_root_pin().
- * Return: -ENODATA before the first commit, -ESHUTDOWN after commit_root_set_destroy() began.
- */
-int __commit_root_refused(struct commit_root_set *set)
-{
-	count(set, COMMIT_ROOT_REFUSED);
-	return READ_ONCE(set->ending) ? -ESHUTDOWN : -ENODATA;
-}
-EXPORT_SYMBOL_FSCOMMIT(__commit_root_refused);
+EXPORT_SYMBOL_FSCOMMIT(__commit_root_trace);
 
 /**
  * __commit_root_uncounted() - have replaced roots released if this was their last count
@@ -366,19 +279,6 @@ void __commit_root_uncounted(struct commit_roots *roots)
 	queue_work(roots->set->wq, &roots->set->work);
 }
 EXPORT_SYMBOL_FSCOMMIT(__commit_root_uncounted);
-
-/**
- * commit_root_generation() - generation of the pinned commit
- * @pin: the pin
- *
- * Context: any.
- * Return: the generation; 0 for a pin that is not held.
- */
-u64 commit_root_generation(const struct commit_pin *pin)
-{
-	return pin->roots ? pin->roots->generation : 0;
-}
-EXPORT_SYMBOL_FSCOMMIT(commit_root_generation);
 
 /**
  * commit_root_of() - root of a tree in the pinned commit
@@ -421,144 +321,53 @@ void *commit_root_of(const struct commit_pin *pin, const struct commit_tree *tre
 }
 EXPORT_SYMBOL_FSCOMMIT(commit_root_of);
 
-/**
- * commit_root_wanted() - did commit_root_want_space() ask for the space that a pin keeps?
- * @pin: the pin
- *
- * A reader that holds a pin for long checks this now and then. If true, it unpins and pins
- * again where it can.
- *
- * Context: any but NMI.
- * Return: true if the space is wanted; false also for a pin that is not held.
- */
-bool commit_root_wanted(const struct commit_pin *pin)
-{
-	return pin->roots && fs_generation_after(atomic64_read(&pin->set->wanted),
-						 pin->roots->generation);
-}
-EXPORT_SYMBOL_FSCOMMIT(commit_root_wanted);
-
-/* --- search -------------------------------------------------------------- */
-
-static void run_oracle(struct commit_search *s)
-{
-	struct commit_difference diff = { };
-
-	if (!s->ops->compare || s->ops->compare(s, &diff))
-		return;
-	count(s->set, COMMIT_ROOT_DIFFERENCE);
-	pr_err("fscommit: commit roots of %s: key %llu, generation %llu: \"%s\" in commit %llu, \"%s\" live\n",
-	       s->set->name, diff.key, s->gen.max, diff.committed, s->generation, diff.live);
-}
-
-/* Returns -ENOENT if something is left to search. */
-static int search_committed(struct commit_search *s)
-{
-	bool forced = s->mode == COMMIT_SEARCH_FORCED;
-	struct commit_pin pin;
-	int ret;
-
-	if (!forced && !commit_root_eligible(s->set, &s->gen))
-		return -ENOENT;
-	ret = commit_root_pin(s->set, &pin);
-	if (ret)
-		return forced ? ret : -ENOENT;
-	ret = -ENOENT;
-	s->generation = commit_root_generation(&pin);
-	if (forced || commit_root_covers(&pin, &s->gen)) {
-		s->root = commit_root_of(&pin, s->tree, NULL);
-		if (IS_ERR(s->root)) {
-			ret = PTR_ERR(s->root);
-		} else {
-			s->committed = true;
-			count(s->set, COMMIT_ROOT_COMMITTED);
-			ret = s->ops->search(s);
-			if (!ret && !forced && READ_ONCE(commit_root_oracle.value))
-				run_oracle(s);
-		}
-		/* a commit that does not have the tree was not searched */
-		if (ret == -ENOENT && s->committed) {
-			s->missed = true;
-			count(s->set, COMMIT_ROOT_MISS);
-			trace_commit_root_miss(s->set->name, s->gen.max, s->generation);
-		}
-	}
-	s->root = NULL;
-	commit_root_unpin(&pin);
-	return ret;
-}
-
-/**
- * commit_root_search() - search the committed tree, then the live tree for the remainder
- * @s: the search
- *
- * One pin covers the whole committed search, so one lookup sees one commit. It is dropped before
- * the live search.
- *
- * Context: as &commit_search_ops.search.
- * Return: 0 if all was found; -ENOENT if something is missing; any other error of
- * &commit_search_ops.search; -EINVAL, with a warning, for a tree of another set. With
- * COMMIT_SEARCH_FORCED also the errors of commit_root_pin(), and -ENOENT without
- * &commit_search.committed if the commit does not have the tree.
- */
-int commit_root_search(struct commit_search *s)
-{
-	int ret;
-
-	s->root = NULL;
-	s->generation = 0;
-	s->committed = false;
-	s->missed = false;
-	s->live = false;
-	ret = search_committed(s);
-	if (ret != -ENOENT || s->mode == COMMIT_SEARCH_FORCED)
-		return ret;
-	s->live = true;
-	count(s->set, COMMIT_ROOT_LIVE);
-	return s->ops->search(s);
-}
-EXPORT_SYMBOL_FSCOMMIT(commit_root_search);
-
 /* --- the committer ------------------------------------------------------- */
 
-static struct commit_roots *new_roots(struct commit_root_set *set, gfp_t gfp)
+static int add_spare_root(struct commit_root_set *set, gfp_t gfp)
 {
-	struct commit_roots *roots;
+	struct commit_tree_root *t = kmalloc(sizeof(*t), gfp);
 
-	roots = kzalloc(sizeof(*roots), gfp);
-	if (!roots)
-		return NULL;
-	roots->set = set;
-	INIT_LIST_HEAD(&roots->added);
-	INIT_LIST_HEAD(&roots->last);
-	roots->pins = kvcalloc(nr_cpu_ids, L1_CACHE_BYTES, gfp);
-	if (!roots->pins) {
-		kfree(roots);
-		return NULL;
-	}
-	return roots;
+	if (!t)
+		return -ENOMEM;
+	raw_spin_lock_irq(&set->lock);
+	list_add(&t->node, &set->spare);
+	set->nr_spare++;
+	raw_spin_unlock_irq(&set->lock);
+	return 0;
 }
 
 /* Allocate until there is a spare root for each tree. */
 static int make_spare_roots(struct commit_root_set *set, gfp_t gfp)
 {
-	struct commit_tree_root *t;
+	int ret = 0;
 
-	while (READ_ONCE(set->nr_spare) < READ_ONCE(set->nr_trees)) {
-		t = kmalloc(sizeof(*t), gfp);
-		if (!t)
-			return -ENOMEM;
-		raw_spin_lock_irq(&set->lock);
-		list_add(&t->node, &set->spare);
-		set->nr_spare++;
-		raw_spin_unlock_irq(&set->lock);
+	while (!ret && READ_ONCE(set->nr_spare) < READ_ONCE(set->nr_trees))
+		ret = add_spare_root(set, gfp);
+	return ret;
+}
+
+static struct commit_roots *new_roots(struct commit_root_set *set, u64 generation, gfp_t gfp)
+{
+	struct commit_roots *roots = kzalloc(sizeof(*roots), gfp);
+
+	if (!roots)
+		return ERR_PTR(-ENOMEM);
+	roots->pins = kvcalloc(nr_cpu_ids, L1_CACHE_BYTES, gfp);
+	if (!roots->pins || make_spare_roots(set, gfp)) {
+		free_roots(roots);
+		return ERR_PTR(-ENOMEM);
 	}
-	return 0;
+	roots->set = set;
+	roots->generation = generation;
+	INIT_LIST_HEAD(&roots->added);
+	INIT_LIST_HEAD(&roots->last);
+	return roots;
 }
 
 /**
  * commit_root_prepare() - prepare a commit
  * @set: the set
+ * @generation: of the commit; later than that of the last commit, neither 0 nor ~0
  * @gfp: as for kmalloc()
  *
  * One commit at a time. Allocates all that the commit needs, whichever trees it updates: later
@@ -566,35 +375,34 @@ static int make_spare_roots(struct commit_root_set *set, gfp_t gfp)
  * So prepare before the part of the commit in which a failure is fatal.
  *
  * Context: as @gfp allows; interrupts are enabled.
- * Return: roots for commit_root_update(), then commit_root_switch() or commit_root_cancel();
- * ERR_PTR(-ENOMEM) with nothing changed; ERR_PTR(-EBUSY), with a warning, if another commit is
- * prepared; ERR_PTR(-ESHUTDOWN) after commit_root_set_destroy() began.
+ * Return: roots for commit_root_update(), then commit_root_switch() or commit_root_cancel(). An
+ * error has changed nothing: ERR_PTR(-ENOMEM); ERR_PTR(-EINVAL), with a warning, for a generation
+ * out of range; ERR_PTR(-EBUSY), with a warning, if another commit is prepared or
+ * commit_root_set_destroy() has begun.
  */
-struct commit_roots *commit_root_prepare(struct commit_root_set *set, gfp_t gfp)
+struct commit_roots *commit_root_prepare(struct commit_root_set *set, u64 generation, gfp_t gfp)
 {
 	struct commit_roots *roots;
-	unsigned long irqflags;
-	bool ending, busy;
+	u64 min = 1, max = ~0ULL - 1;
 
-	raw_spin_lock_irqsave(&set->lock, irqflags);
-	ending = set->ending;
-	busy = READ_ONCE(set->preparing);
-	if (!ending && !busy)
-		WRITE_ONCE(set->preparing, true);
-	raw_spin_unlock_irqrestore(&set->lock, irqflags);
-	if (ending)
-		return ERR_PTR(-ESHUTDOWN);
-	if (busy) {
-		misused(set, "two commits are prepared at once");
+	if (atomic_xchg(&set->preparing, 1)) {
+		misused(set, "two commits are prepared at once, or a destroyed set is used");
 		return ERR_PTR(-EBUSY);
 	}
-	roots = new_roots(set, gfp);
-	if (!roots || make_spare_roots(set, gfp)) {
-		if (roots)
-			free_roots(roots);
-		WRITE_ONCE(set->preparing, false);
-		return ERR_PTR(-ENOMEM);
+	/* no other task changes @set->roots now */
+	if (set->roots) {
+		min = set->roots->generation + 1;
+		max = set->roots->generation + S64_MAX;
 	}
+	if (!fs_generation_known(generation) || generation - min > max - min) {
+		misused(set, "commit of generation %llu: must be %llu to %llu", generation, min,
+			max);
+		roots = ERR_PTR(-EINVAL);
+	} else {
+		roots = new_roots(set, generation, gfp);
+	}
+	if (IS_ERR(roots))
+		atomic_set_release(&set->preparing, 0);
 	return roots;
 }
 EXPORT_SYMBOL_FSCOMMIT(commit_root_prepare);
@@ -613,10 +421,8 @@ EXPORT_SYMBOL_FSCOMMIT(commit_root_prepare);
  * tree of another set or no root; -ENOMEM, with a warning, only if this code has a bug. After an
  * error @root stays the caller's.
  */
-int commit_root_update(struct commit_roots *next, const struct commit_tree *tree, void *root)
+int commit_root_update(struct commit_roots *next, struct commit_tree *tree, void *root)
 {
-	/* const for the caller; its fields are ours */
-	struct commit_tree *updated = (struct commit_tree *)tree;
 	struct commit_root_set *set = next->set;
 	struct commit_tree_root *t = NULL;
 	unsigned long irqflags;
@@ -628,29 +434,23 @@ int commit_root_update(struct commit_roots *next, const struct commit_tree *tree
 		return -EINVAL;
 	}
 	raw_spin_lock_irqsave(&set->lock, irqflags);
-	if (!updated->updated) {
+	if (!tree->updated) {
 		t = list_first_entry_or_null(&set->spare, struct commit_tree_root, node);
-		/* there is one for each tree: see make_spare_roots() */
+		/* each tree that is not updated has one */
 		ret = WARN_ON_ONCE(!t) ? -ENOMEM : 0;
 	}
 	if (!ret) {
 		set->nr_spare--;
 		list_move_tail(&t->node, &next->added);
-		t->tree = updated;
+		t->tree = tree;
 		t->root = root;
 		t->number = tree->number;
-		updated->updated = true;
+		tree->updated = true;
 	}
 	raw_spin_unlock_irqrestore(&set->lock, irqflags);
 	return ret;
 }
 EXPORT_SYMBOL_FSCOMMIT(commit_root_update);
-
-/* For commit_roots.replaced: never 0, and never in the future. */
-static unsigned long nonzero_jiffies(void)
-{
-	return (jiffies - 1) | 1;
-}
 
 /* The new root of a tree replaces one that @old is the last commit to have. */
 static void replace_root(struct commit_tree_root *new, u64 generation, struct commit_roots *old)
@@ -692,37 +492,22 @@ static void replace_roots(struct commit_roots *next, struct commit_roots *old)
 /**
  * commit_root_switch() - publish the roots of a commit
  * @next: from commit_root_prepare(); belongs to the set afterwards
- * @generation: of the commit; later than that of the last commit, neither 0 nor ~0
  *
  * Switches all trees at once, and does not wait for readers: none of them searches with a lock
  * held that the switch takes. Call it before anyone can see the next generation running. It takes
  * a step for each tree that was updated, and none for other trees.
  *
  * Context: process context, with interrupts enabled; does not sleep.
- * Return: 0; -EINVAL, with a warning, for a generation out of range or after
- * commit_root_set_destroy() began: nothing has changed, and @next stays the caller's.
  */
-int commit_root_switch(struct commit_roots *next, u64 generation)
+void commit_root_switch(struct commit_roots *next)
 {
 	struct commit_root_set *set = next->set;
 	unsigned long slept = current->nvcsw;
-	struct commit_roots *old;
+	/* only this task changes it */
+	struct commit_roots *old = set->roots;
+	u64 generation = next->generation;
 	unsigned int nr_kept;
-	bool ending;
-	u64 last;
 
-	raw_spin_lock_irq(&set->lock);
-	old = current_roots(set);
-	ending = set->ending;
-	raw_spin_unlock_irq(&set->lock);
-	last = old ? old->generation : 0;
-	if (unlikely(!fs_generation_known(generation) || ending ||
-		     (old && !fs_generation_after(generation, last)))) {
-		misused(set, "switch to generation %llu: must be %llu to %llu", generation,
-			last + 1, last + S64_MAX);
-		return -EINVAL;
-	}
-	next->generation = generation;
 	replace_roots(next, old);
 	raw_spin_lock_irq(&set->lock);
 	list_add_tail(&next->node, &set->all);
@@ -730,7 +515,7 @@ int commit_root_switch(struct commit_roots *next, u64 generation)
 	if (old) {
 		list_splice_tail_init(&set->deleted, &old->last);
 		/* C: pairs with __commit_root_uncount() */
-		WRITE_ONCE(old->replaced, nonzero_jiffies());
+		WRITE_ONCE(old->replaced, true);
 	} else {
 		move_reusable(set);
 		/* from no pin, also if generations begin late */
@@ -740,8 +525,8 @@ int commit_root_switch(struct commit_roots *next, u64 generation)
 	smp_store_release(&set->roots, next);
 	/* A: readers that see the generation can pin its roots */
 	atomic64_set_release(&set->running, generation + 1);
-	WRITE_ONCE(set->preparing, false);
 	raw_spin_unlock_irq(&set->lock);
+	atomic_set_release(&set->preparing, 0);
 
 	if (old)
 		queue_work(set->wq, &set->work);
@@ -749,7 +534,6 @@ int commit_root_switch(struct commit_roots *next, u64 generation)
 	if (unlikely(current->nvcsw != slept))
 		count(set, COMMIT_ROOT_SLEPT);
 	trace_commit_root_switch(set->name, generation, atomic64_read(&set->reusable), nr_kept);
-	return 0;
 }
 EXPORT_SYMBOL_FSCOMMIT(commit_root_switch);
 
@@ -778,60 +562,9 @@ void commit_root_cancel(struct commit_roots *next)
 		raw_spin_unlock_irq(&set->lock);
 	}
 	free_roots(next);
-	WRITE_ONCE(set->preparing, false);
+	atomic_set_release(&set->preparing, 0);
 }
 EXPORT_SYMBOL_FSCOMMIT(commit_root_cancel);
-
-static bool oldest_tracked(struct commit_root_set *set, struct commit_pin_info *info)
-{
-	struct commit_pin *pin;
-
-	raw_spin_lock_irq(&set->track_lock);
-	pin = list_first_entry_or_null(&set->tracks, struct commit_pin, node);
-	if (pin) {
-		info->generation = pin->roots->generation;
-		info->age_ms = jiffies_to_msecs(jiffies - pin->since);
-		info->pid = pin->pid;
-		memcpy(info->comm, pin->comm, sizeof(info->comm));
-	}
-	raw_spin_unlock_irq(&set->track_lock);
-	return pin;
-}
-
-/**
- * commit_root_oldest_pin() - find the pin that keeps freed blocks from being reused
- * @set: the set
- * @info: filled in
- *
- * Without track_pins, pins of the newest roots are not seen. Older roots count as pinned until the
- * work of the set has looked at them.
- *
- * Context: process context; does not sleep.
- * Return: true if there is a pin.
- */
-bool commit_root_oldest_pin(struct commit_root_set *set, struct commit_pin_info *info)
-{
-	struct commit_roots *roots;
-	bool found = false;
-
-	memset(info, 0, sizeof(*info));
-	if (set->tracked)
-		return oldest_tracked(set, info);
-	raw_spin_lock_irq(&set->lock);
-	list_for_each_entry(roots, &set->all, node) {
-		if (!roots->replaced)
-			break;
-		if (roots->unpinned)
-			continue;
-		info->generation = roots->generation;
-		info->age_ms = jiffies_to_msecs(jiffies - roots->replaced);
-		found = true;
-		break;
-	}
-	raw_spin_unlock_irq(&set->lock);
-	return found;
-}
-EXPORT_SYMBOL_FSCOMMIT(commit_root_oldest_pin);
 
 /**
  * commit_root_want_space() - ask readers to unpin old roots
@@ -858,39 +591,22 @@ EXPORT_SYMBOL_FSCOMMIT(commit_root_want_space);
 
 static const char * const event_names[NR_COMMIT_ROOT_EVENTS] = {
 	[COMMIT_ROOT_PIN] = "pins",
-	[COMMIT_ROOT_REFUSED] = "pins_refused",
 	[COMMIT_ROOT_SWITCH] = "switches",
 	[COMMIT_ROOT_SLEPT] = "switches_slept",
 	[COMMIT_ROOT_RELEASE] = "roots_released",
-	[COMMIT_ROOT_COMMITTED] = "searches_committed",
-	[COMMIT_ROOT_MISS] = "misses",
-	[COMMIT_ROOT_LIVE] = "searches_live",
-	[COMMIT_ROOT_DIFFERENCE] = "differences",
 	[COMMIT_ROOT_MISUSE] = "misuses",
 };
 
 static DEFINE_MUTEX(sets_mutex);
 static LIST_HEAD(sets);
 
-static void list_set(struct commit_root_set *set)
-{
-	mutex_lock(&sets_mutex);
-	list_add_tail(&set->node, &sets);
-	mutex_unlock(&sets_mutex);
-}
-
-static void unlist_set(struct commit_root_set *set)
-{
-	mutex_lock(&sets_mutex);
-	list_del(&set->node);
-	mutex_unlock(&sets_mutex);
-}
-
 static void show_set(struct seq_file *m, struct commit_root_set *set)
 {
 	struct commit_roots *roots;
-	unsigned int i, nr;
+	unsigned int nr, cpu;
+	unsigned long sum;
 	u64 oldest = 0;
+	int i;
 
 	raw_spin_lock_irq(&set->lock);
 	nr = set->nr_kept;
@@ -900,25 +616,12 @@ static void show_set(struct seq_file *m, struct commit_root_set *set)
 	raw_spin_unlock_irq(&set->lock);
 	seq_printf(m, "%s running=%lld reusable=%lld oldest=%llu kept=%u\n", set->name,
 		   atomic64_read(&set->running), atomic64_read(&set->reusable), oldest, nr);
-	for (i = 0; i < NR_COMMIT_ROOT_EVENTS; i++)
-		seq_printf(m, "  %s %lu\n", event_names[i], sum_of(set, i));
-}
-
-/* Only some, because interrupts are off. */
-static void show_oldest_pins(struct seq_file *m, struct commit_root_set *set)
-{
-	struct commit_pin *pin;
-	unsigned int left = 32;
-
-	raw_spin_lock_irq(&set->track_lock);
-	list_for_each_entry(pin, &set->tracks, node) {
-		if (!left--)
-			break;
-		seq_printf(m, "  pin generation=%llu comm=%s pid=%d age_ms=%u\n",
-			   pin->roots->generation, pin->comm, pin->pid,
-			   jiffies_to_msecs(jiffies - pin->since));
+	for (i = 0; i < NR_COMMIT_ROOT_EVENTS; i++) {
+		sum = 0;
+		for_each_possible_cpu(cpu)
+			sum += READ_ONCE(per_cpu_ptr(set->counts, cpu)->nr[i]);
+		seq_printf(m, "  %s %lu\n", event_names[i], sum);
 	}
-	raw_spin_unlock_irq(&set->track_lock);
 }
 
 static int commit_roots_show(struct seq_file *m, void *unused)
@@ -926,11 +629,8 @@ static int commit_roots_show(struct seq_file *m, void *unused)
 	struct commit_root_set *set;
 
 	mutex_lock(&sets_mutex);
-	list_for_each_entry(set, &sets, node) {
+	list_for_each_entry(set, &sets, node)
 		show_set(m, set);
-		if (set->tracked)
-			show_oldest_pins(m, set);
-	}
 	mutex_unlock(&sets_mutex);
 	return 0;
 }
@@ -945,11 +645,11 @@ DEFINE_SHOW_ATTRIBUTE(commit_roots);
  *
  * The next commit may update it, also if that is prepared already.
  *
- * Context: process context; may sleep, and allocates with GFP_KERNEL: call memalloc_nofs_save()
- * first within a transaction or under a lock that reclaim takes. It waits until there is memory.
- * Return: 0.
+ * Context: process context; may sleep, and allocates one root with GFP_KERNEL: call
+ * memalloc_nofs_save() first within a transaction or under a lock that reclaim takes. It waits
+ * until there is memory.
  */
-int commit_tree_init(struct commit_tree *tree, struct commit_root_set *set)
+void commit_tree_init(struct commit_tree *tree, struct commit_root_set *set)
 {
 	tree->set = set;
 	tree->updated = false;
@@ -958,7 +658,7 @@ int commit_tree_init(struct commit_tree *tree, struct commit_root_set *set)
 	tree->number = ++set->last_tree;
 	set->nr_trees++;
 	raw_spin_unlock_irq(&set->lock);
-	return make_spare_roots(set, GFP_KERNEL | __GFP_NOFAIL);
+	add_spare_root(set, GFP_KERNEL | __GFP_NOFAIL);
 }
 EXPORT_SYMBOL_FSCOMMIT(commit_tree_init);
 
@@ -974,39 +674,40 @@ EXPORT_SYMBOL_FSCOMMIT(commit_tree_init);
 void commit_tree_destroy(struct commit_tree *tree)
 {
 	struct commit_root_set *set = tree->set;
+	struct commit_tree_root *surplus = NULL;
 
 	raw_spin_lock_irq(&set->lock);
 	/* once commit_root_set_destroy() has begun, no commit follows: the last one has the root */
-	if (tree->newest && !set->ending)
+	if (tree->newest && set->roots)
 		list_move_tail(&tree->newest->node, &set->deleted);
-	set->nr_trees--;
+	if (set->nr_spare > --set->nr_trees) {
+		surplus = list_first_entry(&set->spare, struct commit_tree_root, node);
+		list_del(&surplus->node);
+		set->nr_spare--;
+	}
 	raw_spin_unlock_irq(&set->lock);
+	kfree(surplus);
 	tree->set = NULL;
 }
 EXPORT_SYMBOL_FSCOMMIT(commit_tree_destroy);
 
 /**
- * __commit_root_set_init() - initialise a set
- * @set: the set
+ * commit_root_set_init() - initialise the committed roots of a filesystem
+ * @set: the set; not on a stack, since it has a work item
  * @name: for messages and debugfs; not copied
  * @ops: operations of the filesystem
  * @private: for @ops
- * @key: of the lockdep class
- *
- * Called by commit_root_set_init().
  *
  * Context: process context; may sleep.
  * Return: 0 or -ENOMEM.
  */
-int __commit_root_set_init(struct commit_root_set *set, const char *name,
-			   const struct commit_root_ops *ops, void *private,
-			   struct lock_class_key *key)
+int commit_root_set_init(struct commit_root_set *set, const char *name,
+			 const struct commit_root_ops *ops, void *private)
 {
 	*set = (struct commit_root_set) {
 		.name = name,
 		.ops = ops,
 		.private = private,
-		.tracked = READ_ONCE(track_pins.value),
 	};
 	set->counts = alloc_percpu(struct commit_root_counts);
 	if (!set->counts)
@@ -1020,98 +721,66 @@ int __commit_root_set_init(struct commit_root_set *set, const char *name,
 		free_percpu(set->counts);
 		return -ENOMEM;
 	}
-	if (set->tracked)
-		commit_root_watch_pins();
 	raw_spin_lock_init(&set->lock);
-	raw_spin_lock_init(&set->track_lock);
-#ifdef CONFIG_DEBUG_LOCK_ALLOC
-	lockdep_init_map(&set->dep_map, "commit_root_pin", key, 0);
-#endif
+	init_completion(&set->released);
 	INIT_WORK(&set->work, release_work);
 	INIT_LIST_HEAD(&set->all);
-	INIT_LIST_HEAD(&set->tracks);
 	INIT_LIST_HEAD(&set->newest);
 	INIT_LIST_HEAD(&set->deleted);
 	INIT_LIST_HEAD(&set->spare);
 	/* no known generation is below 1: no request is eligible before the first commit */
 	atomic64_set(&set->running, 1);
-	list_set(set);
+	mutex_lock(&sets_mutex);
+	list_add_tail(&set->node, &sets);
+	mutex_unlock(&sets_mutex);
 	return 0;
 }
-EXPORT_SYMBOL_FSCOMMIT(__commit_root_set_init);
-
-static void report_oldest_pin(struct commit_root_set *set, u64 generation)
-{
-	struct commit_pin_info info;
-
-	if (set->tracked && commit_root_oldest_pin(set, &info))
-		pr_err("fscommit: commit roots of %s: generation %llu is still pinned, by %s[%d] for %llu ms\n",
-		       set->name, info.generation, info.comm, info.pid, info.age_ms);
-	else
-		pr_err("fscommit: commit roots of %s: generation %llu is still pinned\n",
-		       set->name, generation);
-}
+EXPORT_SYMBOL_FSCOMMIT(commit_root_set_init);
 
 /**
  * commit_root_set_destroy() - destroy the committed roots of a filesystem
  * @set: the set
  *
- * From the first call on, new pins and commits fail, also after -EBUSY. Callers must stop new
- * pins first: @set may be freed when this returns 0. If there is no pin, it waits until all roots
- * have been released by &commit_root_ops.release. Trees need no commit_tree_destroy() before.
+ * Waits until the last pin has been dropped, and until all roots have been released by
+ * &commit_root_ops.release. A task that waits here for long is in the reports of hung tasks. The
+ * caller stops new pins and commits first: @set may be freed afterwards. Trees need no
+ * commit_tree_destroy() before.
  *
- * Context: process context; may sleep, for two grace periods of RCU.
- * Return: 0; -EBUSY if roots are pinned, which the log reports, or, with a warning, if a commit
- * is prepared: unpin or cancel, then call it again.
+ * If a commit is prepared, it warns and does nothing: switch or cancel, then call it again.
+ *
+ * Context: process context; may sleep, at least for a grace period of RCU.
  */
-int commit_root_set_destroy(struct commit_root_set *set)
+void commit_root_set_destroy(struct commit_root_set *set)
 {
 	struct commit_tree_root *t, *n;
 	struct commit_roots *roots;
-	bool preparing;
-	u64 generation;
 
-	raw_spin_lock_irq(&set->lock);
-	roots = current_roots(set);
-	/* a pin that finds no roots reads this without the lock */
-	WRITE_ONCE(set->ending, true);
-	preparing = READ_ONCE(set->preparing);
-	if (roots && !preparing) {
+	if (atomic_xchg(&set->preparing, 1)) {
+		misused(set, "destroyed with a commit in preparation");
+		return;
+	}
+	roots = set->roots;
+	if (roots) {
+		raw_spin_lock_irq(&set->lock);
 		list_splice_tail_init(&set->deleted, &roots->last);
 		list_splice_tail_init(&set->newest, &roots->last);
-		WRITE_ONCE(roots->replaced, nonzero_jiffies());
-	}
-	/* C: a late count finds the mark, if there is one; else the next call sets it */
-	smp_store_release(&set->roots, NULL);
-	raw_spin_unlock_irq(&set->lock);
-	if (preparing) {
-		misused(set, "destroyed with a commit in preparation");
-		return -EBUSY;
-	}
-	if (roots)
+		WRITE_ONCE(roots->replaced, true);
+		/* B, C: pairs with commit_root_pin(): a count that comes late finds the mark */
+		smp_store_release(&set->roots, NULL);
+		raw_spin_unlock_irq(&set->lock);
 		queue_work(set->wq, &set->work);
-	/* a task in commit_root_pin() has a pin afterwards, or has failed and left no count */
-	synchronize_rcu();
-	flush_work(&set->work);
-	raw_spin_lock_irq(&set->lock);
-	roots = oldest_roots(set);
-	generation = roots ? roots->generation : 0;
-	raw_spin_unlock_irq(&set->lock);
-	if (roots) {
-		report_oldest_pin(set, generation);
-		return -EBUSY;
+		wait_for_completion(&set->released);
 	}
-	/* D: a task that has just dropped the last count may still queue the work */
+	/* D: a task that has just dropped a count may still queue the work */
 	synchronize_rcu();
-	unlist_set(set);
-	if (set->tracked)
-		commit_root_unwatch_pins();
+	mutex_lock(&sets_mutex);
+	list_del(&set->node);
+	mutex_unlock(&sets_mutex);
 	destroy_workqueue(set->wq);
 	list_for_each_entry_safe(t, n, &set->spare, node)
 		kfree(t);
 	free_percpu(set->counts);
 	set->counts = NULL;
-	return 0;
 }
 EXPORT_SYMBOL_FSCOMMIT(commit_root_set_destroy);
 

@@ -198,24 +198,6 @@ TRACE_EVENT(commit_root_switch,
 		  __entry->generation, __entry->reusable, __entry->kept)
 );
 
-/* A search up to generation @max did not find everything in the roots of @committed. */
-TRACE_EVENT(commit_root_miss,
-	TP_PROTO(const char *set, u64 max, u64 committed),
-	TP_ARGS(set, max, committed),
-	TP_STRUCT__entry(
-		__array(char, set, COMMIT_ROOT_NAME)
-		__field(u64, max)
-		__field(u64, committed)
-	),
-	TP_fast_assign(
-		strscpy(__entry->set, set, COMMIT_ROOT_NAME);
-		__entry->max = max;
-		__entry->committed = committed;
-	),
-	TP_printk("set=%s max=%llu committed=%llu", __entry->set, __entry->max,
-		  __entry->committed)
-);
-
 /* @slot: the number of the tree. @generation: of the commit that published the root. */
 TRACE_EVENT(commit_root_release,
 	TP_PROTO(const char *set, unsigned int slot, u64 generation),

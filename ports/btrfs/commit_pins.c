@@ -41,8 +41,6 @@ struct task_pin {
 	struct btrfs_fs_info	*fs_info;
 	struct commit_pin	pin;		/* empty in a transaction and before the set */
 	bool			fst_untrusted;	/* the flag, read before the pin */
-	struct btrfs_root	*root;		/* commit_root_search() has pinned @eb of it */
-	struct extent_buffer	*eb;
 };
 
 #define PIN_BITS	6
@@ -79,7 +77,7 @@ static bool has_pin(const struct btrfs_fs_info *fs_info)
 {
 	struct task_pin *p = find_pin(fs_info);
 
-	return p && p->pin.roots;
+	return p && commit_root_is_pinned(&p->pin);
 }
 
 /*
@@ -143,7 +141,7 @@ static bool pin_commit(struct btrfs_fs_info *fs_info, gfp_t gfp)
 	p->fst_untrusted = !has_fst ||
 			   test_bit(BTRFS_FS_FREE_SPACE_TREE_UNTRUSTED, &fs_info->flags);
 	if (fs_info->commit_pins.started && !in_transaction(fs_info))
-		WARN_ON_ONCE(commit_root_pin(&fs_info->commit_pins.set, &p->pin));
+		WARN_ON_ONCE(!commit_root_pin(&fs_info->commit_pins.set, &p->pin));
 	add_task_pin(p);
 	return true;
 }
@@ -165,7 +163,7 @@ void btrfs_unpin_commit(struct btrfs_fs_info *fs_info)
 
 	if (WARN_ON_ONCE(!p))
 		return;
-	if (p->pin.roots)
+	if (commit_root_is_pinned(&p->pin))
 		commit_root_unpin(&p->pin);
 	remove_task_pin(p);
 }
@@ -189,9 +187,7 @@ struct extent_buffer *btrfs_pinned_root(struct btrfs_root *root)
 	struct task_pin *p = find_pin(root->fs_info);
 	void *eb;
 
-	if (p && p->root == root)
-		return p->eb;
-	if (!p || !p->pin.roots)
+	if (!p || !commit_root_is_pinned(&p->pin))
 		return root->commit_root;
 	/* Pairs with the release in add_tree(). */
 	if (smp_load_acquire(&root->pins.in_set)) {
@@ -211,7 +207,9 @@ u64 btrfs_pinned_reloc_trans(struct btrfs_fs_info *fs_info)
 	struct task_pin *p = find_pin(fs_info);
 	u64 last = READ_ONCE(fs_info->last_reloc_trans);
 
-	return p && p->pin.roots ? min(last, commit_root_generation(&p->pin)) : last;
+	if (p && commit_root_is_pinned(&p->pin))
+		last = min(last, commit_root_generation(&p->pin));
+	return last;
 }
 
 bool btrfs_pinned_fst_untrusted(struct btrfs_fs_info *fs_info)
@@ -223,96 +221,6 @@ bool btrfs_pinned_fst_untrusted(struct btrfs_fs_info *fs_info)
 
 /* --- checksums of old extents ------------------------------------------------ */
 
-/* A search for the checksums of a bio. */
-struct old_sums {
-	struct btrfs_fs_info	*fs_info;
-	struct btrfs_root	*root;		/* the checksum tree */
-	struct btrfs_path	*path;
-	btrfs_search_sums_t	*search;
-	u64			start;
-	u32			len;
-	u8			*sums;
-	u32			found;		/* bytes that have a checksum in @sums */
-};
-
-/* Returns 0, or -ENOENT if the tree lacks a checksum: @found says which one. */
-static int find_sums(const struct old_sums *o, struct btrfs_path *path, u8 *sums, u32 *found)
-{
-	const struct btrfs_fs_info *fs_info = o->fs_info;
-	u32 sector;
-	int n;
-
-	for (*found = 0; *found < o->len; *found += n << fs_info->sectorsize_bits) {
-		sector = *found >> fs_info->sectorsize_bits;
-		n = o->search(o->fs_info, path, o->start + *found, o->len - *found,
-			      sums + sector * fs_info->csum_size);
-		if (n <= 0)
-			return n ?: -ENOENT;
-	}
-	return 0;
-}
-
-static int search_sums(struct commit_search *s)
-{
-	struct old_sums *o = s->arg;
-	struct task_pin *p;
-	int ret;
-
-	/* The caller searches the live tree for the remainder, since it handles holes. */
-	if (!s->root)
-		return -ENOENT;
-	p = new_task_pin(o->fs_info, GFP_NOFS | __GFP_NOFAIL);
-	p->root = o->root;
-	p->eb = s->root;
-	add_task_pin(p);
-	o->path->search_commit_root = true;
-	o->path->skip_locking = true;
-	ret = find_sums(o, o->path, o->sums, &o->found);
-	btrfs_release_path(o->path);
-	o->path->search_commit_root = false;
-	o->path->skip_locking = false;
-	remove_task_pin(p);
-	return ret;
-}
-
-/* For the oracle: are these the checksums in the live tree? */
-static bool same_sums(struct commit_search *s, struct commit_difference *diff)
-{
-	const struct old_sums *o = s->arg;
-	const u32 size = o->fs_info->csum_size, bits = o->fs_info->sectorsize_bits;
-	struct btrfs_path *path = btrfs_alloc_path();
-	u8 *live = kvcalloc(o->len >> bits, size, GFP_NOFS);
-	bool same = true;
-	u32 found = 0, at;
-	int ret;
-
-	if (!path || !live)
-		goto out;
-	ret = find_sums(o, path, live, &found);
-	for (at = 0; at < found && same; at += same << bits)
-		same = !memcmp(live + (at >> bits) * size, o->sums + (at >> bits) * size, size);
-	if (same && !ret)
-		goto out;
-	same = false;
-	diff->key = o->start + at;
-	snprintf(diff->committed, sizeof(diff->committed), "%*phN", min_t(int, size, 16),
-		 o->sums + (at >> bits) * size);
-	if (at < found)
-		snprintf(diff->live, sizeof(diff->live), "%*phN", min_t(int, size, 16),
-			 live + (at >> bits) * size);
-	else
-		snprintf(diff->live, sizeof(diff->live), "error %d", ret);
-out:
-	kvfree(live);
-	btrfs_free_path(path);
-	return same;
-}
-
-static const struct commit_search_ops sums_ops = {
-	.search = search_sums,
-	.compare = same_sums,
-};
-
 /**
  * btrfs_search_old_sums() - search the committed tree for the checksums of a bio
  * @gen: the generations of its extents
@@ -321,34 +229,37 @@ static const struct commit_search_ops sums_ops = {
  * @search: search_csum_tree()
  *
  * Return: the number of bytes, from the first one, whose checksums were found. The caller searches
- * the live tree for the remainder.
+ * the live tree for the remainder, since it handles errors and holes.
  */
 u32 btrfs_search_old_sums(const struct commit_gen *gen, struct btrfs_bio *bbio,
 			  struct btrfs_path *path, btrfs_search_sums_t *search)
 {
 	struct btrfs_fs_info *fs_info = bbio->inode->root->fs_info;
-	struct old_sums o = {
-		.fs_info = fs_info, .path = path, .search = search, .sums = bbio->csum,
-		.start = bbio->bio.bi_iter.bi_sector << SECTOR_SHIFT,
-		.len = bbio->bio.bi_iter.bi_size,
-	};
-	struct commit_search s = {
-		.set = &fs_info->commit_pins.set, .gen = *gen, .ops = &sums_ops, .arg = &o,
-	};
+	u64 start = bbio->bio.bi_iter.bi_sector << SECTOR_SHIFT;
+	u32 len = bbio->bio.bi_iter.bi_size, found = 0, sector;
+	int n;
 
 	/* The caller may search committed trees anyway. */
-	if (!fs_info->commit_pins.started || path->search_commit_root || find_pin(fs_info))
+	if (!fs_info->commit_pins.started || path->search_commit_root || find_pin(fs_info) ||
+	    !commit_root_eligible(&fs_info->commit_pins.set, gen))
 		return 0;
-	o.root = btrfs_csum_root(fs_info, o.start);
-	/* Pairs with the release in add_tree(). */
-	if (!o.root || !smp_load_acquire(&o.root->pins.in_set))
-		return 0;
-	s.tree = &o.root->pins.tree;
-	if (in_transaction(fs_info))
-		s.mode = COMMIT_SEARCH_IN_TRANSACTION;
-	/* After an error, too, the live tree has the answer. */
-	commit_root_search(&s);
-	return o.found;
+	btrfs_pin_commit(fs_info);
+	path->search_commit_root = true;
+	path->skip_locking = true;
+	/* Not in a transaction, where the pin is empty and covers nothing. */
+	while (found < len && commit_root_covers(&find_pin(fs_info)->pin, gen)) {
+		sector = found >> fs_info->sectorsize_bits;
+		n = search(fs_info, path, start + found, len - found,
+			   bbio->csum + sector * fs_info->csum_size);
+		if (n <= 0)
+			break;
+		found += n << fs_info->sectorsize_bits;
+	}
+	btrfs_release_path(path);
+	path->search_commit_root = false;
+	path->skip_locking = false;
+	btrfs_unpin_commit(fs_info);
+	return found;
 }
 
 /* --- first roots ----------------------------------------------------------- */
@@ -553,8 +464,6 @@ void btrfs_settle_pins(struct btrfs_fs_info *fs_info, long timeout)
 	/* It would wait for itself. */
 	if (WARN_ON_ONCE(has_pin(fs_info)))
 		return;
-	if (timeout == MAX_SCHEDULE_TIMEOUT)
-		commit_root_might_wait(&pins->set);
 	commit_root_want_space(&pins->set);
 	mod_delayed_work(pins->wq, &pins->work, 0);
 	/* Without a pin, only discards may take long. A commit of btrfs waits for these, too. */
@@ -589,8 +498,7 @@ static void add_tree(struct btrfs_commit_pins *pins, struct btrfs_root *root)
 	if (root->pins.in_set)
 		return;
 	nofs = memalloc_nofs_save();
-	/* It cannot fail: it waits until there is memory. */
-	WARN_ON_ONCE(commit_tree_init(&root->pins.tree, &pins->set));
+	commit_tree_init(&root->pins.tree, &pins->set);
 	memalloc_nofs_restore(nofs);
 	/* Pairs with the acquire in btrfs_pinned_root(). */
 	smp_store_release(&root->pins.in_set, true);
@@ -634,28 +542,32 @@ static void put_switched(struct btrfs_commit_pins *pins)
 
 /**
  * btrfs_prepare_pins() - allocate all that the switch of a commit needs
- * @fs_info: the filesystem
+ * @trans: handle of the commit
  *
  * Called by the only task that commits, after the switch of the previous commit, and while other
- * tasks may still join the transaction. Waits until there is memory, so it cannot fail.
+ * tasks may still join the transaction. Waits until there is memory. Any other error aborts the
+ * transaction, which btrfs_commit_transaction() checks before it publishes.
  */
-void btrfs_prepare_pins(struct btrfs_fs_info *fs_info)
+void btrfs_prepare_pins(struct btrfs_trans_handle *trans)
 {
-	struct btrfs_commit_pins *pins = &fs_info->commit_pins;
+	struct btrfs_commit_pins *pins = &trans->fs_info->commit_pins;
 	struct commit_roots *next;
 
-	/* A commit that failed leaves its own. */
-	if (!pins->started || pins->next)
+	if (!pins->started)
 		return;
-	do {
-		next = commit_root_prepare(&pins->set, GFP_NOFS | __GFP_NOFAIL);
-		if (!IS_ERR(next)) {
-			pins->next = next;
-			return;
-		}
-		/* It returns no other error than -ENOMEM, if any. */
+	/* of a commit that failed */
+	commit_root_cancel(pins->next);
+	pins->next = NULL;
+	for (;;) {
+		next = commit_root_prepare(&pins->set, trans->transid, GFP_NOFS | __GFP_NOFAIL);
+		if (next != ERR_PTR(-ENOMEM))
+			break;
 		memalloc_retry_wait(GFP_NOFS);
-	} while (!WARN_ON_ONCE(PTR_ERR(next) != -ENOMEM));
+	}
+	if (IS_ERR(next))
+		btrfs_abort_transaction(trans, PTR_ERR(next));
+	else
+		pins->next = next;
 }
 
 /**
@@ -682,8 +594,7 @@ void btrfs_publish_commit_roots(struct btrfs_trans_handle *trans)
 	/* before a reader can pin the roots that a relocation has moved */
 	if (test_bit(BTRFS_FS_RELOC_RUNNING, &trans->fs_info->flags))
 		WRITE_ONCE(trans->fs_info->last_reloc_trans, trans->transid);
-	if (WARN_ON_ONCE(commit_root_switch(next, trans->transid)))
-		return;
+	commit_root_switch(next);
 	list_for_each_entry(root, switching, dirty_list)
 		replace_first(pins, root, trans->transid);
 	list_for_each_entry(root, &pins->switched, pins.switched_node)
@@ -733,7 +644,7 @@ int btrfs_start_pins(struct btrfs_fs_info *fs_info)
 	ret = commit_root_set_init(&pins->set, pins->name, &pin_ops, fs_info);
 	if (ret)
 		goto no_set;
-	next = commit_root_prepare(&pins->set, GFP_KERNEL);
+	next = commit_root_prepare(&pins->set, fs_info->generation, GFP_KERNEL);
 	if (IS_ERR(next)) {
 		ret = PTR_ERR(next);
 		goto no_roots;
@@ -741,16 +652,12 @@ int btrfs_start_pins(struct btrfs_fs_info *fs_info)
 	/* No other trees yet: pins of this commit use the first roots. */
 	if (btrfs_csum_root(fs_info, 0))
 		update(pins, next, btrfs_csum_root(fs_info, 0), fs_info->generation);
-	ret = commit_root_switch(next, fs_info->generation);
-	if (ret) {
-		commit_root_cancel(next);
-		goto no_roots;
-	}
+	commit_root_switch(next);
 	pins->started = true;
 	return 0;
 
 no_roots:
-	WARN_ON(commit_root_set_destroy(&pins->set));
+	commit_root_set_destroy(&pins->set);
 no_set:
 	destroy_workqueue(pins->wq);
 	return ret;
@@ -768,8 +675,7 @@ void btrfs_stop_pins(struct btrfs_fs_info *fs_info)
 	commit_root_cancel(pins->next);
 	drop_firsts(pins, U64_MAX);
 	put_switched(pins);
-	while (WARN_ON_ONCE(commit_root_set_destroy(&pins->set)))
-		schedule_timeout_uninterruptible(HZ);
+	commit_root_set_destroy(&pins->set);
 	pins->started = false;
 	cancel_delayed_work_sync(&pins->work);
 	destroy_workqueue(pins->wq);

@@ -70,7 +70,7 @@ void btrfs_root_goes(struct btrfs_root *root);
 
 /* the committer */
 void btrfs_note_switched(struct btrfs_trans_handle *trans, struct btrfs_root *root);
-void btrfs_prepare_pins(struct btrfs_fs_info *fs_info);
+void btrfs_prepare_pins(struct btrfs_trans_handle *trans);
 void btrfs_publish_commit_roots(struct btrfs_trans_handle *trans);
 int btrfs_unpin_extents(struct btrfs_trans_handle *trans);
 void btrfs_settle_pins(struct btrfs_fs_info *fs_info, long timeout);

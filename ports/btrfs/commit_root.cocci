@@ -183,7 +183,7 @@ expression T, Y;
  btrfs_commit_transaction(struct btrfs_trans_handle *trans)
  {
 	... when any
-+	btrfs_prepare_pins(trans->fs_info);
++	btrfs_prepare_pins(trans);
 	extwriter_counter_dec(T, Y);
 	... when any
 +	btrfs_publish_commit_roots(trans);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-// CSUM=1, after commit_root.cocci: search the checksums of old extents by commit_root_search(),
+// CSUM=1, after commit_root.cocci: search the checksums of old extents under a pin,
 // and what that does not find in the live tree.
 //
 // A bio records the newest generation of the extents in it. If that is unknown, as in direct

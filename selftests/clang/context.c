@@ -50,7 +50,7 @@ static __used int pin_on_error(struct commit_root_set *set)
 {
 	struct commit_pin pin;
 
-	if (commit_root_pin(set, &pin))
+	if (!commit_root_pin(set, &pin))
 		return -ENODATA;
 	if (need_resched())
 		return -EIO;

@@ -83,7 +83,7 @@ btrfs()
 		'waits of a relocation'
 	fires check_roots volumes.c 'btrfs_settle_pins\(.*MAX_SCHEDULE_TIMEOUT\);=>;' 'settle_pins'
 	fires check_roots transaction.c 'btrfs_publish_commit_roots\(trans\)=>pass(trans)' 'publish'
-	fires check_roots transaction.c 'btrfs_prepare_pins\(trans->fs_info\)=>pass(trans)' 'prepare'
+	fires check_roots transaction.c 'btrfs_prepare_pins\(trans\)=>pass(trans)' 'prepare'
 	fires check_roots transaction.c 'btrfs_unpin_extents\(trans\)=>btrfs_finish_extent_commit(trans)' \
 		'unpin_extents'
 	fires check_roots disk-io.c 'btrfs_root_has_first\(root\);=>;' 'get a committed root'

@@ -235,7 +235,6 @@ TEST_F(interface, bound_default_is_the_parameter)
 }
 
 static const struct param { const char *name, *min, *max, *below, *above; } params[] = {
-	{ "commit_root_oracle", "0", "1", "-1", "2" },
 	{ "lend", "0", "1", "-1", "2" },
 	{ "lend_cpu_us", "100", "1000000", "99", "1000001" },
 	{ "lend_donors", "1", "256", "0", "257" },
@@ -244,7 +243,6 @@ static const struct param { const char *name, *min, *max, *below, *above; } para
 	{ "lend_nice", "-21", "19", "-22", "20" },
 	{ "lend_period_us", "50", "60000000", "49", "60000001" },
 	{ "reader_bound_us", "0", "10000000", "-1", "10000001" },
-	{ "track_pins", "0", "1", "-1", "2" },
 	{ "window_us", "1", "10000", "0", "10001" },
 };
 

@@ -117,18 +117,6 @@ static struct table *exchange_live(struct cache *c, struct table *live)
 	return table;
 }
 
-/* Makes @table the committed one. Uses up @next, also on an error. */
-static int commit_table(struct cache *c, struct commit_roots *next, struct table *table)
-{
-	int ret = commit_root_update(next, &c->tree, table);
-
-	if (!ret)
-		ret = commit_root_switch(next, table->generation);
-	if (ret)
-		commit_root_cancel(next);
-	return ret;
-}
-
 /*
  * When this returns 0, the file has all data written before the call. It excludes operations only
  * while it exchanges the live table; they continue while it writes. The caller holds
@@ -150,24 +138,23 @@ static int cache_checkpoint(struct cache *c)
 	live = kvmalloc(sizeof(*live), GFP_KERNEL);
 	if (!live)
 		return -ENOMEM;
-	next = commit_root_prepare(&c->roots, GFP_KERNEL);
+	/* only this task replaces the live table */
+	next = commit_root_prepare(&c->roots, c->live->generation, GFP_KERNEL);
 	if (IS_ERR(next)) {
 		kvfree(live);
 		return PTR_ERR(next);
 	}
 	/* operations no longer change the table: they make their own versions in live */
 	table = exchange_live(c, live);
-	ret = store_write(c, table);
-	if (ret)
-		commit_root_cancel(next);
-	else
-		ret = commit_table(c, next, table);
+	ret = store_write(c, table) ?: commit_root_update(next, &c->tree, table);
 	if (ret) {
+		commit_root_cancel(next);
 		/* the live table has all of it, and the next checkpoint writes it again */
 		kvfree(table);
 		return ret;
 	}
 	/* release_table() gets the table when the next checkpoint has replaced it */
+	commit_root_switch(next);
 	c->committed = table->generation;
 	return 0;
 }
@@ -257,17 +244,14 @@ static struct miscdevice live_device = {
 static int committed_open(struct inode *inode, struct file *file)
 {
 	struct commit_pin *pin = kmalloc(sizeof(*pin), GFP_KERNEL);
-	int ret;
 
 	if (!pin)
 		return -ENOMEM;
-	ret = commit_root_pin(&cache->roots, pin);
-	if (ret) {
+	if (!commit_root_pin(&cache->roots, pin)) {
 		kfree(pin);
-		return ret;
+		return -ENODATA;
 	}
-	/* it stays after this call, and the last task that has the file drops it */
-	commit_root_disown(pin);
+	/* the last task that has the file drops it */
 	file->private_data = pin;
 	return 0;
 }
@@ -362,9 +346,7 @@ static struct cache *cache_open(const char *file)
 	ret = commit_root_set_init(&c->roots, "ckpt_cache", &root_ops, c);
 	if (ret)
 		goto free;
-	ret = commit_tree_init(&c->tree, &c->roots);
-	if (ret)
-		goto destroy;
+	commit_tree_init(&c->tree, &c->roots);
 	ret = store_load(c, file, table);
 	if (ret)
 		goto unload;
@@ -372,17 +354,19 @@ static struct cache *cache_open(const char *file)
 	memcpy(c->live, table, sizeof(*table));
 	c->live->generation++;
 	/* the table in the file becomes the first commit */
-	next = commit_root_prepare(&c->roots, GFP_KERNEL);
-	ret = IS_ERR(next) ? PTR_ERR(next) : commit_table(c, next, table);
-	if (ret)
+	next = commit_root_prepare(&c->roots, table->generation, GFP_KERNEL);
+	ret = IS_ERR(next) ? PTR_ERR(next) : commit_root_update(next, &c->tree, table);
+	if (ret) {
+		commit_root_cancel(next);
 		goto unload;
+	}
+	commit_root_switch(next);
 	return c;
 unload:
 	free_blocks(c, table);
 	if (c->file)
 		filp_close(c->file, NULL);
-destroy:
-	WARN_ON(commit_root_set_destroy(&c->roots));
+	commit_root_set_destroy(&c->roots);
 free:
 	if (c)
 		kvfree(c->live);
@@ -394,8 +378,8 @@ free:
 /* No device is open. Data that was not checkpointed is lost, as in a crash. */
 static void cache_close(struct cache *c)
 {
-	/* nothing is pinned, so this succeeds; it waits for the last release_table() */
-	WARN_ON(commit_root_set_destroy(&c->roots));
+	/* nothing is pinned, so this waits only for the last release_table() */
+	commit_root_set_destroy(&c->roots);
 	free_blocks(c, c->live);
 	filp_close(c->file, NULL);
 	kvfree(c->live);

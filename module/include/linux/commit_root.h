@@ -8,16 +8,15 @@
 
 #include <linux/atomic.h>
 #include <linux/cache.h>
+#include <linux/completion.h>
 #include <linux/fs_generation.h>
 #include <linux/fscommit_abi.h>
 #include <linux/fscommit_context.h>
 #include <linux/gfp_types.h>
 #include <linux/list.h>
 #include <linux/jump_label.h>
-#include <linux/lockdep.h>
 #include <linux/percpu.h>
 #include <linux/preempt.h>
-#include <linux/sched.h>
 #include <linux/smp.h>
 #include <linux/spinlock_types.h>
 #include <linux/types.h>
@@ -34,7 +33,7 @@
  *	struct commit_pin pin;
  *
  *	if (commit_root_eligible(&fs->roots, &bio->gen) &&
- *	    !commit_root_pin(&fs->roots, &pin)) {
+ *	    commit_root_pin(&fs->roots, &pin)) {
  *		if (commit_root_covers(&pin, &bio->gen))
  *			found = search_from(commit_root_of(&pin, &fs->csum_tree, NULL), ...);
  *		commit_root_unpin(&pin);
@@ -42,16 +41,16 @@
  *	if (!found)
  *		search_live(...);
  *
- * commit_root_search() does all of this. The committer first prepares, which may fail for lack
- * of memory. It then switches, which cannot fail and does not wait for readers::
+ * The committer first prepares, which may fail for lack of memory. It then switches, which cannot
+ * fail and does not wait for readers::
  *
- *	struct commit_roots *next = commit_root_prepare(&fs->roots, GFP_NOFS);
+ *	struct commit_roots *next = commit_root_prepare(&fs->roots, generation, GFP_NOFS);
  *
  *	if (IS_ERR(next))
  *		return PTR_ERR(next);		// nothing has changed
  *	...					// write the new trees
  *	commit_root_update(next, &fs->csum_tree, new_root);
- *	commit_root_switch(next, generation);
+ *	commit_root_switch(next);
  *
  * Three rules make a stale hit impossible. The first is kept here, the caller keeps the others:
  *
@@ -69,33 +68,19 @@
  * Concurrency and context:
  *
  *  - Readers may pin, search and unpin at any time, beside each other and beside a commit. None
- *    of these calls sleeps, except commit_root_search() in the caller's search. Only one task
- *    at a time may use a &struct commit_pin.
+ *    of these calls sleeps. Only one task at a time may use a &struct commit_pin.
  *  - One commit at a time: commit_root_prepare(), commit_root_update() for each changed tree,
  *    commit_root_switch() or commit_root_cancel(). Prepare sleeps if its @gfp allows it, and
  *    cancel may sleep.
- *  - commit_root_reusable(), commit_root_want_space() and commit_root_oldest_pin() may run
- *    beside all of these.
+ *  - commit_root_reusable() and commit_root_want_space() may run beside all of these.
  *  - commit_tree_init() may sleep, commit_tree_destroy() does not. They may run beside commits,
  *    beside all calls for other trees, and beside a search from a root of the same tree. The
- *    caller stops commit_root_of() and commit_root_search() of the tree before it is destroyed.
- *    A reader that has a root of it by then keeps that root until its unpin.
- *  - commit_root_set_init() and commit_root_set_destroy() sleep. The caller stops readers and
- *    commits before destroy.
+ *    caller stops commit_root_of() of the tree before it is destroyed. A reader that has a root of
+ *    it by then keeps that root until its unpin.
+ *  - commit_root_set_init() and commit_root_set_destroy() sleep. The caller stops new pins and
+ *    commits before destroy, which waits for the last pin.
  *  - &commit_root_ops.release runs in a workqueue of the set, one call at a time: beside readers
  *    and commits, and beside the releases of other sets.
- *
- * The comment of each function, here or in module/commit_root.c, has its context and errors;
- * docs/commit_root.rst shows both files.
- *
- * What to do on an error:
- *
- *  - commit_root_pin(): search the live tree. There is nothing to unpin.
- *  - commit_root_of(): unpin. On -ENOENT search the live tree; -EINVAL is a bug of the caller.
- *  - commit_root_prepare(): abort the commit, or try again. Nothing has changed.
- *  - commit_root_update(): a bug of the caller. @root stays the caller's.
- *  - commit_root_switch(): cancel. Only a bug of the caller makes it fail.
- *  - commit_root_set_destroy(): unpin or cancel, then call it again.
  *
  * Pins are counted for each commit. Roots are released when they are replaced, or with their
  * last pin; pins of other commits do not matter, unless these have the same root. A pin delays the
@@ -114,24 +99,13 @@
  * @max: the latest generation that was added; 0 if none was
  * @unknown: the generation of some extent is not known
  *
- * A part of the request. A request that is split or cloned copies it by assignment: the copy
- * may be newer than its half needs, never older.
+ * A part of the request, zeros for a new one. A request that is split or cloned copies it by
+ * assignment: the copy may be newer than its half needs, never older.
  */
 struct commit_gen {
 	u64	max;
 	bool	unknown;
 };
-
-/**
- * commit_gen_reset() - initialise for a new request
- * @gen: the accumulator
- *
- * Context: any, by the owner of @gen.
- */
-static inline void commit_gen_reset(struct commit_gen *gen)
-{
-	*gen = (struct commit_gen){ };
-}
 
 /**
  * commit_gen_add() - add the generation of an extent to a request
@@ -162,14 +136,9 @@ static inline bool __commit_gen_within(const struct commit_gen *gen, u64 generat
 
 enum commit_root_event {
 	COMMIT_ROOT_PIN,
-	COMMIT_ROOT_REFUSED,	/* pins that found no roots */
 	COMMIT_ROOT_SWITCH,
 	COMMIT_ROOT_SLEPT,	/* switches that slept; expected: 0 */
 	COMMIT_ROOT_RELEASE,
-	COMMIT_ROOT_COMMITTED,	/* searches of a committed tree, */
-	COMMIT_ROOT_MISS,	/* and those that missed something */
-	COMMIT_ROOT_LIVE,
-	COMMIT_ROOT_DIFFERENCE,
 	COMMIT_ROOT_MISUSE,
 	NR_COMMIT_ROOT_EVENTS,
 };
@@ -199,12 +168,11 @@ struct commit_tree_root;
 struct commit_roots {
 /* private: read by readers */
 	atomic_long_t		*pins;		/* pins minus unpins, by CPU */
-	unsigned long		replaced;	/* jiffies; 0: current */
+	bool			replaced;
 	u64			generation;
 	struct commit_root_set	*set;
 /* private: */
-	bool			unpinned;	/* being released; under lock, like the lists */
-	struct list_head	node;
+	struct list_head	node;		/* under lock, like the other lists */
 	struct list_head	added;		/* roots, before the switch */
 	struct list_head	last;		/* roots that no newer commit has */
 	struct rcu_head		rcu;
@@ -221,11 +189,9 @@ struct commit_root_set {
 	atomic64_t			running;
 	atomic64_t			wanted;		/* pins of earlier generations */
 	struct commit_root_counts __percpu *counts;
-	bool				tracked;
-	bool				ending;
 /* private: written by the committer */
 	raw_spinlock_t			lock ____cacheline_aligned_in_smp;
-	bool				preparing;
+	atomic_t			preparing;	/* 1 also after destroy began */
 	u64				last_tree;
 	struct list_head		all;		/* oldest first */
 	unsigned int			nr_kept;	/* in @all */
@@ -239,12 +205,8 @@ struct commit_root_set {
 	const struct commit_root_ops	*ops;
 	void				*private;
 	const char			*name;
+	struct completion		released;	/* all roots, in destroy */
 	struct list_head		node;
-#ifdef CONFIG_DEBUG_LOCK_ALLOC
-	struct lockdep_map		dep_map;	/* of pins */
-#endif
-	raw_spinlock_t			track_lock;	/* protects @tracks */
-	struct list_head		tracks;		/* pins if @tracked, oldest first */
 };
 
 /**
@@ -265,113 +227,21 @@ fscommit_lock_struct(commit_pin);
 /**
  * struct commit_pin - a pin of the roots of one commit
  *
- * Belongs to one request. Never copy it: each half of a split request has a pin of its own. For
- * lockdep it is held by the task that pinned. If another task may drop it, or if it stays when the
- * task returns to user space, call commit_root_disown().
+ * Belongs to one request. Never copy it: each half of a split request has a pin of its own. Any
+ * task may drop it. Initialise it with zeros if it may not be pinned.
  */
 struct commit_pin {
 /* private: */
 	struct commit_roots	*roots;		/* NULL: not pinned */
-	struct commit_root_set	*set;
-#ifdef CONFIG_DEBUG_LOCK_ALLOC
-	bool			owned;		/* lockdep knows that this task has it */
-#endif
-	unsigned long		since;		/* jiffies; from here on: if tracked */
-	pid_t			pid;
-	char			comm[TASK_COMM_LEN];
-	struct list_head	node;
 };
 
-/**
- * struct commit_pin_info - the oldest pin
- * @generation: generation of the pinned roots
- * @age_ms: milliseconds since the pin; without tracking, since these roots were replaced
- * @pid: the task that pinned; 0 without tracking
- * @comm: name of that task; empty without tracking
- */
-struct commit_pin_info {
-	u64	generation;
-	u64	age_ms;
-	pid_t	pid;
-	char	comm[TASK_COMM_LEN];
-};
-
-int __must_check __commit_root_set_init(struct commit_root_set *set, const char *name,
-					const struct commit_root_ops *ops, void *private,
-					struct lock_class_key *key);
-
-/**
- * commit_root_set_init() - initialise the committed roots of a filesystem
- * @set: the set
- * @name: for messages and debugfs; not copied
- * @ops: operations of the filesystem
- * @private: for @ops
- *
- * All sets that one call initialises have one lockdep class. @set must not be on a stack: it has a
- * work item.
- *
- * Context: process context; may sleep.
- * Return: 0 or -ENOMEM.
- */
-#define commit_root_set_init(set, name, ops, private)				\
-({										\
-	static struct lock_class_key __key;					\
-										\
-	__commit_root_set_init(set, name, ops, private, &__key);		\
-})
-
-int __must_check commit_root_set_destroy(struct commit_root_set *set);
-int __must_check commit_tree_init(struct commit_tree *tree, struct commit_root_set *set);
+int __must_check commit_root_set_init(struct commit_root_set *set, const char *name,
+				      const struct commit_root_ops *ops, void *private);
+void commit_root_set_destroy(struct commit_root_set *set);
+void commit_tree_init(struct commit_tree *tree, struct commit_root_set *set);
 void commit_tree_destroy(struct commit_tree *tree);
 
 /* --- readers ------------------------------------------------------------- */
-
-/*
- * For lockdep a pin is a read lock that is always there to be had: it never waits, but others may
- * wait for it.
- */
-static inline void __commit_root_own(struct commit_pin *pin)
-{
-#ifdef CONFIG_DEBUG_LOCK_ALLOC
-	lock_acquire(&pin->set->dep_map, 0, 1, 2, 1, NULL, _THIS_IP_);
-	pin->owned = true;
-#endif
-}
-
-/**
- * commit_root_disown() - the pin no longer belongs to this task
- * @pin: held by this task
- *
- * For lockdep only. Call it before a pin moves to another task, or stays held when this task
- * returns to user space.
- *
- * Context: any but NMI.
- */
-static inline void commit_root_disown(struct commit_pin *pin)
-{
-#ifdef CONFIG_DEBUG_LOCK_ALLOC
-	if (pin->owned)
-		lock_release(&pin->set->dep_map, _THIS_IP_);
-	pin->owned = false;
-#endif
-}
-
-/**
- * commit_root_might_wait() - say that this task may wait until pins are dropped
- * @set: the set
- *
- * For lockdep only. It reports a task that waits for a pin of its own, or for one whose holder
- * waits for a lock of this task.
- *
- * Context: any in which the caller may wait.
- */
-static inline void commit_root_might_wait(struct commit_root_set *set)
-{
-#ifdef CONFIG_DEBUG_LOCK_ALLOC
-	lock_map_acquire(&set->dep_map);
-	lock_map_release(&set->dep_map);
-#endif
-}
 
 /**
  * commit_root_eligible() - may the committed roots answer a request?
@@ -392,9 +262,7 @@ static inline bool commit_root_eligible(const struct commit_root_set *set,
 }
 
 DECLARE_STATIC_KEY_FALSE(commit_root_watched);
-void __commit_root_pinned(struct commit_pin *pin);
-void __commit_root_unpinned(struct commit_pin *pin);
-int __commit_root_refused(struct commit_root_set *set);
+void __commit_root_trace(const struct commit_roots *roots, bool pinned);
 void __commit_root_uncounted(struct commit_roots *roots);
 
 /* In a cache line of its own. Not per-CPU memory: its allocation would wait for a global mutex. */
@@ -424,16 +292,15 @@ static inline void __commit_root_uncount(struct commit_roots *roots)
  * before the unpin: see commit_root_wanted().
  *
  * Context: any but NMI; not under locks of the scheduler or of workqueues. Does not sleep.
- * Return: 0; -ENODATA before the first commit; -ESHUTDOWN after commit_root_set_destroy()
- * began. After an error there is no pin.
+ * Return: true; false before the first commit and after commit_root_set_destroy() began: there is
+ * no pin.
  */
-static inline int __must_check commit_root_pin(struct commit_root_set *set,
-					       struct commit_pin *pin)
-	__fsc_cond_acquires(0, pin)
+static inline bool __must_check commit_root_pin(struct commit_root_set *set,
+						struct commit_pin *pin)
+	__fsc_cond_acquires(true, pin)
 {
 	struct commit_roots *roots;
 
-	pin->set = set;
 	/* D: RCU's grace period, which pairs with remove_roots(), waits for this section */
 	preempt_disable();
 	for (;;) {
@@ -441,10 +308,8 @@ static inline int __must_check commit_root_pin(struct commit_root_set *set,
 		roots = smp_load_acquire(&set->roots);
 		pin->roots = roots;
 		if (unlikely(!roots)) {
-			int ret = __commit_root_refused(set);
-
 			preempt_enable();
-			return ret;
+			return false;
 		}
 		/* B: fully ordered; pairs with is_pinned() */
 		atomic_long_inc_return(__commit_root_count(roots, smp_processor_id()));
@@ -455,10 +320,21 @@ static inline int __must_check commit_root_pin(struct commit_root_set *set,
 	}
 	this_cpu_inc(set->counts->nr[COMMIT_ROOT_PIN]);
 	preempt_enable();
-	__commit_root_own(pin);
 	if (static_branch_unlikely(&commit_root_watched))
-		__commit_root_pinned(pin);
-	return 0;
+		__commit_root_trace(roots, true);
+	return true;
+}
+
+/**
+ * commit_root_is_pinned() - has a pin been taken, and not been dropped?
+ * @pin: the pin; zeros count as not pinned
+ *
+ * Context: any, by the owner of @pin.
+ * Return: true if the pin is held.
+ */
+static inline bool commit_root_is_pinned(const struct commit_pin *pin)
+{
+	return pin->roots;
 }
 
 /**
@@ -478,16 +354,42 @@ static inline void commit_root_unpin(struct commit_pin *pin)
 		return;
 	}
 	if (static_branch_unlikely(&commit_root_watched))
-		__commit_root_unpinned(pin);
-	commit_root_disown(pin);
+		__commit_root_trace(roots, false);
 	pin->roots = NULL;
 	__commit_root_uncount(roots);
 }
 
-u64 commit_root_generation(const struct commit_pin *pin);
 void *commit_root_of(const struct commit_pin *pin, const struct commit_tree *tree,
 		     u64 *generation);
-bool commit_root_wanted(const struct commit_pin *pin);
+
+/**
+ * commit_root_generation() - generation of the pinned commit
+ * @pin: the pin
+ *
+ * Context: any.
+ * Return: the generation; 0 for a pin that is not held.
+ */
+static inline u64 commit_root_generation(const struct commit_pin *pin)
+{
+	return pin->roots ? pin->roots->generation : 0;
+}
+
+/**
+ * commit_root_wanted() - did commit_root_want_space() ask for the space that a pin keeps?
+ * @pin: the pin
+ *
+ * A reader that holds a pin for long checks this now and then. If true, it unpins and pins
+ * again where it can.
+ *
+ * Context: any but NMI.
+ * Return: true if the space is wanted; false also for a pin that is not held.
+ */
+static inline bool commit_root_wanted(const struct commit_pin *pin)
+{
+	const struct commit_roots *roots = pin->roots;
+
+	return roots && fs_generation_after(atomic64_read(&roots->set->wanted), roots->generation);
+}
 
 /**
  * commit_root_covers() - does the pinned commit contain a whole request?
@@ -502,87 +404,12 @@ static inline bool commit_root_covers(const struct commit_pin *pin, const struct
 	return __commit_gen_within(gen, commit_root_generation(pin));
 }
 
-/* --- search -------------------------------------------------------------- */
-
-/**
- * enum commit_search_mode - which trees commit_root_search() may search
- * @COMMIT_SEARCH_OPTIONAL: the committed tree if the request is eligible, then the live tree
- * @COMMIT_SEARCH_FORCED: only the committed tree, whatever the generations
- * @COMMIT_SEARCH_IN_TRANSACTION: as COMMIT_SEARCH_OPTIONAL, for a caller inside a transaction:
- *	the live search must use that transaction, and must not wait for a commit
- */
-enum commit_search_mode {
-	COMMIT_SEARCH_OPTIONAL,
-	COMMIT_SEARCH_FORCED,
-	COMMIT_SEARCH_IN_TRANSACTION,
-};
-
-#define COMMIT_DIFFERENCE_LEN	48
-
-/**
- * struct commit_difference - a difference that the oracle found
- * @key: key of the entry that differs
- * @committed: its value in the committed tree, as text
- * @live: its value in the live tree, as text
- */
-struct commit_difference {
-	u64	key;
-	char	committed[COMMIT_DIFFERENCE_LEN];
-	char	live[COMMIT_DIFFERENCE_LEN];
-};
-
-struct commit_search;
-
-/**
- * struct commit_search_ops - how to search a tree
- * @search: search what is still missing, from &commit_search.root, or the live tree if that is
- *	NULL. Return 0 if nothing is missing; -ENOENT if something is, and keep what was
- *	found; or another error, which ends the search
- * @compare: optional, for the oracle: repeat the search in the live tree. Return true if it
- *	finds the same, else describe a difference in @diff
- */
-struct commit_search_ops {
-	int (*search)(struct commit_search *s);
-	bool (*compare)(struct commit_search *s, struct commit_difference *diff);
-};
-
-/**
- * struct commit_search - a search
- * @set: the set
- * @tree: the tree to search
- * @gen: the generations of the request
- * @mode: see &enum commit_search_mode
- * @ops: how to search
- * @arg: for @ops
- * @root: set for @ops: the committed root, or NULL for the live tree
- * @generation: set for @ops: generation of the commit that was pinned, which an earlier one may
- *	have given @root; 0 if none was pinned. It stays set during the live search
- * @committed: set on return: the committed tree was searched; not set if the commit does not
- *	have the tree
- * @missed: set on return: the committed tree was searched and lacked something
- * @live: set on return: the live tree was searched
- */
-struct commit_search {
-	struct commit_root_set		*set;
-	const struct commit_tree	*tree;
-	struct commit_gen		gen;
-	enum commit_search_mode		mode;
-	const struct commit_search_ops	*ops;
-	void				*arg;
-	void				*root;
-	u64				generation;
-	bool				committed, missed, live;
-};
-
-int commit_root_search(struct commit_search *s);
-
 /* --- the committer ------------------------------------------------------- */
 
-struct commit_roots *commit_root_prepare(struct commit_root_set *set, gfp_t gfp);
-int commit_root_update(struct commit_roots *next, const struct commit_tree *tree, void *root);
-int commit_root_switch(struct commit_roots *next, u64 generation);
+struct commit_roots *commit_root_prepare(struct commit_root_set *set, u64 generation, gfp_t gfp);
+int commit_root_update(struct commit_roots *next, struct commit_tree *tree, void *root);
+void commit_root_switch(struct commit_roots *next);
 void commit_root_cancel(struct commit_roots *next);
-bool commit_root_oldest_pin(struct commit_root_set *set, struct commit_pin_info *info);
 void commit_root_want_space(struct commit_root_set *set);
 
 /**

@@ -8,7 +8,7 @@
 #ifndef _LINUX_FSCOMMIT_ABI_H
 #define _LINUX_FSCOMMIT_ABI_H
 
-#define FSCOMMIT_ABI	fscommit_abi_a8fb26e784a0
+#define FSCOMMIT_ABI	fscommit_abi_437adb6c81f2
 
 extern const char FSCOMMIT_ABI;
 static const char *const __fscommit_abi __used = &FSCOMMIT_ABI;

@@ -15,8 +15,7 @@
  *
  * Checked: a pin keeps its root usable; roots are released once; when nothing else can run, only
  * roots with a pin are kept, besides the newest; no task touches the memory of roots after it was
- * freed; a destroy that succeeds finds all roots released, and is the last to touch the set;
- * destroy succeeds when no pin is left, and at once if there was none.
+ * freed; destroy ends when no pin is left, and is the last to touch the set.
  */
 #ifndef NR
 #define NR		2
@@ -30,6 +29,7 @@
 
 byte roots;			/* set->roots; 0: NULL */
 bool kept[NG + 1];		/* in the list */
+byte nr_kept;
 byte reusable;
 byte sections;			/* a set: readers with preemption disabled */
 bool replaced[NG + 1];
@@ -45,18 +45,13 @@ bool working;
 bool released[NG + 1];
 byte holders[NG + 1];		/* pins */
 bool no_new_pins;		/* the caller of destroy prevents them */
-bool had_pins;			/* when destroy began */
 bool freed;			/* the set is freed */
-byte finished;			/* number of readers that are done */
 
 #define set_exists		(!freed)
 #define memory_exists		(!unlisted[mine] || free_waits_for[mine])
 #define root_exists		(!released[whose])
 #define blocks_not_reused	(reusable <= whose)
 #define released_once		(!released[g])
-#define destroy_succeeds	(tries == 1)
-#define refused_with_pins	(had_pins)
-#define all_is_released		(nr == 0)
 #define OLDER_IS_KEPT(g)	((g > 1 && kept[1]) || (g > 2 && kept[2]))
 /* the commit that was the newest one when destroy began goes last */
 #define GOES_LAST(g)		(g == last && OLDER_IS_KEPT(g))
@@ -125,6 +120,7 @@ end:	do
 				atomic {
 					use_set();
 					kept[g] = false;
+					nr_kept--;
 					move_reusable();
 					unlisted[g] = true;				/* D */
 					free_waits_for[g] = sections
@@ -219,7 +215,6 @@ proctype reader(byte me)
 			atomic { uncount() }
 			atomic { look_replaced() }
 		:: else ->
-			/* __commit_root_refused() */
 			atomic { use_set(); cpu = 0; preempt_enable(); goto done }
 		fi
 	od;
@@ -231,12 +226,12 @@ pinned:	search(mine);
 	search(mine);
 	atomic { holders[mine]--; on_a_cpu(); preempt_disable(); uncount() }
 	atomic { look_replaced(); cpu = 0; preempt_enable() }
-done:	finished++
+done:	skip
 }
 
 proctype committer()
 {
-	byte old, next = 1, nr, tries, i;
+	byte old, next = 1, i;
 
 	do
 	:: next <= NG ->
@@ -244,6 +239,7 @@ proctype committer()
 		atomic {
 			old = roots;
 			kept[next] = true;
+			nr_kept++;
 			if
 			:: !old -> move_reusable()
 			:: else
@@ -258,45 +254,17 @@ proctype committer()
 	/* commit_root_set_destroy() */
 	no_new_pins = true;
 	atomic {
-		i = 1;
-		do
-		:: i <= NG -> had_pins = had_pins || holders[i]; i++
-		:: else -> break
-		od;
-		i = 0;
-		replaced[roots] = true;
+		replaced[roots] = true;					/* C */
 		work = work || roots;
 		last = roots;
-		roots = 0
+		roots = 0						/* B */
 	}
-	do
-	:: destroy_waits_for = sections;
-		/* the first synchronize_rcu() */
-		!destroy_waits_for;
-		/* flush_work() */
-		atomic {
-			!work && !working ->
-			nr = 0;
-			i = 1;
-			do
-			:: i <= NG -> nr = nr + kept[i]; i++
-			:: else -> break
-			od;
-			i = 0
-		}
-		if
-		:: nr ->
-			/* retry when all readers have unpinned */
-			tries++;
-			assert(destroy_succeeds);
-			assert(refused_with_pins);
-			finished == NR
-		:: else -> break
-		fi
-	od;
-	assert(all_is_released);
-	destroy_waits_for = sections;
-	/* the second one */
+	/* wait_for_completion() */
+	atomic {
+		!nr_kept ->
+		destroy_waits_for = sections
+	}
+	/* synchronize_rcu() */
 	!destroy_waits_for;						/* D */
 	/* destroy_workqueue() */
 	atomic { !work && !working -> freed = true }

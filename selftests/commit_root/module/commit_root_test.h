@@ -17,7 +17,7 @@
 enum root_test_search {
 	ROOT_TEST_LIVE,		/* always in the live tree */
 	ROOT_TEST_BEHIND_RWSEM,	/* committed tree; the switch excludes readers, as in btrfs */
-	ROOT_TEST_COMMIT_ROOT,	/* commit_root_search() */
+	ROOT_TEST_COMMIT_ROOT,	/* under a pin */
 	ROOT_TEST_NR_SEARCHES,
 };
 
@@ -59,12 +59,6 @@ struct root_test_pin {
 	__u64 generation;	/* out */
 };
 
-struct root_test_state {
-	__u64 oldest_generation, oldest_age_ms;
-	__u32 oldest_pid, has_pin;
-	__u64 stale;		/* searches that hit a reused block */
-};
-
 #define ROOT_TEST_SETUP		_IOW('R', 1, struct root_test_setup)
 #define ROOT_TEST_READ		_IOWR('R', 2, struct root_test_request)
 #define ROOT_TEST_WRITE		_IOW('R', 3, __u32)	/* overwrite this extent */
@@ -72,27 +66,23 @@ struct root_test_state {
 #define ROOT_TEST_COMMIT	_IOR('R', 5, struct root_test_commit)
 #define ROOT_TEST_PIN		_IOWR('R', 6, struct root_test_pin)
 #define ROOT_TEST_UNPIN		_IOW('R', 7, struct root_test_pin)
-#define ROOT_TEST_STATE		_IOR('R', 8, struct root_test_state)
+#define ROOT_TEST_STALE		_IOR('R', 8, __u64)	/* searches that hit a reused block */
 #define ROOT_TEST_CHECK		_IO('R', 9)	/* EUCLEAN if the tree is corrupt */
-#define ROOT_TEST_DESTROY	_IO('R', 10)	/* EBUSY while a pin exists */
-#define ROOT_TEST_MISUSE	_IOW('R', 11, __u32)	/* enum root_test_misuse */
+#define ROOT_TEST_MISUSE	_IOW('R', 10, __u32)	/* enum root_test_misuse */
 /* enum root_test_contract; EPROTO on failure, and the log names the check */
-#define ROOT_TEST_CONTRACT	_IOW('R', 12, __u32)
+#define ROOT_TEST_CONTRACT	_IOW('R', 11, __u32)
 
 /* Promises of the calls, each tested on a set of its own. */
 enum root_test_contract {
-	ROOT_TEST_EARLY, ROOT_TEST_GENERATIONS, ROOT_TEST_TREES, ROOT_TEST_CANCEL, ROOT_TEST_AGE,
-	ROOT_TEST_SLOW_RELEASE, ROOT_TEST_LATE_TREES, ROOT_TEST_EACH_COMMIT, ROOT_TEST_OLD_PIN,
-	ROOT_TEST_WANTED, ROOT_TEST_OTHER_CPU, ROOT_TEST_SWITCH_COST, ROOT_TEST_MISS,
-	ROOT_TEST_NO_TREE, ROOT_TEST_TWO_SETS, ROOT_TEST_IRQS_OFF, ROOT_TEST_RCU_READER,
-	ROOT_TEST_REFUSED,
+	ROOT_TEST_EARLY, ROOT_TEST_GENERATIONS, ROOT_TEST_TREES, ROOT_TEST_CANCEL,
+	ROOT_TEST_LATE_TREES, ROOT_TEST_SPARE_ROOTS, ROOT_TEST_EACH_COMMIT, ROOT_TEST_OLD_PIN,
+	ROOT_TEST_WANTED, ROOT_TEST_OTHER_CPU, ROOT_TEST_SWITCH_COST,
+	ROOT_TEST_TWO_SETS, ROOT_TEST_IRQS_OFF, ROOT_TEST_RCU_READER, ROOT_TEST_DESTROY,
 };
 
 enum root_test_misuse {
-	ROOT_TEST_UNPIN_TWICE, ROOT_TEST_SWITCH_BACK, ROOT_TEST_PREPARE_TWICE,
-	ROOT_TEST_FOREIGN_TREE, ROOT_TEST_COMMIT_FOREIGN_TREE, ROOT_TEST_SEARCH_FOREIGN_TREE,
-	ROOT_TEST_DESTROY_PREPARED, ROOT_TEST_WAIT_IN_PIN, ROOT_TEST_WAIT_IN_LOCK,
-	ROOT_TEST_PIN_AT_EXIT,
+	ROOT_TEST_UNPIN_TWICE, ROOT_TEST_COMMIT_BACK, ROOT_TEST_PREPARE_TWICE,
+	ROOT_TEST_FOREIGN_TREE, ROOT_TEST_COMMIT_FOREIGN_TREE, ROOT_TEST_DESTROY_PREPARED,
 };
 
 #endif /* COMMIT_ROOT_TEST_H */

@@ -22,6 +22,7 @@ struct test_set {
 	struct commit_tree tree;
 	char		root[8];
 	struct completion *gate;	/* releases wait for it */
+	struct completion *destroyed;
 	bool		at_gate;
 	unsigned int	nr_added;	/* roots of commits */
 	unsigned int	nr_released;
@@ -77,12 +78,12 @@ static int add_root(struct test_set *t, struct commit_roots *next, struct commit
 static int commit_two(struct test_set *t, u64 generation, struct commit_tree *a,
 		      struct commit_tree *b, unsigned int root)
 {
-	struct commit_roots *next = commit_root_prepare(&t->set, GFP_KERNEL);
+	struct commit_roots *next = commit_root_prepare(&t->set, generation, GFP_KERNEL);
 
 	CHECK(!IS_ERR(next));
 	CHECK(!add_root(t, next, a, root));
 	CHECK(!b || !add_root(t, next, b, root));
-	CHECK(!commit_root_switch(next, generation));
+	commit_root_switch(next);
 	return 0;
 }
 
@@ -105,15 +106,15 @@ static int before_the_first_commit(struct test_set *t)
 	struct commit_roots *next;
 	struct commit_pin pin;
 
-	CHECK(commit_root_pin(&t->set, &pin) == -ENODATA);
+	CHECK(!commit_root_pin(&t->set, &pin) && !commit_root_is_pinned(&pin));
 	CHECK(!commit_root_eligible(&t->set, &gen));
 	CHECK(!commit_root_reusable(&t->set));
-	next = commit_root_prepare(&t->set, GFP_KERNEL);
+	next = commit_root_prepare(&t->set, 7, GFP_KERNEL);
 	CHECK(!IS_ERR(next));
-	CHECK(!commit_tree_init(&late, &t->set));
+	commit_tree_init(&late, &t->set);
 	CHECK(!add_root(t, next, &t->tree, 0));
-	CHECK(!commit_root_switch(next, 7));
-	CHECK(!commit_root_pin(&t->set, &pin));
+	commit_root_switch(next);
+	CHECK(commit_root_pin(&t->set, &pin) && commit_root_is_pinned(&pin));
 	CHECK(commit_root_of(&pin, &t->tree, NULL) == &t->root[0]);
 	/* a tree created after the commit has no root in it */
 	CHECK(commit_root_of(&pin, &late, NULL) == ERR_PTR(-ENOENT));
@@ -135,8 +136,8 @@ static int generations(struct test_set *t)
 	unsigned int i;
 
 	CHECK(!commit_one(t, 7, 0));
-	CHECK(!commit_root_pin(&t->set, &pin));
-	commit_gen_reset(&gen);
+	CHECK(commit_root_pin(&t->set, &pin));
+	gen = (struct commit_gen){ };
 	CHECK(!commit_root_eligible(&t->set, &gen));
 	commit_gen_add(&gen, 7);
 	commit_gen_add(&gen, 3);
@@ -146,35 +147,11 @@ static int generations(struct test_set *t)
 	CHECK(!commit_root_eligible(&t->set, &gen) && !commit_root_covers(&pin, &gen));
 	CHECK(commit_root_eligible(&t->set, &half) && commit_root_covers(&pin, &half));
 	for (i = 0; i < ARRAY_SIZE(unknown); i++) {
-		commit_gen_reset(&gen);
+		gen = (struct commit_gen){ };
 		commit_gen_add(&gen, 3);
 		commit_gen_add(&gen, unknown[i]);
 		CHECK(!commit_root_eligible(&t->set, &gen) && !commit_root_covers(&pin, &gen));
 	}
-	commit_root_unpin(&pin);
-	return 0;
-}
-
-/* A pin is found while older roots are being released. */
-static int slow_release(struct test_set *t)
-{
-	static DECLARE_COMPLETION(gate);
-	struct commit_pin_info info;
-	struct commit_pin pin;
-	bool found;
-
-	reinit_completion(&gate);
-	t->gate = &gate;
-	CHECK(!commit_one(t, 1, 0));
-	CHECK(!commit_one(t, 2, 1));
-	CHECK(!commit_root_pin(&t->set, &pin));
-	CHECK(!commit_one(t, 3, 2));
-	CHECK(REACHED(READ_ONCE(t->at_gate)));
-	found = commit_root_oldest_pin(&t->set, &info);
-	complete_all(&gate);
-	CHECK(REACHED(commit_root_reusable(&t->set) == 2));
-	t->gate = NULL;
-	CHECK(found && info.generation == 2);
 	commit_root_unpin(&pin);
 	return 0;
 }
@@ -190,27 +167,28 @@ static int late_trees(struct test_set *t)
 	struct commit_pin pin;
 	unsigned int i;
 
-	CHECK(!commit_tree_init(&trees[0], &t->set));
-	next = commit_root_prepare(&t->set, GFP_KERNEL);
+	commit_tree_init(&trees[0], &t->set);
+	next = commit_root_prepare(&t->set, 1, GFP_KERNEL);
 	CHECK(!IS_ERR(next));
 	for (i = 0; i < ARRAY_SIZE(trees); i++) {
-		CHECK(!i || !commit_tree_init(&trees[i], &t->set));
+		if (i)
+			commit_tree_init(&trees[i], &t->set);
 		CHECK(!add_root(t, next, &trees[i], i % 8));
 		CHECK(add_root(t, next, &trees[i], 0) == -EEXIST);
 	}
-	CHECK(!commit_root_switch(next, 1));
-	CHECK(!commit_root_pin(&t->set, &pin));
+	commit_root_switch(next);
+	CHECK(commit_root_pin(&t->set, &pin));
 	for (i = 0; i < ARRAY_SIZE(trees); i++)
 		CHECK(commit_root_of(&pin, &trees[i], NULL) == &t->root[i % 8]);
 	commit_root_unpin(&pin);
 	/* a tree in the place of a deleted one */
-	next = commit_root_prepare(&t->set, GFP_KERNEL);
+	next = commit_root_prepare(&t->set, 2, GFP_KERNEL);
 	CHECK(!IS_ERR(next));
 	commit_tree_destroy(&trees[1]);
-	CHECK(!commit_tree_init(&trees[1], &t->set));
+	commit_tree_init(&trees[1], &t->set);
 	CHECK(!add_root(t, next, &trees[1], 7));
-	CHECK(!commit_root_switch(next, 2));
-	CHECK(!commit_root_pin(&t->set, &pin));
+	commit_root_switch(next);
+	CHECK(commit_root_pin(&t->set, &pin));
 	CHECK(commit_root_of(&pin, &trees[1], NULL) == &t->root[7]);
 	commit_root_unpin(&pin);
 	return 0;
@@ -227,11 +205,11 @@ static int pins_of_each_commit(struct test_set *t)
 	u64 generation;
 	int i;
 
-	CHECK(!commit_tree_init(&slow, &t->set));
+	commit_tree_init(&slow, &t->set);
 	for (i = 0; i < 8; i++) {
 		/* commits 10 to 13 have the first root of @slow */
 		CHECK(!commit_two(t, 10 + i, &t->tree, i % 4 ? NULL : &slow, i));
-		CHECK(!commit_root_pin(&t->set, &pin[i]));
+		CHECK(commit_root_pin(&t->set, &pin[i]));
 	}
 	msleep(50);
 	CHECK(!READ_ONCE(t->nr_released) && commit_root_reusable(&t->set) == 10);
@@ -259,7 +237,7 @@ static int old_pin(struct test_set *t)
 	u64 generation;
 
 	CHECK(!commit_one(t, 1, 0));
-	CHECK(!commit_root_pin(&t->set, &pin));
+	CHECK(commit_root_pin(&t->set, &pin));
 	for (generation = 2; generation <= 300; generation++)
 		CHECK(!commit_one(t, generation, generation % 8));
 	CHECK(REACHED(t->nr_released == 298));
@@ -272,20 +250,17 @@ static int old_pin(struct test_set *t)
 /* Space is wanted from pins of old commits. A pin of the newest one keeps none. */
 static int wanted_space(struct test_set *t)
 {
-	struct commit_pin_info info;
 	struct commit_pin old, new;
 
 	CHECK(!commit_one(t, 1, 0));
-	CHECK(!commit_root_pin(&t->set, &old));
+	CHECK(commit_root_pin(&t->set, &old));
 	CHECK(!commit_one(t, 2, 1));
-	CHECK(!commit_root_pin(&t->set, &new));
+	CHECK(commit_root_pin(&t->set, &new));
 	CHECK(!commit_root_wanted(&old));
 	commit_root_want_space(&t->set);
 	CHECK(commit_root_wanted(&old) && !commit_root_wanted(&new));
-	CHECK(commit_root_oldest_pin(&t->set, &info) && info.generation == 1);
 	commit_root_unpin(&old);
 	CHECK(REACHED(commit_root_reusable(&t->set) == 2));
-	CHECK(!commit_root_oldest_pin(&t->set, &info));
 	commit_root_unpin(&new);
 	return 0;
 }
@@ -298,11 +273,8 @@ struct pin_of_set {
 static long pin_here(void *arg)
 {
 	struct pin_of_set *p = arg;
-	int ret = commit_root_pin(p->set, &p->pin);
 
-	if (!ret)
-		commit_root_disown(&p->pin);
-	return ret;
+	return commit_root_pin(p->set, &p->pin);
 }
 
 static long unpin_here(void *arg)
@@ -319,7 +291,7 @@ static int unpin_elsewhere(struct test_set *t)
 	struct pin_of_set p = { .set = &t->set };
 
 	CHECK(!commit_one(t, 1, 0));
-	CHECK(!work_on_cpu(cpumask_first(cpu_online_mask), pin_here, &p));
+	CHECK(work_on_cpu(cpumask_first(cpu_online_mask), pin_here, &p));
 	CHECK(!commit_one(t, 2, 1));
 	work_on_cpu(cpumask_last(cpu_online_mask), unpin_here, &p);
 	CHECK(REACHED(commit_root_reusable(&t->set) == 2));
@@ -335,11 +307,11 @@ static int time_switches(struct test_set *t, struct commit_tree *tree, u64 gener
 
 	*ns = U64_MAX;
 	for (i = 0; i < 10; i++) {
-		next = commit_root_prepare(&t->set, GFP_KERNEL);
+		next = commit_root_prepare(&t->set, generation + i, GFP_KERNEL);
 		CHECK(!IS_ERR(next));
 		CHECK(!add_root(t, next, tree, 0));
 		start = ktime_get_ns();
-		CHECK(!commit_root_switch(next, generation + i));
+		commit_root_switch(next);
 		*ns = min(*ns, ktime_get_ns() - start);
 		/* no other CPU, and the same work for each */
 		CHECK(REACHED(commit_root_reusable(&t->set) == generation + i));
@@ -355,14 +327,14 @@ static int add_trees(struct test_set *t, struct commit_tree *trees, unsigned int
 	unsigned int i;
 
 	for (i = 0; i < nr; i++) {
-		CHECK(!commit_tree_init(&trees[i], &t->set));
+		commit_tree_init(&trees[i], &t->set);
 		cond_resched();
 	}
-	next = commit_root_prepare(&t->set, GFP_KERNEL);
+	next = commit_root_prepare(&t->set, generation, GFP_KERNEL);
 	CHECK(!IS_ERR(next));
 	for (i = 0; i < nr; i++)
 		CHECK(!add_root(t, next, &trees[i], 0));
-	CHECK(!commit_root_switch(next, generation));
+	commit_root_switch(next);
 	return 0;
 }
 
@@ -394,22 +366,22 @@ static int several_trees(struct test_set *t)
 	struct commit_pin old, new;
 	u64 generation = 0;
 
-	CHECK(!commit_tree_init(&a, &t->set));
-	CHECK(!commit_tree_init(&b, &t->set));
+	commit_tree_init(&a, &t->set);
+	commit_tree_init(&b, &t->set);
 	CHECK(!commit_two(t, 1, &a, &b, 1));
 	CHECK(!commit_tree(t, 2, &a, 2));
 	/* an earlier pin could keep the roots of 1, too */
 	CHECK(REACHED(commit_root_reusable(&t->set) == 2));
-	CHECK(!commit_root_pin(&t->set, &old));
+	CHECK(commit_root_pin(&t->set, &old));
 	CHECK(commit_root_of(&old, &a, &generation) == &t->root[2] && generation == 2);
 	CHECK(commit_root_of(&old, &b, &generation) == &t->root[1] && generation == 1);
 	CHECK(t->nr_released == 1 && released_at(t, 0, 1, 1));
 
 	/* a new tree takes the place of a deleted one */
 	commit_tree_destroy(&b);
-	CHECK(!commit_tree_init(&c, &t->set));
+	commit_tree_init(&c, &t->set);
 	CHECK(!commit_tree(t, 3, &a, 3));
-	CHECK(!commit_root_pin(&t->set, &new));
+	CHECK(commit_root_pin(&t->set, &new));
 	CHECK(commit_root_of(&new, &c, NULL) == ERR_PTR(-ENOENT));
 	CHECK(commit_root_of(&old, &c, NULL) == ERR_PTR(-ENOENT));
 	CHECK(commit_root_of(&old, &a, NULL) == &t->root[2]);
@@ -431,90 +403,16 @@ static int cancelled_commit(struct test_set *t)
 	struct commit_pin pin;
 
 	CHECK(!commit_one(t, 1, 0));
-	next = commit_root_prepare(&t->set, GFP_KERNEL);
+	next = commit_root_prepare(&t->set, 5, GFP_KERNEL);
 	CHECK(!IS_ERR(next));
 	CHECK(!commit_root_update(next, &t->tree, &t->root[1]));
 	commit_root_cancel(next);
 	commit_root_cancel(NULL);
 	commit_root_cancel(ERR_PTR(-ENOMEM));
-	CHECK(!commit_root_pin(&t->set, &pin));
+	CHECK(commit_root_pin(&t->set, &pin));
 	CHECK(commit_root_of(&pin, &t->tree, NULL) == &t->root[0]);
 	commit_root_unpin(&pin);
 	CHECK(!commit_one(t, 2, 2));
-	return 0;
-}
-
-/* The age of newly replaced roots is small. */
-static int age(struct test_set *t)
-{
-	struct commit_pin_info info;
-	u64 generation;
-
-	for (generation = 1; generation <= 32; generation++) {
-		CHECK(!commit_one(t, generation, generation % 8));
-		CHECK(!commit_root_oldest_pin(&t->set, &info) || info.age_ms < 3600000);
-		usleep_range(1000, 5000);
-		/* or else the oldest one is not the newly replaced one */
-		CHECK(REACHED(commit_root_reusable(&t->set) == generation));
-	}
-	return 0;
-}
-
-/* What the search operation was asked for, and finds. */
-struct finder {
-	unsigned int	nr_committed, nr_live;
-	bool		is_live;	/* the live tree has it, the committed one does not */
-};
-
-static int find(struct commit_search *s)
-{
-	struct finder *f = s->arg;
-
-	if (s->root)
-		f->nr_committed++;
-	else
-		f->nr_live++;
-	return f->is_live && !s->root ? 0 : -ENOENT;
-}
-
-static const struct commit_search_ops find_ops = { find };
-
-/* A miss in the committed tree is no answer: the live tree is searched, unless it is forced. */
-static int miss(struct test_set *t)
-{
-	struct finder f = { .is_live = true };
-	struct commit_search s = {
-		.set = &t->set, .tree = &t->tree, .arg = &f, .ops = &find_ops, .gen = { .max = 1 },
-	};
-
-	CHECK(!commit_one(t, 3, 0));
-	s.mode = COMMIT_SEARCH_OPTIONAL;
-	CHECK(!commit_root_search(&s));
-	CHECK(s.committed && s.missed && s.live && f.nr_committed == 1 && f.nr_live == 1);
-	s.mode = COMMIT_SEARCH_FORCED;
-	CHECK(commit_root_search(&s) == -ENOENT);
-	CHECK(s.committed && s.missed && !s.live && f.nr_committed == 2 && f.nr_live == 1);
-	return 0;
-}
-
-/* A commit that does not have the tree is not searched. A forced search says so. */
-static int absent_tree(struct test_set *t)
-{
-	struct finder f = { };
-	struct commit_tree late;
-	struct commit_search s = {
-		.set = &t->set, .tree = &late, .mode = COMMIT_SEARCH_FORCED, .arg = &f,
-		.ops = &find_ops, .gen = { .max = 1 },
-	};
-
-	CHECK(commit_root_search(&s) == -ENODATA && !s.generation);
-	CHECK(!commit_one(t, 3, 0));
-	CHECK(!commit_tree_init(&late, &t->set));
-	CHECK(commit_root_search(&s) == -ENOENT);
-	CHECK(!s.committed && !s.missed && !s.live && !f.nr_live && s.generation == 3);
-	s.mode = COMMIT_SEARCH_OPTIONAL;
-	CHECK(commit_root_search(&s) == -ENOENT);
-	CHECK(!s.committed && !s.missed && s.live && !f.nr_committed && f.nr_live == 1);
 	return 0;
 }
 
@@ -527,7 +425,7 @@ static int two_sets(struct test_set *t)
 
 	memset(&other, 0, sizeof(other));
 	CHECK(!commit_root_set_init(&other.set, "contract 2", &note_ops, &other));
-	CHECK(!commit_tree_init(&other.tree, &other.set));
+	commit_tree_init(&other.tree, &other.set);
 	reinit_completion(&gate);
 	t->gate = &gate;
 	CHECK(!commit_one(t, 1, 0));
@@ -540,7 +438,7 @@ static int two_sets(struct test_set *t)
 	CHECK(REACHED(commit_root_reusable(&t->set) == 2));
 	t->gate = NULL;
 	CHECK(released);
-	CHECK(!commit_root_set_destroy(&other.set));
+	commit_root_set_destroy(&other.set);
 	CHECK(other.nr_released == 2);
 	return 0;
 }
@@ -553,26 +451,24 @@ static int pins_with_interrupts_off(struct test_set *t)
 {
 	struct commit_pin pin, old;
 	unsigned long irqflags;
-	bool still_off;
-	void *root;
-	int ret;
+	bool still_off, ok;
+	void *root = NULL;
 
 	CHECK(!commit_one(t, 1, 0));
-	CHECK(!commit_root_pin(&t->set, &old));
+	CHECK(commit_root_pin(&t->set, &old));
 	CHECK(!commit_one(t, 2, 1));
 	local_irq_save(irqflags);
-	ret = commit_root_pin(&t->set, &pin);
-	root = ret ? NULL : commit_root_of(&pin, &t->tree, NULL);
-	if (!ret)
+	if (commit_root_pin(&t->set, &pin)) {
+		root = commit_root_of(&pin, &t->tree, NULL);
 		commit_root_unpin(&pin);
+	}
 	commit_root_want_space(&t->set);
-	if (!commit_root_wanted(&old))
-		ret = -EPROTO;
+	ok = commit_root_wanted(&old);
 	commit_root_unpin(&old);
 	still_off = irqs_disabled();
 	local_irq_restore(irqflags);
 	CHECK(still_off);
-	CHECK(!ret && root == &t->root[1]);
+	CHECK(ok && root == &t->root[1]);
 	CHECK(REACHED(commit_root_reusable(&t->set) == 2));
 	return 0;
 }
@@ -616,7 +512,7 @@ static int release_beside_rcu(struct test_set *t)
 	/* 1 has no pin, 2 has one until 3 has replaced it */
 	released = !commit_one(t, 2, 1) && REACHED(released_at(t, 0, 0, 1));
 	reusable = false;
-	if (!commit_root_pin(&t->set, &pin)) {
+	if (commit_root_pin(&t->set, &pin)) {
 		reusable = !commit_one(t, 3, 2);
 		commit_root_unpin(&pin);
 		reusable = reusable && REACHED(commit_root_reusable(&t->set) == 3);
@@ -628,24 +524,82 @@ static int release_beside_rcu(struct test_set *t)
 	return 0;
 }
 
-/*
- * A destroy that a pin of an older commit refuses keeps the newest roots, too: the search for the
- * older ones begins there. A tree that is destroyed then does not lose its root.
- */
-static int refused_destroy(struct test_set *t)
+/* A commit whose roots are all updated needs one more for a new tree, not one for each. */
+static int spare_roots(struct test_set *t)
+{
+	static struct commit_tree trees[1000];
+	struct commit_roots *next;
+	struct commit_tree late;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(trees); i++)
+		commit_tree_init(&trees[i], &t->set);
+	next = commit_root_prepare(&t->set, 1, GFP_KERNEL);
+	CHECK(!IS_ERR(next));
+	CHECK(!add_root(t, next, &t->tree, 0));
+	for (i = 0; i < ARRAY_SIZE(trees); i++)
+		CHECK(!add_root(t, next, &trees[i], 0));
+	CHECK(t->set.nr_spare == 0);
+	commit_tree_init(&late, &t->set);
+	CHECK(t->set.nr_spare == 1);
+	CHECK(!add_root(t, next, &late, 0));
+	commit_root_switch(next);
+	/* those that are never updated leave nothing */
+	CHECK(!commit_one(t, 2, 1));
+	for (i = 0; i < 10000; i++) {
+		commit_tree_destroy(&late);
+		commit_tree_init(&late, &t->set);
+	}
+	CHECK(t->set.nr_spare <= ARRAY_SIZE(trees) + 2);
+	return 0;
+}
+
+static int destroy(void *arg)
+{
+	struct test_set *t = arg;
+
+	commit_root_set_destroy(&t->set);
+	complete(t->destroyed);
+	return 0;
+}
+
+static bool may_pin(struct test_set *t)
 {
 	struct commit_pin pin;
-	bool kept;
 
-	CHECK(!commit_one(t, 1, 0));
-	CHECK(!commit_root_pin(&t->set, &pin));
-	CHECK(!commit_one(t, 2, 1));
-	CHECK(commit_root_set_destroy(&t->set) == -EBUSY);
-	kept = !READ_ONCE(t->nr_released) &&
-	       commit_root_of(&pin, &t->tree, NULL) == &t->root[0];
-	commit_tree_destroy(&t->tree);
+	if (!commit_root_pin(&t->set, &pin))
+		return false;
 	commit_root_unpin(&pin);
-	CHECK(kept);
+	return true;
+}
+
+/*
+ * Destroy waits for a pin of an older commit, which keeps the newest roots, too: the search for the
+ * older ones begins there. New pins fail, and a tree that is destroyed does not lose its root.
+ */
+static int destroy_of_pinned(struct test_set *unused)
+{
+	static DECLARE_COMPLETION(destroyed);
+	static struct test_set t;
+	struct commit_pin pin;
+
+	memset(&t, 0, sizeof(t));
+	reinit_completion(&destroyed);
+	CHECK(!commit_root_set_init(&t.set, "contract 3", &note_ops, &t));
+	commit_tree_init(&t.tree, &t.set);
+	CHECK(!commit_one(&t, 1, 0));
+	CHECK(commit_root_pin(&t.set, &pin));
+	CHECK(!commit_one(&t, 2, 1));
+	t.destroyed = &destroyed;
+	CHECK(!IS_ERR(kthread_run(destroy, &t, "destroy")));
+	CHECK(REACHED(!may_pin(&t)));
+	CHECK(!wait_for_completion_timeout(&destroyed, HZ / 10));
+	CHECK(!READ_ONCE(t.nr_released));
+	CHECK(commit_root_of(&pin, &t.tree, NULL) == &t.root[0]);
+	commit_tree_destroy(&t.tree);
+	commit_root_unpin(&pin);
+	CHECK(wait_for_completion_timeout(&destroyed, 60 * HZ));
+	CHECK(t.nr_released == 2);
 	return 0;
 }
 
@@ -656,20 +610,17 @@ int root_test_contract(u32 which)
 		[ROOT_TEST_GENERATIONS] = generations,
 		[ROOT_TEST_TREES] = several_trees,
 		[ROOT_TEST_CANCEL] = cancelled_commit,
-		[ROOT_TEST_AGE] = age,
-		[ROOT_TEST_SLOW_RELEASE] = slow_release,
 		[ROOT_TEST_LATE_TREES] = late_trees,
+		[ROOT_TEST_SPARE_ROOTS] = spare_roots,
 		[ROOT_TEST_EACH_COMMIT] = pins_of_each_commit,
 		[ROOT_TEST_OLD_PIN] = old_pin,
 		[ROOT_TEST_WANTED] = wanted_space,
 		[ROOT_TEST_OTHER_CPU] = unpin_elsewhere,
 		[ROOT_TEST_SWITCH_COST] = switch_of_many_trees,
-		[ROOT_TEST_MISS] = miss,
-		[ROOT_TEST_NO_TREE] = absent_tree,
 		[ROOT_TEST_TWO_SETS] = two_sets,
 		[ROOT_TEST_IRQS_OFF] = pins_with_interrupts_off,
 		[ROOT_TEST_RCU_READER] = release_beside_rcu,
-		[ROOT_TEST_REFUSED] = refused_destroy,
+		[ROOT_TEST_DESTROY] = destroy_of_pinned,
 	};
 	/* static: a scenario that fails leaves its set behind */
 	static struct test_set sets[ARRAY_SIZE(scenario)];
@@ -685,13 +636,14 @@ int root_test_contract(u32 which)
 	ret = commit_root_set_init(&t->set, "contract", &note_ops, t);
 	if (ret)
 		return ret;
-	ret = commit_tree_init(&t->tree, &t->set) ?: scenario[which](t) ?:
-	      commit_root_set_destroy(&t->set);
+	commit_tree_init(&t->tree, &t->set);
+	ret = scenario[which](t);
 	if (ret) {
 		failed[which] = true;
 		__module_get(THIS_MODULE);
 		return ret;
 	}
+	commit_root_set_destroy(&t->set);
 	CHECK(t->nr_released == t->nr_added);
 	return 0;
 }

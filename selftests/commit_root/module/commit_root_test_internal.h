@@ -23,7 +23,7 @@ struct extent {
 
 struct root_test {
 	struct root_test_setup	setup;
-	struct rw_semaphore	life;		/* written by setup and destroy; outermost */
+	struct rw_semaphore	life;		/* written by setup; outermost */
 	struct mutex		lock;		/* commits, pins by id */
 	struct cow_fs		*fs;		/* NULL until set up */
 	struct cow_tree		csums;
@@ -35,7 +35,6 @@ struct root_test {
 	struct commit_tree	tree;
 	struct commit_roots	*next;
 	struct commit_pin	pin[ROOT_TEST_MAX_PINS];
-	bool			pinned[ROOT_TEST_MAX_PINS];
 	/* for ROOT_TEST_BEHIND_RWSEM */
 	struct rw_semaphore	commit_sem;
 	u32			committed_root;

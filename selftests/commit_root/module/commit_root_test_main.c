@@ -37,7 +37,7 @@ static void publish(void *private, u64 generation)
 	if (c->setup.search == ROOT_TEST_BEHIND_RWSEM)
 		up_write(&c->commit_sem);
 	commit_root_update(c->next, &c->tree, (void *)(unsigned long)c->csums.root);
-	commit_root_switch(c->next, generation);
+	commit_root_switch(c->next);
 }
 
 static const struct cow_ops cow_ops = { reusable, publish };
@@ -54,10 +54,10 @@ static int commit(struct root_test *c, struct root_test_commit *result)
 	u64 start = ktime_get_ns();
 	int ret;
 
-	c->next = commit_root_prepare(&c->roots, GFP_NOFS);
+	result->generation = cow_running(c->fs);
+	c->next = commit_root_prepare(&c->roots, result->generation, GFP_NOFS);
 	if (IS_ERR(c->next))
 		return PTR_ERR(c->next);
-	result->generation = cow_running(c->fs);
 	ret = cow_commit(c->fs, c->setup.rewrite);
 	result->ns = ktime_get_ns() - start;
 	return ret;
@@ -120,41 +120,23 @@ static int change_extent(struct root_test *c, u32 n, bool move)
 
 static int take_pin(struct root_test *c, struct root_test_pin *p)
 {
-	int ret;
+	struct commit_pin *pin;
 
-	if (p->id >= ROOT_TEST_MAX_PINS || c->pinned[p->id])
+	if (p->id >= ROOT_TEST_MAX_PINS)
 		return -EINVAL;
-	ret = commit_root_pin(&c->roots, &c->pin[p->id]);
-	if (ret)
-		return ret;
-	/* any task may drop it */
-	commit_root_disown(&c->pin[p->id]);
-	c->pinned[p->id] = true;
-	p->generation = commit_root_generation(&c->pin[p->id]);
+	pin = &c->pin[p->id];
+	if (commit_root_is_pinned(pin) || !commit_root_pin(&c->roots, pin))
+		return -EINVAL;
+	p->generation = commit_root_generation(pin);
 	return 0;
 }
 
 static int drop_pin(struct root_test *c, u32 id)
 {
-	if (id >= ROOT_TEST_MAX_PINS || !c->pinned[id])
+	if (id >= ROOT_TEST_MAX_PINS || !commit_root_is_pinned(&c->pin[id]))
 		return -EINVAL;
-	c->pinned[id] = false;
 	commit_root_unpin(&c->pin[id]);
 	return 0;
-}
-
-static void get_state(struct root_test *c, struct root_test_state *state)
-{
-	struct commit_pin_info info;
-	bool has_pin = commit_root_oldest_pin(&c->roots, &info);
-
-	*state = (struct root_test_state) {
-		.has_pin = has_pin,
-		.oldest_generation = info.generation,
-		.oldest_age_ms = info.age_ms,
-		.oldest_pid = info.pid,
-		.stale = cow_stale(c->fs),
-	};
 }
 
 /* --- setup --------------------------------------------------------------- */
@@ -211,24 +193,15 @@ static int set_up(struct root_test *c, const struct root_test_setup *s)
 	ret = commit_root_set_init(&c->roots, c->name, &root_ops, c);
 	if (ret)
 		goto fail;
-	ret = commit_tree_init(&c->tree, &c->roots) ?:
-	      cow_fs_create(&c->fs, &params, &cow_ops, c) ?:
+	commit_tree_init(&c->tree, &c->roots);
+	ret = cow_fs_create(&c->fs, &params, &cow_ops, c) ?:
 	      cow_tree_create(&c->csums, c->fs) ?:
 	      make_extents(c);
 	if (!ret)
 		return 0;
-	WARN_ON(commit_root_set_destroy(&c->roots));
+	commit_root_set_destroy(&c->roots);
 fail:
 	free_fs(c);
-	return ret;
-}
-
-static int tear_down(struct root_test *c)
-{
-	int ret = commit_root_set_destroy(&c->roots);
-
-	if (!ret)
-		free_fs(c);
 	return ret;
 }
 
@@ -239,7 +212,7 @@ union root_test_args {
 	struct root_test_request request;
 	struct root_test_commit commit;
 	struct root_test_pin pin;
-	struct root_test_state state;
+	u64 stale;
 	u32 number;
 };
 
@@ -254,8 +227,6 @@ static int with_lock(struct root_test *c, unsigned int cmd, union root_test_args
 		return drop_pin(c, a->pin.id);
 	case ROOT_TEST_CHECK:
 		return min(cow_check_tree(c->fs, c->csums.root), 0L);
-	case ROOT_TEST_DESTROY:
-		return tear_down(c);
 	case ROOT_TEST_CONTRACT:
 		return root_test_contract(a->number);
 	case ROOT_TEST_MISUSE:
@@ -275,8 +246,8 @@ static int root_test_do(struct root_test *c, unsigned int cmd, union root_test_a
 		return change_extent(c, a->number, false);
 	case ROOT_TEST_MOVE:
 		return change_extent(c, a->number, true);
-	case ROOT_TEST_STATE:
-		get_state(c, &a->state);
+	case ROOT_TEST_STALE:
+		a->stale = cow_stale(c->fs);
 		return 0;
 	}
 	if (mutex_lock_killable(&c->lock))
@@ -286,18 +257,17 @@ static int root_test_do(struct root_test *c, unsigned int cmd, union root_test_a
 	return ret;
 }
 
-/* The filesystem must not use a set before it is set up or after it is destroyed. */
+/* The filesystem must not use a set before it is set up. */
 static int root_test_run(void *object, unsigned int cmd, void *args)
 {
 	union root_test_args *a = args;
 	struct root_test *c = object;
 	int ret;
 
-	if (cmd == ROOT_TEST_SETUP || cmd == ROOT_TEST_DESTROY) {
+	if (cmd == ROOT_TEST_SETUP) {
 		if (down_write_killable(&c->life))
 			return -EINTR;
-		ret = cmd == ROOT_TEST_SETUP ? set_up(c, &a->setup) :
-		      c->fs ? root_test_do(c, cmd, a) : -ENXIO;
+		ret = set_up(c, &a->setup);
 		up_write(&c->life);
 		return ret;
 	}
@@ -329,7 +299,8 @@ static void root_test_release(void *object)
 	if (c->fs) {
 		for (id = 0; id < ROOT_TEST_MAX_PINS; id++)
 			drop_pin(c, id);
-		WARN_ON(tear_down(c));
+		commit_root_set_destroy(&c->roots);
+		free_fs(c);
 	}
 	kvfree(c);
 }

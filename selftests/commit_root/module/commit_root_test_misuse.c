@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Misuse of commit_root.h that must be refused with a warning, or that lockdep reports.
+ * Misuse of commit_root.h that must be refused with a warning.
  */
 #include <linux/slab.h>
 
@@ -13,61 +13,49 @@ static void no_release(void *private, void *root, u64 generation)
 static const struct commit_root_ops no_ops = { no_release };
 
 /* Use a tree of another set. */
-static int use_foreign_tree(struct root_test *c, u32 which, const struct commit_tree *foreign)
+static int use_foreign_tree(struct root_test *c, u32 which, struct commit_tree *foreign)
 {
-	static const struct commit_search_ops no_search = { };
-	struct commit_search s = {
-		.set = &c->roots, .tree = foreign, .mode = COMMIT_SEARCH_FORCED, .ops = &no_search,
-	};
 	struct commit_roots *next;
 	struct commit_pin pin;
 	int ret;
 
-	switch (which) {
-	case ROOT_TEST_FOREIGN_TREE:
-		ret = commit_root_pin(&c->roots, &pin);
-		if (ret)
-			return ret;
+	if (which == ROOT_TEST_FOREIGN_TREE) {
+		if (!commit_root_pin(&c->roots, &pin))
+			return 0;
 		ret = PTR_ERR_OR_ZERO(commit_root_of(&pin, foreign, NULL));
 		commit_root_unpin(&pin);
 		return ret;
-	case ROOT_TEST_COMMIT_FOREIGN_TREE:
-		next = commit_root_prepare(&c->roots, GFP_KERNEL);
-		if (IS_ERR(next))
-			return PTR_ERR(next);
-		ret = commit_root_update(next, foreign, c);
-		commit_root_cancel(next);
-		return ret;
-	default:
-		return commit_root_search(&s);
 	}
+	next = commit_root_prepare(&c->roots, cow_running(c->fs), GFP_KERNEL);
+	if (IS_ERR(next))
+		return PTR_ERR(next);
+	ret = commit_root_update(next, foreign, c);
+	commit_root_cancel(next);
+	return ret;
 }
 
 /* Frees @other, which must not be on the stack. */
 static int misuse_two_sets(struct root_test *c, u32 which, struct commit_root_set *other)
 {
-	struct commit_tree foreign;
+	struct commit_tree tree;
 	struct commit_roots *next;
 	int ret;
 
 	ret = commit_root_set_init(other, "other", &no_ops, c);
 	if (ret)
 		goto free;
+	commit_tree_init(&tree, other);
 	if (which == ROOT_TEST_DESTROY_PREPARED) {
-		next = commit_root_prepare(other, GFP_KERNEL);
-		ret = IS_ERR(next) ? PTR_ERR(next) : commit_root_set_destroy(other);
-		/* destroy must have failed: cancel the commit and destroy it now */
-		commit_root_cancel(next);
+		next = commit_root_prepare(other, 1, GFP_KERNEL | __GFP_NOFAIL);
+		/* the set stays as it is, so that the switch works */
+		commit_root_set_destroy(other);
+		commit_root_switch(next);
+		ret = commit_root_reusable(other) == 1 ? -EBUSY : 0;
 	} else {
-		ret = commit_tree_init(&foreign, other);
-		if (!ret) {
-			ret = use_foreign_tree(c, which, &foreign);
-			commit_tree_destroy(&foreign);
-		}
+		ret = use_foreign_tree(c, which, &tree);
 	}
-	/* a set that is not destroyed is still in use */
-	if (WARN_ON(commit_root_set_destroy(other)))
-		return -EPROTO;
+	commit_tree_destroy(&tree);
+	commit_root_set_destroy(other);
 free:
 	kfree(other);
 	return ret;
@@ -75,7 +63,6 @@ free:
 
 int root_test_misuse(struct root_test *c, u32 which)
 {
-	static DEFINE_MUTEX(order);
 	struct commit_root_set *other;
 	struct commit_roots *next;
 	struct commit_pin pin;
@@ -83,55 +70,24 @@ int root_test_misuse(struct root_test *c, u32 which)
 
 	switch (which) {
 	case ROOT_TEST_UNPIN_TWICE:
-		ret = commit_root_pin(&c->roots, &pin);
-		if (ret)
-			return ret;
-		commit_root_unpin(&pin);
-		commit_root_unpin(&pin);
+		if (commit_root_pin(&c->roots, &pin)) {
+			commit_root_unpin(&pin);
+			commit_root_unpin(&pin);
+		}
 		return 0;
-	case ROOT_TEST_WAIT_IN_PIN:
-		ret = commit_root_pin(&c->roots, &pin);
-		if (ret)
-			return ret;
-		commit_root_might_wait(&c->roots);
-		commit_root_unpin(&pin);
-		return -EDEADLK;
-	case ROOT_TEST_WAIT_IN_LOCK:
-		ret = commit_root_pin(&c->roots, &pin);
-		if (ret)
-			return ret;
-		mutex_lock(&order);
-		mutex_unlock(&order);
-		commit_root_unpin(&pin);
-		mutex_lock(&order);
-		commit_root_might_wait(&c->roots);
-		mutex_unlock(&order);
-		return -EDEADLK;
-	case ROOT_TEST_PIN_AT_EXIT:
-		/* the unpin is that of the filesystem */
-		ret = commit_root_pin(&c->roots, &c->pin[0]);
-		if (ret)
-			return ret;
-		c->pinned[0] = true;
-		return -EDEADLK;
-	case ROOT_TEST_SWITCH_BACK:
-		next = commit_root_prepare(&c->roots, GFP_KERNEL);
-		if (IS_ERR(next))
-			return PTR_ERR(next);
-		ret = commit_root_switch(next, commit_root_reusable(&c->roots));
-		if (ret)
-			commit_root_cancel(next);
-		return ret;
+	case ROOT_TEST_COMMIT_BACK:
+		next = commit_root_prepare(&c->roots, commit_root_reusable(&c->roots), GFP_KERNEL);
+		return PTR_ERR_OR_ZERO(next);
 	case ROOT_TEST_PREPARE_TWICE:
-		next = commit_root_prepare(&c->roots, GFP_KERNEL);
+		next = commit_root_prepare(&c->roots, cow_running(c->fs), GFP_KERNEL);
 		if (IS_ERR(next))
 			return PTR_ERR(next);
-		ret = PTR_ERR_OR_ZERO(commit_root_prepare(&c->roots, GFP_KERNEL));
+		ret = PTR_ERR_OR_ZERO(commit_root_prepare(&c->roots, cow_running(c->fs),
+							  GFP_KERNEL));
 		commit_root_cancel(next);
 		return ret;
 	case ROOT_TEST_FOREIGN_TREE:
 	case ROOT_TEST_COMMIT_FOREIGN_TREE:
-	case ROOT_TEST_SEARCH_FOREIGN_TREE:
 	case ROOT_TEST_DESTROY_PREPARED:
 		other = kzalloc(sizeof(*other), GFP_KERNEL);
 		if (!other)

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Lookups of checksums in the toy filesystem: live, behind an rwsem as in btrfs, or by
- * commit_root_search().
+ * Lookups of checksums in the toy filesystem: live, behind an rwsem as in btrfs, or under a pin.
  */
 #include <linux/delay.h>
 #include <linux/slab.h>
@@ -43,48 +42,6 @@ static int search_ranges(struct lookup *l, bool live, u32 root)
 	return ret;
 }
 
-static int search(struct commit_search *s)
-{
-	struct lookup *l = s->arg;
-	unsigned int i;
-
-	for (i = l->first; s->root && i < l->first + l->nr; i++)
-		l->generation[i] = s->generation;
-	return search_ranges(l, !s->root, (unsigned long)s->root);
-}
-
-static bool compare(struct commit_search *s, struct commit_difference *diff)
-{
-	struct lookup *l = s->arg;
-	u64 value[ROOT_TEST_EXTENT_BLOCKS];
-	unsigned int i, k;
-
-	for (i = l->first; i < l->first + l->nr; i++) {
-		unsigned long found = 0;
-		struct cow_range range = l->range[i];
-
-		range.value = value;
-		range.found = &found;
-		cow_search_live(&l->c->csums, &range);
-		for (k = 0; k < range.nr; k++) {
-			bool has = test_bit(k, &found);
-
-			if (has && value[k] == l->value[i][k])
-				continue;
-			diff->key = range.first + k;
-			snprintf(diff->committed, sizeof(diff->committed), "%llx", l->value[i][k]);
-			if (has)
-				snprintf(diff->live, sizeof(diff->live), "%llx", value[k]);
-			else
-				strscpy(diff->live, "nothing", sizeof(diff->live));
-			return false;
-		}
-	}
-	return true;
-}
-
-static const struct commit_search_ops search_ops = { search, compare };
-
 static bool is_eligible(const struct root_test *c, const struct commit_gen *gen)
 {
 	return commit_root_eligible(&c->roots, gen);
@@ -96,42 +53,53 @@ static int search_behind_rwsem(struct lookup *l, const struct commit_gen *gen)
 	struct root_test *c = l->c;
 	int ret = -ENOENT;
 
+	if (!is_eligible(c, gen))
+		return ret;
+	down_read(&c->commit_sem);
 	if (is_eligible(c, gen)) {
-		down_read(&c->commit_sem);
-		if (is_eligible(c, gen)) {
-			l->req->committed++;
-			ret = search_ranges(l, false, c->committed_root);
-		}
-		up_read(&c->commit_sem);
-		if (ret != -ENOENT)
-			return ret;
-		l->req->missed++;
+		l->req->committed++;
+		ret = search_ranges(l, false, c->committed_root);
+		l->req->missed += ret == -ENOENT;
 	}
-	l->req->live++;
-	return search_ranges(l, true, 0);
+	up_read(&c->commit_sem);
+	return ret;
+}
+
+/* The six lines in the head of commit_root.h. */
+static int search_pinned(struct lookup *l, const struct commit_gen *gen)
+{
+	struct root_test *c = l->c;
+	struct commit_pin pin;
+	unsigned int i;
+	void *root;
+	int ret = -ENOENT;
+
+	if (!is_eligible(c, gen) || !commit_root_pin(&c->roots, &pin))
+		return ret;
+	if (commit_root_covers(&pin, gen)) {
+		for (i = l->first; i < l->first + l->nr; i++)
+			l->generation[i] = commit_root_generation(&pin);
+		root = commit_root_of(&pin, &c->tree, NULL);
+		l->req->committed++;
+		ret = search_ranges(l, false, (unsigned long)root);
+		l->req->missed += ret == -ENOENT;
+	}
+	commit_root_unpin(&pin);
+	return ret;
 }
 
 static int search_extents(struct lookup *l, const struct commit_gen *gen)
 {
-	struct root_test *c = l->c;
-	struct commit_search s = {
-		.set = &c->roots, .tree = &c->tree, .gen = *gen, .ops = &search_ops, .arg = l,
-		.mode = COMMIT_SEARCH_OPTIONAL,
-	};
-	int ret;
+	int ret = -ENOENT;
 
-	switch (c->setup.search) {
-	case ROOT_TEST_LIVE:
-		l->req->live++;
-		return search_ranges(l, true, 0);
-	case ROOT_TEST_BEHIND_RWSEM:
-		return search_behind_rwsem(l, gen);
-	}
-	ret = commit_root_search(&s);
-	l->req->committed += s.committed;
-	l->req->missed += s.missed;
-	l->req->live += s.live;
-	return ret;
+	if (l->c->setup.search == ROOT_TEST_BEHIND_RWSEM)
+		ret = search_behind_rwsem(l, gen);
+	else if (l->c->setup.search == ROOT_TEST_COMMIT_ROOT)
+		ret = search_pinned(l, gen);
+	if (ret != -ENOENT)
+		return ret;
+	l->req->live++;
+	return search_ranges(l, true, 0);
 }
 
 static void check_csums(struct lookup *l)

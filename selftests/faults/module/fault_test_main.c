@@ -25,7 +25,7 @@ static const struct commit_root_ops root_ops = { no_root };
 
 static int commit(struct commit_root_set *set, u64 generation)
 {
-	struct commit_roots *next = commit_root_prepare(set, GFP_KERNEL);
+	struct commit_roots *next = commit_root_prepare(set, generation, GFP_KERNEL);
 	int ret;
 
 	if (IS_ERR(next))
@@ -35,7 +35,8 @@ static int commit(struct commit_root_set *set, u64 generation)
 		commit_root_cancel(next);
 		return ret;
 	}
-	return commit_root_switch(next, generation);
+	commit_root_switch(next);
+	return 0;
 }
 
 /*
@@ -45,7 +46,7 @@ static int commit(struct commit_root_set *set, u64 generation)
 static int use_roots(void)
 {
 	struct commit_root_set *set = kzalloc(sizeof(*set), GFP_KERNEL | __GFP_NOFAIL);
-	int ret, again, nr = 0;
+	int ret, again, nr;
 	u64 generation;
 
 	ret = commit_root_set_init(set, "fault_test", &root_ops, NULL);
@@ -53,12 +54,8 @@ static int use_roots(void)
 		kfree(set);
 		return ret;
 	}
-	while (nr < NR_TREES) {
-		ret = commit_tree_init(&trees[nr], set);
-		if (ret)
-			goto out;
-		nr++;
-	}
+	for (nr = 0; nr < NR_TREES; nr++)
+		commit_tree_init(&trees[nr], set);
 	for (generation = 1; generation < 4 && !ret; generation++) {
 		ret = commit(set, generation);
 		if (ret) {
@@ -68,12 +65,11 @@ static int use_roots(void)
 				ret = -EPROTO;
 		}
 	}
-out:
 	while (nr)
 		commit_tree_destroy(&trees[--nr]);
-	again = commit_root_set_destroy(set);
+	commit_root_set_destroy(set);
 	kfree(set);
-	return again ? -EPROTO : ret;
+	return ret;
 }
 
 static void no_object(void *private, struct rcu_reuse_head *head)
