@@ -83,14 +83,16 @@ static inline struct commit_roots *oldest_roots(struct commit_root_set *set)
 
 /* --- release ------------------------------------------------------------- */
 
-/* Blocks freed up to the generation of the oldest roots may be reused. */
-static void move_reusable(struct commit_root_set *set)
+/* Blocks freed up to the generation of the oldest roots may be reused. Returns whether it grew. */
+static bool move_reusable(struct commit_root_set *set)
 {
 	struct commit_roots *oldest = oldest_roots(set);
 
+	if (!oldest || oldest->generation == atomic64_read(&set->reusable))
+		return false;
 	/* F: pairs with commit_root_reusable() */
-	if (oldest)
-		atomic64_set_release(&set->reusable, oldest->generation);
+	atomic64_set_release(&set->reusable, oldest->generation);
+	return true;
 }
 
 /*
@@ -147,6 +149,7 @@ static void remove_roots(struct commit_roots *roots)
 	struct commit_root_set *set = roots->set;
 	struct commit_roots *older = NULL;
 	struct commit_tree_root *t;
+	bool moved;
 
 	/* only the work removes commits from the list: @older stays */
 	raw_spin_lock_irq(&set->lock);
@@ -164,12 +167,14 @@ static void remove_roots(struct commit_roots *roots)
 	raw_spin_lock_irq(&set->lock);
 	list_del(&roots->node);
 	set->nr_kept--;
-	move_reusable(set);
+	moved = move_reusable(set);
 	if (list_empty(&set->all))
 		complete(&set->released);
 	raw_spin_unlock_irq(&set->lock);
 	/* D: pairs with commit_root_pin() and __commit_root_uncount() */
 	call_rcu(&roots->rcu, free_roots_rcu);
+	if (moved && set->ops->reusable)
+		set->ops->reusable(set->private, commit_root_reusable(set));
 }
 
 /* Has replaced roots a pin? */

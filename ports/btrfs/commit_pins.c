@@ -372,30 +372,30 @@ static void unpin_oldest(struct btrfs_fs_info *fs_info)
 	btrfs_put_transaction(t);
 }
 
-/* Unpin all that no pin reaches. Never waits: the owner of @unpinning or the work continues. */
+/* Unpin all that no pin reaches. Caller holds @unpinning. */
 static void unpin_unreachable(struct btrfs_fs_info *fs_info)
 {
 	struct btrfs_commit_pins *pins = &fs_info->commit_pins;
 
-	while (may_unpin(pins) && mutex_trylock(&pins->unpinning)) {
-		while (may_unpin(pins)) {
-			drop_firsts(pins, commit_root_reusable(&pins->set));
-			unpin_oldest(fs_info);
-			wake_up_all(&pins->unpin_wait);
-		}
-		mutex_unlock(&pins->unpinning);
+	while (may_unpin(pins)) {
+		drop_firsts(pins, commit_root_reusable(&pins->set));
+		unpin_oldest(fs_info);
+		wake_up_all(&pins->unpin_wait);
 	}
-	wake_up_all(&pins->unpin_wait);
-	if (oldest_delayed(pins))
-		queue_delayed_work(pins->wq, &pins->work, max(HZ / 20, 1));
 }
 
+/*
+ * Queued whenever commit_root_reusable() has advanced, and by a committer that left something.
+ * It waits for @unpinning and looks afterwards, so it sees all that happened before it was queued.
+ */
 static void unpin_work(struct work_struct *work)
 {
-	struct btrfs_commit_pins *pins = container_of(to_delayed_work(work),
-						      struct btrfs_commit_pins, work);
+	struct btrfs_commit_pins *pins = container_of(work, struct btrfs_commit_pins, work);
 
+	mutex_lock(&pins->unpinning);
 	unpin_unreachable(container_of(pins, struct btrfs_fs_info, commit_pins));
+	mutex_unlock(&pins->unpinning);
+	wake_up_all(&pins->unpin_wait);
 }
 
 /**
@@ -423,10 +423,12 @@ int btrfs_unpin_extents(struct btrfs_trans_handle *trans)
 	spin_unlock(&pins->lock);
 	commit_root_want_space(&pins->set);
 	/* not what earlier commits had to leave behind: tasks wait for this one */
-	if (oldest_delayed(pins) == t->transid)
+	if (oldest_delayed(pins) == t->transid && mutex_trylock(&pins->unpinning)) {
 		unpin_unreachable(trans->fs_info);
-	else
-		mod_delayed_work(pins->wq, &pins->work, 0);
+		mutex_unlock(&pins->unpinning);
+	} else {
+		queue_work(pins->wq, &pins->work);
+	}
 	return 0;
 }
 
@@ -465,7 +467,6 @@ void btrfs_settle_pins(struct btrfs_fs_info *fs_info, long timeout)
 	if (WARN_ON_ONCE(has_pin(fs_info)))
 		return;
 	commit_root_want_space(&pins->set);
-	mod_delayed_work(pins->wq, &pins->work, 0);
 	/* Without a pin, only discards may take long. A commit of btrfs waits for these, too. */
 	if (wait_event_timeout(pins->unpin_wait, commit_root_reusable(&pins->set) >= transid ||
 			       is_unpinned(pins, transid), timeout))
@@ -606,15 +607,19 @@ void btrfs_publish_commit_roots(struct btrfs_trans_handle *trans)
 
 static void release_root(void *private, void *root, u64 generation)
 {
+	free_extent_buffer(root);
+}
+
+static void queue_unpin(void *private, u64 generation)
+{
 	struct btrfs_fs_info *fs_info = private;
 
-	free_extent_buffer(root);
-	/* commit_root_reusable() advances after this callback: look again in a jiffy. */
-	mod_delayed_work(fs_info->commit_pins.wq, &fs_info->commit_pins.work, 1);
+	queue_work(fs_info->commit_pins.wq, &fs_info->commit_pins.work);
 }
 
 static const struct commit_root_ops pin_ops = {
 	.release = release_root,
+	.reusable = queue_unpin,
 };
 
 void btrfs_init_pins(struct btrfs_fs_info *fs_info)
@@ -627,7 +632,7 @@ void btrfs_init_pins(struct btrfs_fs_info *fs_info)
 	INIT_LIST_HEAD(&pins->delayed);
 	mutex_init(&pins->unpinning);
 	init_waitqueue_head(&pins->unpin_wait);
-	INIT_DELAYED_WORK(&pins->work, unpin_work);
+	INIT_WORK(&pins->work, unpin_work);
 }
 
 /* Mount has read the trees and has not committed yet. */
@@ -677,6 +682,5 @@ void btrfs_stop_pins(struct btrfs_fs_info *fs_info)
 	put_switched(pins);
 	commit_root_set_destroy(&pins->set);
 	pins->started = false;
-	cancel_delayed_work_sync(&pins->work);
 	destroy_workqueue(pins->wq);
 }

@@ -37,7 +37,7 @@ struct btrfs_commit_pins {
 	struct mutex		unpinning;	/* committers only try it */
 	wait_queue_head_t	unpin_wait;
 	struct workqueue_struct	*wq;
-	struct delayed_work	work;
+	struct work_struct	work;
 };
 
 /* In struct btrfs_root. */

@@ -79,8 +79,8 @@
  *    it by then keeps that root until its unpin.
  *  - commit_root_set_init() and commit_root_set_destroy() sleep. The caller stops new pins and
  *    commits before destroy, which waits for the last pin.
- *  - &commit_root_ops.release runs in a workqueue of the set, one call at a time: beside readers
- *    and commits, and beside the releases of other sets.
+ *  - &commit_root_ops run in a workqueue of the set, one call at a time: beside readers and
+ *    commits, and beside the workqueues of other sets.
  *
  * Pins are counted for each commit. Roots are released when they are replaced, or with their
  * last pin; pins of other commits do not matter, unless these have the same root. A pin delays the
@@ -153,9 +153,12 @@ struct commit_root_counts {
  *	commit_root_update(), with the generation that added the root. Older roots may still be
  *	pinned and share blocks with it: see commit_root_reusable() for the blocks. Process
  *	context, one call at a time; may sleep
+ * @reusable: optional: commit_root_reusable() has advanced to @generation. Called in the same
+ *	context as @release, and not for the first commit
  */
 struct commit_root_ops {
 	void (*release)(void *private, void *root, u64 generation);
+	void (*reusable)(void *private, u64 generation);
 };
 
 struct commit_tree_root;
@@ -416,7 +419,7 @@ void commit_root_want_space(struct commit_root_set *set);
  * commit_root_reusable() - up to which generation may freed blocks be reused?
  * @set: the set
  *
- * To be polled: there is no call that waits for it.
+ * No call waits for it: poll it, or queue work from &commit_root_ops.reusable.
  *
  * Context: any but NMI.
  * Return: a generation: a block may be reused if the generation G that freed it is not later.

@@ -26,6 +26,8 @@ struct test_set {
 	bool		at_gate;
 	unsigned int	nr_added;	/* roots of commits */
 	unsigned int	nr_released;
+	unsigned int	too_early;
+	u64		reusable;	/* what was reported last */
 	struct {
 		void	*root;
 		u64	generation;
@@ -48,7 +50,16 @@ static void note_release(void *private, void *root, u64 generation)
 	smp_store_release(&t->nr_released, t->nr_released + 1);
 }
 
-static const struct commit_root_ops note_ops = { note_release };
+static void note_reusable(void *private, u64 generation)
+{
+	struct test_set *t = private;
+
+	/* the new generation can be read, and its roots have been released */
+	t->too_early += commit_root_reusable(&t->set) != generation;
+	WRITE_ONCE(t->reusable, generation);
+}
+
+static const struct commit_root_ops note_ops = { note_release, note_reusable };
 
 static bool released_at(struct test_set *t, unsigned int n, unsigned int root, u64 generation)
 {
@@ -262,6 +273,26 @@ static int wanted_space(struct test_set *t)
 	commit_root_unpin(&old);
 	CHECK(REACHED(commit_root_reusable(&t->set) == 2));
 	commit_root_unpin(&new);
+	return 0;
+}
+
+/* Each advance is reported, also one that an unpin causes. */
+static int reported_reusable(struct test_set *t)
+{
+	struct commit_pin pin;
+
+	CHECK(!commit_one(t, 1, 0));
+	CHECK(!commit_one(t, 2, 1));
+	CHECK(REACHED(READ_ONCE(t->reusable) == 2));
+	CHECK(commit_root_pin(&t->set, &pin));
+	CHECK(!commit_one(t, 3, 2));
+	CHECK(!commit_one(t, 4, 3));
+	/* 3 has no pin, but 2 does */
+	CHECK(REACHED(t->nr_released == 2));
+	CHECK(READ_ONCE(t->reusable) == 2);
+	commit_root_unpin(&pin);
+	CHECK(REACHED(READ_ONCE(t->reusable) == 4));
+	CHECK(!t->too_early);
 	return 0;
 }
 
@@ -615,6 +646,7 @@ int root_test_contract(u32 which)
 		[ROOT_TEST_EACH_COMMIT] = pins_of_each_commit,
 		[ROOT_TEST_OLD_PIN] = old_pin,
 		[ROOT_TEST_WANTED] = wanted_space,
+		[ROOT_TEST_REUSABLE] = reported_reusable,
 		[ROOT_TEST_OTHER_CPU] = unpin_elsewhere,
 		[ROOT_TEST_SWITCH_COST] = switch_of_many_trees,
 		[ROOT_TEST_TWO_SETS] = two_sets,
