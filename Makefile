@@ -66,7 +66,7 @@ help-all: help
 	@echo '  make lint             checkpatch, sparse, kernel-doc, shellcheck and more          5 min'
 	@echo 'Figures and documents'
 	@echo '  make bench            all figures but those of apps, as tables and TSV               2 h'
-	@echo '  make bench-PART       locks, csum, diff, share, reuse, f2fs, btrfs, harm      5-30 min'
+	@echo '  make bench-PART       locks, csum, diff, share, f2fs, btrfs, harm             5-30 min'
 	@echo '  make bench-apps       databases, fio, ... on FS=f2fs or btrfs; QUICK=1 takes 3 min   2 h'
 	@echo '  make docs             the documents as a site, in docs/_build/html                30 s'
 	@echo '  make container        TARGET=test in Debian 12, by podman or docker: for other distributions'

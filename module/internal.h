@@ -27,8 +27,6 @@ struct dentry;
 
 void commit_root_setup(struct dentry *debugfs);
 void commit_root_teardown(void);
-int rcu_reuse_setup(struct dentry *debugfs);
-void rcu_reuse_teardown(void);
 void share_gate_setup(struct dentry *debugfs);
 void cow_diff_setup(struct dentry *debugfs);
 int unfair_rwsem_setup(void);

@@ -89,7 +89,7 @@ static int __init fscommit_init(void)
 		return ret;
 	/* debugfs is optional */
 	debugfs_dir = debugfs_create_dir("fscommit", NULL);
-	ret = unfair_stats_setup(debugfs_dir, cpu_times) ?: rcu_reuse_setup(debugfs_dir);
+	ret = unfair_stats_setup(debugfs_dir, cpu_times);
 	if (ret) {
 		debugfs_remove_recursive(debugfs_dir);
 		exit_lock();
@@ -106,7 +106,6 @@ static void __exit fscommit_exit(void)
 {
 	debugfs_remove_recursive(debugfs_dir);
 	commit_root_teardown();
-	rcu_reuse_teardown();
 	exit_lock();
 }
 
@@ -114,6 +113,6 @@ static void __exit fscommit_exit(void)
 subsys_initcall(fscommit_init);
 module_exit(fscommit_exit);
 
-MODULE_DESCRIPTION("Commit-path primitives for filesystems: reader-unfair rwsem, commit-root search, share gate, COW diff, RCU reuse queue");
+MODULE_DESCRIPTION("Commit-path primitives for filesystems: reader-unfair rwsem, commit-root search, share gate, COW diff, RCU reuse stamps");
 MODULE_LICENSE("GPL");
 MODULE_VERSION("1.0");

@@ -12,9 +12,7 @@ s/\bcompat_custom_slice\(task\)/task->se.custom_slice ? task->se.slice : 0/
 	n
 	s/^\t\t\t     /\t\t      /
 }
-s/\bcompat_shrinker_private\(shrinker\)/shrinker->private_data/
-s/\bcompat_shrinker_free\b/shrinker_free/
-s/\bcompat_(class_upsets_psi|shrinker_new)\b/\1/
+s/\bcompat_class_upsets_psi\b/class_upsets_psi/
 
 # the kernel's own attributes for the context analysis
 /#include <linux\/fscommit_(abi|context)\.h>/d
@@ -35,4 +33,3 @@ s/\b__UNFAIR_GUARD_COND\(/DEFINE_LOCK_GUARD_1_COND(/
 /#include <linux\/version\.h>/d
 /^\/\* 6\.[0-9]+: .*\*\/$/d
 s/ [A-Z][^.]*\b6\.[0-9]+ lacks\.?//
-s/ [A-Z][^.]*\b6\.[0-9]+\b[^.,]*, and SRCU/ SRCU/

@@ -69,12 +69,8 @@ put_internal()
 		/define (EXPORT_SYMBOL|trace_contended_release|preempt_|task->)/ { next }
 		/define hrtimer_setup/ { next }
 		{ print }' "$1.all" |
-	sed -E -e '/^static inline void shrinker_free/,/^\}/d' \
-		-e '/define shrinker->private_data/,/[^\\]$/d' \
-		-e '/define compat_shrinker_private/d' \
-		-e 's/^ \* Not in 6\.12, but in 7\.3: when/ * When/' \
-		-e 's/^#if defined\((\w+)\)$/#ifdef \1/' \
-		-e 's/^\t\t    typeof_member/\t     typeof_member/' |
+	sed -E -e 's/^ \* Not in 6\.12, but in 7\.3: when/ * When/' \
+		-e 's/^#if defined\((\w+)\)$/#ifdef \1/' |
 	cat -s >"$1.compat"
 	put_source "$TOP/module/internal.h" "$1.all"
 	sed -e "/^#include \"compat.h\"/{

@@ -5,7 +5,7 @@
 #   bench.sh [PART...]      default: all but apps
 #
 #   locks      the lock and its peers: the wait of a checkpoint writer, a mix, a bound, costs
-#   csum diff share reuse   commit roots, COW diff, share gate, RCU reuse
+#   csum diff share         commit roots, COW diff, share gate
 #   f2fs       fsync beside low-priority writers (fsync_guest.sh)
 #   btrfs      sync beside low-priority readers of old data; with LOADS='1:fio 8:fio'
 #              VARIANTS='stock gate always-locked', fsyncs by jobs of fio
@@ -94,7 +94,6 @@ programs()
 	tree=$("$HARNESS/stage.sh" "$kernel")
 	case $folder in
 	unfair_rwsem) modules=fscommit_test ;;
-	rcu_reuse) modules=rcu_reuse_test ;;
 	*) modules="cow_tree_test ${folder}_test" ;;
 	esac
 	rm -rf "$dir"
@@ -187,18 +186,6 @@ part_share()
 		programs share_gate "$kernel" 900 <<-END
 			share sharebench -r $rounds -D $duration --max-jobs=$most
 			shared sharebench -s 10 --min-jobs=16 --max-jobs=128 -r $rounds -D $duration
-		END
-	done
-}
-
-# freed objects are used again: alone, and beside tasks that look up paths
-part_reuse()
-{
-	local kernel
-	settings 3 1
-	for kernel in ${KERNEL:-uml 6.12}; do
-		programs rcu_reuse "$kernel" 600 <<-END
-			reuse reusebench -r $rounds -D $duration
 		END
 	done
 }
@@ -333,11 +320,11 @@ run()
 }
 
 out=$TOP/out/bench
-[ $# -gt 0 ] || set -- locks csum diff share reuse f2fs btrfs harm
+[ $# -gt 0 ] || set -- locks csum diff share f2fs btrfs harm
 for p; do
 	case $p in
-	locks|csum|diff|share|reuse|f2fs|btrfs|harm|apps) ;;
-	*) die "bench.sh: '$p': must be locks, csum, diff, share, reuse, f2fs, btrfs, harm or apps" ;;
+	locks|csum|diff|share|f2fs|btrfs|harm|apps) ;;
+	*) die "bench.sh: '$p': must be locks, csum, diff, share, f2fs, btrfs, harm or apps" ;;
 	esac
 done
 locked bench run "$@"

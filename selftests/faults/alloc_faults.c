@@ -14,7 +14,7 @@
  *
  * Needs the modules in the current folder, not loaded.
  *
- * Seen failing, with a line broken: no exit_lock() after a failed rcu_reuse_setup() (the thread
+ * Seen failing, with a line broken: no exit_lock() after a failed unfair_stats_setup() (the thread
  * left behind crashes the kernel).
  */
 #include "common.h"
@@ -66,10 +66,8 @@ static const struct operation {
 	const char *arg;
 } operations[] = {
 	{ "roots", use, "roots" },
-	{ "queue", use, "queue" },
 	{ "read stats", read_errno, DEBUGFS "fscommit/stats" },
 	{ "read commit_roots", read_errno, DEBUGFS "fscommit/commit_roots" },
-	{ "read rcu_reuse", read_errno, DEBUGFS "fscommit/rcu_reuse" },
 	{ "read cow_diff", read_errno, DEBUGFS "fscommit/cow_diff" },
 	{ "read share_gates", read_errno, DEBUGFS "fscommit/share_gates" },
 }, loading = { "load", load_fscommit, "fscommit.ko" };

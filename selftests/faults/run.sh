@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0
 # Test faults: failing allocations, signals, frozen and killed tasks, module load and unload; and
-# the lock and the reuse queue by the kernel's own torture tests.
+# the lock and reuse stamps by the kernel's own torture tests.
 #
 #   run.sh quick           for `make test-all`, on uml: no failing allocations, 20 load cycles
 #   run.sh all [KERNEL]    everything: failing allocations and kmemleak on KERNEL [x86-debug],
@@ -10,7 +10,7 @@
 #   run.sh locktorture [KERNEL] [SECONDS]
 #                          the kernel's locktorture on its rw_semaphore and on ours
 #   run.sh rcutorture [KERNEL] [SECONDS]
-#                          the kernel's rcutorture on our reuse queue and stamps
+#                          the kernel's rcutorture on reuse stamps
 #
 # Print lines `KERNEL TEST VERDICT SECONDS PASSED FAILED SKIPPED`. The exit status is 0 if
 # no test failed.

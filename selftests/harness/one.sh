@@ -9,7 +9,7 @@
 #   reported:NAME       a misuse in harness/expected: the kernel must report it
 #   model:NAME          a configuration of models/configs, or a mutant of a model
 #   locktorture         the kernel's own torture test, on its rw_semaphore and on our lock
-#   rcutorture          the same for the reuse queue and the stamps
+#   rcutorture          the same for reuse stamps
 #   allocations         each allocation of the module fails once; KERNEL [x86-debug]
 #   litmus              all litmus tests
 #   mutant:NAME         a mutant of the module: its tests must fail

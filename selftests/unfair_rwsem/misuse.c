@@ -13,7 +13,6 @@
 #include "commit_root_test.h"
 #include "cow_diff_test.h"
 #include "fscommit_test.h"
-#include "rcu_reuse_test.h"
 #include "share_gate_test.h"
 
 /* The misuses of the other test devices, by number. */
@@ -88,26 +87,6 @@ static int misuse_share_gates(__u32 which)
 	return 0;
 }
 
-static const char * const of_reuse_queues[] = {
-	[REUSE_TEST_ENQUEUE_TWICE] = "enqueue_twice",
-	[REUSE_TEST_ENQUEUE_AFTER_END] = "enqueue_after_end",
-};
-
-static int misuse_reuse_queue(__u32 which)
-{
-	struct reuse_test_setup setup = {
-		.flavour = REUSE_TEST_RCU, .objects = 100, .batch = 8, .keep = 100,
-		.max_age_ms = 1000,
-	};
-	int fd = open("/dev/rcu_reuse_test", O_RDWR);
-
-	if (fd < 0 || ioctl(fd, REUSE_TEST_SETUP, &setup) || ioctl(fd, REUSE_TEST_MISUSE, &which)) {
-		perror("/dev/rcu_reuse_test");
-		return 1;
-	}
-	return 0;
-}
-
 static const struct device {
 	const char *const *name;
 	unsigned int nr;
@@ -115,7 +94,6 @@ static const struct device {
 } devices[] = {
 	{ of_commit_roots, sizeof(of_commit_roots) / sizeof(char *), misuse_commit_roots },
 	{ of_share_gates, sizeof(of_share_gates) / sizeof(char *), misuse_share_gates },
-	{ of_reuse_queues, sizeof(of_reuse_queues) / sizeof(char *), misuse_reuse_queue },
 	{ of_cow_diff, sizeof(of_cow_diff) / sizeof(char *), misuse_cow_diff },
 };
 

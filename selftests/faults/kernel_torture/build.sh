@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0
-# Build the kernel's locktorture with our lock among its types, its rcutorture with our queue, and
-# the torture framework, which no stock kernel has. Print the folder with the three modules.
+# Build the kernel's locktorture with our lock among its types, its rcutorture with our
+# stamps, and the torture framework, which no stock kernel has. Print the folder with the three modules.
 #
 #   build.sh KERNEL TREE
 #

@@ -7,7 +7,6 @@
 #include <linux/slab.h>
 
 #include <linux/commit_root.h>
-#include <linux/rcu_reuse.h>
 #include <linux/unfair_rwsem.h>
 
 #include "import_fscommit.h"
@@ -72,32 +71,10 @@ static int use_roots(void)
 	return ret;
 }
 
-static void no_object(void *private, struct rcu_reuse_head *head)
-{
-}
-
-static const struct rcu_reuse_ops reuse_ops = { .release = no_object };
-
-static int use_queue(void)
-{
-	static const struct rcu_reuse_params params = {
-		.batch = 32, .keep = 64, .max_age_ms = 1000,
-	};
-	struct rcu_reuse_queue *q = kzalloc(sizeof(*q), GFP_KERNEL | __GFP_NOFAIL);
-	int ret = rcu_reuse_init(q, "fault_test", &reuse_ops, NULL, &params);
-
-	if (!ret)
-		rcu_reuse_destroy(q);
-	kfree(q);
-	return ret;
-}
-
 static int run(const char *name, const struct kernel_param *kp)
 {
 	if (sysfs_streq(name, "roots"))
 		return use_roots();
-	if (sysfs_streq(name, "queue"))
-		return use_queue();
 	return -EINVAL;
 }
 
