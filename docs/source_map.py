@@ -19,7 +19,7 @@ COMMENT = re.compile(r"/\*.*?\*/", re.S)
 GROUPS = {
     "the lock": ["unfair_rwsem", "visible_readers", "stats"],
     "lending": ["lend", "chain", "watcher", "expedite"],
-    "other parts": ["commit_root", "share_gate", "cow_diff", "rcu_reuse"],
+    "other parts": ["commit_root", "cow_diff", "rcu_reuse"],
 }
 
 

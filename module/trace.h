@@ -216,58 +216,6 @@ TRACE_EVENT(commit_root_release,
 		  __entry->generation)
 );
 
-/* The objects of two gates share data from now on. @generation: of the mark. */
-TRACE_EVENT(share_gate_mark,
-	TP_PROTO(const void *a, const void *b, u64 generation),
-	TP_ARGS(a, b, generation),
-	TP_STRUCT__entry(
-		__field(const void *, a)
-		__field(const void *, b)
-		__field(u64, generation)
-	),
-	TP_fast_assign(
-		__entry->a = a;
-		__entry->b = b;
-		__entry->generation = generation;
-	),
-	TP_printk("gate=%p other=%p generation=%llu", __entry->a, __entry->b,
-		  __entry->generation)
-);
-
-TRACE_EVENT(share_gate_clear,
-	TP_PROTO(const void *gate, u64 generation),
-	TP_ARGS(gate, generation),
-	TP_STRUCT__entry(
-		__field(const void *, gate)
-		__field(u64, generation)
-	),
-	TP_fast_assign(
-		__entry->gate = gate;
-		__entry->generation = generation;
-	),
-	TP_printk("gate=%p last_shared=%llu", __entry->gate, __entry->generation)
-);
-
-/* A gate section acquired the range lock, or failed to: @ret. */
-TRACE_EVENT(share_gate_lock,
-	TP_PROTO(const void *gate, u64 first, u64 last, int ret),
-	TP_ARGS(gate, first, last, ret),
-	TP_STRUCT__entry(
-		__field(const void *, gate)
-		__field(u64, first)
-		__field(u64, last)
-		__field(int, ret)
-	),
-	TP_fast_assign(
-		__entry->gate = gate;
-		__entry->first = first;
-		__entry->last = last;
-		__entry->ret = ret;
-	),
-	TP_printk("gate=%p first=%llu last=%llu ret=%d", __entry->gate, __entry->first,
-		  __entry->last, __entry->ret)
-);
-
 /* A pair of a COW diff; block 0: none. @key: of a block that was in no earlier pair. */
 TRACE_EVENT(cow_diff_pair,
 	TP_PROTO(const struct cow_diff_pair *pair, const struct cow_diff_key *key),

@@ -24,18 +24,14 @@ name=$* mnt=/tmp/mnt n=${4%%:*} kind=${4#*:}
 # bench OPTION...
 bench() { fsyncbench -D "$DURATION" -n "$n" "$@" "$mnt" || die "fsyncbench failed"; }
 
-# Each job writes a file of its own. Print the IOPS of the writes, and what the share gates counted.
+# Each job writes a file of its own. Print the IOPS of the writes.
 fio_jobs()
 {
-	local gates=/sys/kernel/debug/fscommit/share_gates
-	cp $gates /tmp/gates
 	fio --name=jobs --directory="$mnt" --numjobs="$n" --thread --group_reporting --rw=write \
 		--fsync=1 --bs=64k --size=$((256 / n))m --fallocate=none --ioengine=sync \
 		--time_based --runtime="$DURATION" --output-format=terse --terse-version=3 \
 		>/tmp/fio.log 2>&1 || die "fio: $(tail -n 3 /tmp/fio.log)"
 	awk -F ';' '/^3;/ { printf "FIGURE fsyncs %.1f 1/s\n", $49 }' /tmp/fio.log
-	awk '$1 ~ /^sections_/ { n[$1] += NR == FNR ? -$2 : $2 }
-		END { for (s in n) print "FIGURE", s, n[s], "count" }' /tmp/gates $gates
 }
 
 mount_new "$1" "$2" "$3"

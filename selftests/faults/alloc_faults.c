@@ -69,7 +69,6 @@ static const struct operation {
 	{ "read stats", read_errno, DEBUGFS "fscommit/stats" },
 	{ "read commit_roots", read_errno, DEBUGFS "fscommit/commit_roots" },
 	{ "read cow_diff", read_errno, DEBUGFS "fscommit/cow_diff" },
-	{ "read share_gates", read_errno, DEBUGFS "fscommit/share_gates" },
 }, loading = { "load", load_fscommit, "fscommit.ko" };
 
 /* --- faults -------------------------------------------------------------- */

@@ -91,10 +91,9 @@ btrfs()
 		'locking.c:[0-9]+: still'
 	fires check_gate reflink.c 'share_gate_mark\(&src->gate.*;=>;' 'marks'
 	fires check_gate tree-log.c '!share_gate_may_be_shared\(.*transid\)\)=>true)' 'questions'
-	fires check_gate tree-log.c 'share_gate_clear\(&inode->gate, marks\)=>pass(marks)' 'of 6 sites'
-	fires check_gate tree-log.c 'ret == SHARE_GATE_LOCKED=>!ret' 'of 3 sites'
-	fires check_gate inode.c 'share_gate_reloaded\(=>pass(' 'of 6 sites'
-	fires check_gate btrfs_inode.h 'share_gate_raise\(.*;=>inode->last_reflink_trans = 1;' \
+	fires check_gate tree-log.c 'share_gate_log_end\(&inode->gate, seen\)=>pass(seen)' 'of 4 sites'
+	fires check_gate inode.c 'share_gate_mark\(=>pass(' 'of 2 sites'
+	fires check_gate btrfs_inode.h 'share_gate_mark\(.*;=>inode->last_reflink_trans = 1;' \
 		'btrfs_inode.h:[0-9]+: last_reflink_trans is'
 	fires check_expedite transaction.c 'unfair_down_read\(&fs_info->handle_rwsem=>pass(\&fs_info' \
 		'handles that begin'

@@ -111,7 +111,6 @@ letters_of()
 	lock) set -- {unfair_rwsem,visible_readers,lend,watcher}.c include/linux/unfair_rwsem.h ;;
 	commit_root) set -- commit_root.c include/linux/commit_root.h ;;
 	rcu_reuse) set -- rcu_reuse.c include/linux/rcu_reuse.h ;;
-	share_gate) set -- share_gate.c include/linux/share_gate.h ;;
 	esac
 	(cd "$TOP/module" && grep -ohE '(\*|\.|^|	) *[A-Z]: [a-z]' "$@") | grep -oE '[A-Z]:' |
 		tr -d : | sort -u | tr -d '\n'
@@ -128,7 +127,7 @@ tested_letters()
 check_letters()
 {
 	local part start=$SECONDS in tested
-	for part in lock commit_root rcu_reuse share_gate; do
+	for part in lock commit_root rcu_reuse; do
 		in=$(letters_of "$part")
 		tested=$(tested_letters "$part")
 		[ -n "$in" ] && [ "$in" = "$tested" ]

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Share gate: which sections lock, and what the log holds after a crash. Each rule of the header
+ * Share gate: which fsyncs lock, and what the log holds after a crash. Each rule of the header
  * has a test that runs twice: with the rule, and with the rule disabled in the toy filesystem.
  * Then checksums must be missing after the replay.
  */
@@ -23,7 +23,6 @@
 #include "slowdown.h"
 #include "fscommit_test.h"
 #include "share_gate_test.h"
-#include "trace.h"
 
 NEEDS_MODULES("cow_tree_test", "share_gate_test");
 
@@ -183,70 +182,8 @@ TEST_F(share_gate, name)						\
 }
 
 CONTRACT(marks_are_monotonic, GATE_TEST_MONOTONIC)
-CONTRACT(clear_loses_no_mark, GATE_TEST_LATE_MARK)
-CONTRACT(reload_is_pessimistic, GATE_TEST_RELOADED)
-CONTRACT(generations_wrap, GATE_TEST_WRAP)
-CONTRACT(exit_unlocks_only_a_locked_range, GATE_TEST_LOCK_FAILS)
-CONTRACT(count_of_marks_wraps, GATE_TEST_COUNT_WRAPS)
-
-TEST_F(share_gate, counters_add_up)
-{
-	static const struct { const char *name; long more; } counter[] = {
-		{ "marks", 1 }, { "clears", 2 }, { "sections_locked", 2 },
-		{ "sections_skipped", 1 },
-	};
-	long before[4];
-	int i;
-
-	if (debugfs_counter("share_gates", "marks") < 0)
-		SKIP(return, "no debugfs");
-	for (i = 0; i < 4; i++)
-		before[i] = debugfs_counter("share_gates", counter[i].name);
-	ASSERT_EQ(0, write_slot(self->fd, 0, 0));
-	ASSERT_EQ(0, share(self->fd, 0, 1, 4, 4));
-	/* both files lock until they are logged */
-	ASSERT_EQ(0, on_file(self->fd, GATE_TEST_FSYNC, 0));
-	ASSERT_EQ(0, on_file(self->fd, GATE_TEST_FSYNC, 1));
-	ASSERT_EQ(0, write_slot(self->fd, 0, 2));
-	ASSERT_EQ(0, on_file(self->fd, GATE_TEST_FSYNC, 0));
-	for (i = 0; i < 4; i++) {
-		TH_LOG("%s", counter[i].name);
-		EXPECT_EQ(before[i] + counter[i].more,
-			  debugfs_counter("share_gates", counter[i].name));
-	}
-}
-
-/* A gate is the same in all of its events. */
-TEST_F(share_gate, sections_are_traced)
-{
-	char source[32], other[32], line[512];
-	unsigned long long marked, last_shared;
-	int at, fields;
-
-	if (!trace_start())
-		SKIP(return, "no trace events");
-	ASSERT_EQ(0, write_slot(self->fd, 0, 0));
-	ASSERT_EQ(0, share(self->fd, 0, 1, 4, 4));
-	ASSERT_EQ(0, on_file(self->fd, GATE_TEST_FSYNC, 0));
-	at = trace_find(0, "share_gate_mark: ", "", line, sizeof(line));
-	ASSERT_LE(0, at);
-	fields = sscanf(strstr(line, "gate="), "gate=%31s other=%31s generation=%llu", source,
-			other, &marked);
-	ASSERT_EQ(3, fields);
-	EXPECT_NE(0, strcmp(source, other));
-	at = trace_find(at, "share_gate_lock: ", source, line, sizeof(line));
-	ASSERT_LE(0, at);
-	EXPECT_NE(NULL, strstr(line, " ret=0"));
-	at = trace_find(at, "share_gate_clear: ", source, line, sizeof(line));
-	ASSERT_LE(0, at);
-	fields = sscanf(strstr(line, "last_shared="), "last_shared=%llu", &last_shared);
-	ASSERT_EQ(1, fields);
-	EXPECT_EQ(marked, last_shared);
-	/* the other file has logged nothing yet */
-	EXPECT_EQ(-1, trace_find(0, "share_gate_lock: ", other, line, sizeof(line)));
-	EXPECT_EQ(-1, trace_find(0, "share_gate_clear: ", other, line, sizeof(line)));
-	trace_stop();
-}
+CONTRACT(log_end_loses_no_mark, GATE_TEST_LATE_MARK)
+CONTRACT(unknown_is_shared, GATE_TEST_UNKNOWN)
 
 /* --- rules --------------------------------------------------------------- */
 
@@ -292,7 +229,7 @@ static __u64 reloaded_object_may_be_shared(int fd)
 	return log_again(fd, GATE_TEST_EVICT);
 }
 
-static __u64 full_log_raises(int fd)
+static __u64 full_log_marks(int fd)
 {
 	return log_again(fd, GATE_TEST_FULL);
 }
@@ -312,7 +249,7 @@ TEST_F(share_gate, name)						\
 RULE(source_is_marked, GATE_TEST_BREAK_SOURCE)
 RULE(destination_is_marked, GATE_TEST_BREAK_DESTINATION)
 RULE(reloaded_object_may_be_shared, GATE_TEST_BREAK_RELOAD)
-RULE(full_log_raises, GATE_TEST_BREAK_RAISE)
+RULE(full_log_marks, GATE_TEST_BREAK_FULL)
 RULE(clear_after_all_is_logged, GATE_TEST_BREAK_CLEAR)
 
 /* --- concurrency --------------------------------------------------------- */

@@ -13,7 +13,6 @@
 #include "commit_root_test.h"
 #include "cow_diff_test.h"
 #include "fscommit_test.h"
-#include "share_gate_test.h"
 
 /* The misuses of the other test devices, by number. */
 static const char * const of_commit_roots[] = {
@@ -23,13 +22,6 @@ static const char * const of_commit_roots[] = {
 	[ROOT_TEST_FOREIGN_TREE] = "foreign_tree",
 	[ROOT_TEST_COMMIT_FOREIGN_TREE] = "commit_foreign_tree",
 	[ROOT_TEST_DESTROY_PREPARED] = "destroy_prepared",
-};
-
-static const char * const of_share_gates[] = {
-	[GATE_TEST_EXIT_TWICE] = "exit_twice",
-	[GATE_TEST_EMPTY_RANGE] = "empty_range",
-	[GATE_TEST_NO_GENERATION] = "no_generation",
-	[GATE_TEST_SHARED_MEANWHILE] = "shared_meanwhile",
 };
 
 static const char * const of_cow_diff[] = {
@@ -76,24 +68,12 @@ static int misuse_commit_roots(__u32 which)
 	return 0;
 }
 
-static int misuse_share_gates(__u32 which)
-{
-	int fd = open("/dev/share_gate_test", O_RDWR);
-
-	if (fd < 0 || ioctl(fd, GATE_TEST_MISUSE, &which)) {
-		perror("/dev/share_gate_test");
-		return 1;
-	}
-	return 0;
-}
-
 static const struct device {
 	const char *const *name;
 	unsigned int nr;
 	int (*misuse)(__u32 which);
 } devices[] = {
 	{ of_commit_roots, sizeof(of_commit_roots) / sizeof(char *), misuse_commit_roots },
-	{ of_share_gates, sizeof(of_share_gates) / sizeof(char *), misuse_share_gates },
 	{ of_cow_diff, sizeof(of_cow_diff) / sizeof(char *), misuse_cow_diff },
 };
 

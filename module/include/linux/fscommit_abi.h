@@ -8,7 +8,7 @@
 #ifndef _LINUX_FSCOMMIT_ABI_H
 #define _LINUX_FSCOMMIT_ABI_H
 
-#define FSCOMMIT_ABI	fscommit_abi_30f1a68a298a
+#define FSCOMMIT_ABI	fscommit_abi_97b96790cc7a
 
 extern const char FSCOMMIT_ABI;
 static const char *const __fscommit_abi __used = &FSCOMMIT_ABI;

@@ -26,7 +26,7 @@ enum gate_test_mode {
 #define GATE_TEST_BREAK_SOURCE	0x01	/* do not mark the source of a share */
 #define GATE_TEST_BREAK_DESTINATION	0x02	/* do not mark the destination */
 #define GATE_TEST_BREAK_RELOAD	0x04	/* reset the gate of a file that is read in again */
-#define GATE_TEST_BREAK_RAISE	0x08	/* a full log does not raise the gate */
+#define GATE_TEST_BREAK_FULL	0x08	/* a full log does not mark the gate */
 #define GATE_TEST_BREAK_CLEAR	0x10	/* clear the gate before all is logged */
 #define GATE_TEST_BREAKS	0x1f
 
@@ -57,7 +57,7 @@ struct gate_test_crash {
 };
 
 struct gate_test_state {
-	__u64 skipped, locked;	/* sections */
+	__u64 skipped, locked;	/* items logged without and with the lock */
 	__u64 deleted;		/* overlapping items */
 };
 
@@ -73,21 +73,13 @@ struct gate_test_state {
 #define GATE_TEST_WRITE_FSYNC	_IOW('S', 10, struct gate_test_slot)
 /* enum gate_test_contract; EPROTO on failure, and the log names the check */
 #define GATE_TEST_CONTRACT	_IOW('S', 11, __u32)
-#define GATE_TEST_MISUSE	_IOW('S', 12, __u32)	/* enum gate_test_misuse */
 
 enum gate_test_contract {
-	GATE_TEST_MONOTONIC, GATE_TEST_LATE_MARK, GATE_TEST_RELOADED, GATE_TEST_WRAP,
-	GATE_TEST_LOCK_FAILS, GATE_TEST_COUNT_WRAPS,
-};
-
-enum gate_test_misuse {
-	GATE_TEST_EXIT_TWICE, GATE_TEST_EMPTY_RANGE, GATE_TEST_NO_GENERATION,
-	GATE_TEST_SHARED_MEANWHILE,
+	GATE_TEST_MONOTONIC, GATE_TEST_LATE_MARK, GATE_TEST_UNKNOWN,
 };
 
 #ifdef __KERNEL__
 int gate_test_contract(u32 which);
-int gate_test_misuse(u32 which);
 #endif
 
 #endif /* SHARE_GATE_TEST_H */

@@ -24,7 +24,7 @@ struct slot {
 };
 
 struct test_file {
-	struct mutex		lock;		/* excludes shares and sections */
+	struct mutex		lock;		/* excludes shares and fsyncs */
 	struct share_gate	gate;
 	u64			last_transaction;
 	u64			logged_in;	/* generation */
@@ -97,23 +97,11 @@ static int delete_items(struct gate_test *s, u64 first, u64 last)
 	return ret;
 }
 
-/* The range lock: each section locks one whole extent. */
+/* The range lock is that of a whole extent. */
 static struct mutex *mutex_of(struct gate_test *s, u64 first)
 {
 	return &s->range_lock[first / GATE_TEST_BLOCKS % NR_RANGES];
 }
-
-static int lock_extent(void *s, u64 first, u64 last, void *private)
-{
-	return mutex_lock_killable(mutex_of(s, first));
-}
-
-static void unlock_extent(void *s, u64 first, u64 last, void *private)
-{
-	mutex_unlock(mutex_of(s, first));
-}
-
-static const struct share_gate_ops extent_lock_ops = { lock_extent, unlock_extent };
 
 /*
  * Log @slot, an extent of the running generation, within a transaction. Lock the whole extent:
@@ -122,30 +110,21 @@ static const struct share_gate_ops extent_lock_ops = { lock_extent, unlock_exten
 static int log_slot(struct gate_test *s, struct share_gate *gate, const struct slot *slot)
 {
 	u64 first = slot->place, last = first + slot->nr - 1;
-	u64 start = start_of_extent(first), end = start + GATE_TEST_BLOCKS - 1;
-	struct share_gate_section section;
+	struct mutex *range = mutex_of(s, first);
+	bool lock = s->setup.mode == GATE_TEST_ALWAYS ||
+		    (s->setup.mode == GATE_TEST_GATE &&
+		     share_gate_may_be_shared(gate, cow_running(s->fs)));
 	int ret;
 
-	switch (s->setup.mode) {
-	case GATE_TEST_ALWAYS:
-		ret = lock_extent(s, start, end, NULL);
-		if (ret)
-			return ret;
-		atomic64_inc(&s->locked);
-		ret = delete_items(s, first, last) ?: cow_insert(&s->log, first, slot->nr);
-		unlock_extent(s, start, end, NULL);
-		return ret;
-	case GATE_TEST_NEVER:
+	if (!lock) {
+		atomic64_inc(&s->skipped);
 		return cow_insert(&s->log, first, slot->nr);
 	}
-	ret = share_gate_enter(&section, gate, cow_running(s->fs), &extent_lock_ops, s, NULL, start,
-			       end);
-	if (ret < 0)
-		return ret;
-	atomic64_inc(ret == SHARE_GATE_LOCKED ? &s->locked : &s->skipped);
-	ret = ret == SHARE_GATE_LOCKED ? delete_items(s, first, last) : 0;
-	ret = ret ?: cow_insert(&s->log, first, slot->nr);
-	share_gate_exit(&section);
+	if (mutex_lock_killable(range))
+		return -EINTR;
+	atomic64_inc(&s->locked);
+	ret = delete_items(s, first, last) ?: cow_insert(&s->log, first, slot->nr);
+	mutex_unlock(range);
 	return ret;
 }
 
@@ -216,12 +195,12 @@ static struct test_file *file_at(struct gate_test *s, const struct gate_test_slo
 
 static int fsync_locked(struct gate_test *s, struct test_file *f)
 {
-	u64 running = cow_running(s->fs), marks = share_gate_marks(&f->gate);
+	u64 running = cow_running(s->fs), seen = share_gate_log_begin(&f->gate);
 	unsigned int i;
 	int ret = 0;
 
 	if (breaks(s, GATE_TEST_BREAK_CLEAR))
-		share_gate_clear(&f->gate, marks);
+		share_gate_log_end(&f->gate, seen);
 	for (i = 0; i < GATE_TEST_SLOTS && !ret; i++) {
 		struct slot *slot = &f->slot[i];
 
@@ -235,7 +214,7 @@ static int fsync_locked(struct gate_test *s, struct test_file *f)
 		return ret;
 	memcpy(f->logged, f->slot, sizeof(f->slot));
 	f->logged_in = running;
-	share_gate_clear(&f->gate, marks);
+	share_gate_log_end(&f->gate, seen);
 	return 0;
 }
 
@@ -309,10 +288,10 @@ static int clone(struct gate_test *s, const struct gate_test_clone *c)
 	cow_begin(s->fs);
 	slot = from->slot[c->from.slot];
 	if (c->offset + c->nr <= slot.nr) {
-		share_gate_mark_extent(breaks(s, GATE_TEST_BREAK_SOURCE) ? &to->gate : &from->gate,
-				       breaks(s, GATE_TEST_BREAK_DESTINATION) ? &from->gate :
-				       &to->gate, cow_running(s->fs),
-				       slot.generation == cow_running(s->fs));
+		if (slot.generation == cow_running(s->fs) && !breaks(s, GATE_TEST_BREAK_SOURCE))
+			share_gate_mark(&from->gate, cow_running(s->fs));
+		if (!breaks(s, GATE_TEST_BREAK_DESTINATION))
+			share_gate_mark(&to->gate, cow_running(s->fs));
 		slot.place += c->offset;
 		slot.nr = c->nr;
 		slot.logged = false;
@@ -342,14 +321,10 @@ static int forget_logged(struct gate_test *s, u32 file, bool evict)
 	cow_begin(s->fs);
 	for (i = 0; i < GATE_TEST_SLOTS; i++)
 		f->slot[i].logged = false;
-	if (!evict) {
-		if (!breaks(s, GATE_TEST_BREAK_RAISE))
-			share_gate_raise(&f->gate, f->last_transaction);
-	} else if (breaks(s, GATE_TEST_BREAK_RELOAD)) {
+	if (evict)
 		share_gate_init(&f->gate);
-	} else {
-		share_gate_reloaded(&f->gate, f->last_transaction);
-	}
+	if (!breaks(s, evict ? GATE_TEST_BREAK_RELOAD : GATE_TEST_BREAK_FULL))
+		share_gate_mark(&f->gate, f->last_transaction);
 	cow_end(s->fs);
 	mutex_unlock(&f->lock);
 	return 0;
@@ -384,7 +359,8 @@ static int crash(struct gate_test *s, struct gate_test_crash *result)
 		for (k = 0; logged && k < GATE_TEST_SLOTS; k++)
 			replay_slot(s, &f->logged[k], result);
 		memcpy(f->slot, logged ? f->logged : f->committed, sizeof(f->slot));
-		share_gate_reloaded(&f->gate, f->last_transaction);
+		share_gate_init(&f->gate);
+		share_gate_mark(&f->gate, f->last_transaction);
 	}
 	return commit(s);
 }
@@ -486,8 +462,6 @@ static int gate_test_run(void *object, unsigned int cmd, void *args)
 
 	if (cmd == GATE_TEST_CONTRACT)
 		return gate_test_contract(a->number);
-	if (cmd == GATE_TEST_MISUSE)
-		return gate_test_misuse(a->number);
 	ret = alone ? down_write_killable(&s->life) : down_read_killable(&s->life);
 	if (ret)
 		return ret;
