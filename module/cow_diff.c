@@ -15,124 +15,26 @@
  * No block is missed: the parent of a block that only one tree has is itself only in that tree,
  * so it was entered. No shared block is reported: if its parents are the same block, they are not
  * entered; otherwise both are, and the shared block is next in both, with the same key.
- *
- * An error leaves the walk where it was: find the next pointer, read and check its blocks, and
- * only then advance.
  */
 #include <linux/bug.h>
-#include <linux/debugfs.h>
 #include <linux/errno.h>
-#include <linux/kernel.h>
-#include <linux/module.h>
-#include <linux/percpu.h>
-#include <linux/seq_file.h>
 #include <linux/string.h>
 
 #include <linux/cow_diff.h>
 
 #include "internal.h"
-#include "trace.h"
 
 #define MAX_CHILDREN	65536U
 
-enum cow_diff_event {
-	COW_DIFF_BEGUN,
-	COW_DIFF_PAIRS,
-	COW_DIFF_SHARED,
-	COW_DIFF_READ_OLD,
-	COW_DIFF_READ_NEW,
-	COW_DIFF_READ_FAILED,
-	COW_DIFF_BAD_TREE,	/* errors in a tree */
-	COW_DIFF_MISUSE,
-	NR_COW_DIFF_EVENTS,
-};
-
-/* A diff counts its blocks itself and adds them here when it ends. */
-static DEFINE_PER_CPU(unsigned long [NR_COW_DIFF_EVENTS], counts);
-
-static void count(enum cow_diff_event event, unsigned long nr)
+/* Returns the error for the caller of the diff. @s: the tree; @block: where in it */
+static int bad_tree(struct cow_diff *d, const struct cow_diff_side *s, u64 block,
+		    const char *problem)
 {
-	this_cpu_add(counts[event], nr);
+	d->problem = problem;
+	d->problem_block = block;
+	d->problem_in_new = s == &d->new;
+	return -EUCLEAN;
 }
-
-#define misused(fmt, ...)							\
-do {										\
-	count(COW_DIFF_MISUSE, 1);						\
-	WARN_ONCE(1, "fscommit: COW diff: " fmt "\n", ##__VA_ARGS__);		\
-} while (0)
-
-/* --- errors -------------------------------------------------------------- */
-
-static const struct {
-	const char *text;
-	const char *found, *limit;
-} problems[NR_COW_DIFF_PROBLEMS] = {
-	[COW_DIFF_FINE] = { "nothing is wrong" },
-	[COW_DIFF_SWAPPED] = { "newer than the new tree: the trees are swapped",
-			       "generation", "other" },
-	[COW_DIFF_TOO_DEEP] = { "the tree is too deep", "level", "highest" },
-	[COW_DIFF_BAD_LEVEL] = { "wrong level", "found", "expected" },
-	[COW_DIFF_BAD_GENERATION] = { "generation differs from its pointer", "found", "expected" },
-	[COW_DIFF_NEWER_CHILD] = { "newer than its parent", "generation", "parent" },
-	[COW_DIFF_BAD_KEY] = { "keys are out of order", "key", "limit" },
-	[COW_DIFF_NO_CHILD] = { "empty, or a null child pointer", "child", "children" },
-	[COW_DIFF_MANY_CHILDREN] = { "too many children", "found", "most" },
-	[COW_DIFF_LOOP] = { "its own ancestor", "level", "above" },
-	[COW_DIFF_NOT_SHARED] = { "not newer than the bound, and not in the old tree",
-				  "generation", "bound" },
-	[COW_DIFF_REUSED] = { "in both trees, with two generations", "new", "old" },
-};
-
-/* Returns the error for the caller of the diff. */
-static int report_bad_tree(struct cow_diff *d, const struct cow_diff_trouble *t)
-{
-	d->trouble = *t;
-	count(COW_DIFF_BAD_TREE, 1);
-	trace_cow_diff_trouble(t->problem, t->of_new, t->level, t->block, t->found, t->limit);
-	return t->problem == COW_DIFF_SWAPPED ? -EINVAL : -EUCLEAN;
-}
-
-#define bad_tree(d, s, _problem, _level, _block, _found, _limit)		\
-	report_bad_tree(d, &(struct cow_diff_trouble){				\
-		.problem = _problem, .of_new = (s) == &(d)->new, .level = _level, \
-		.block = _block, .found = _found, .limit = _limit })
-
-/* @p: a block, with the key that is out of order */
-static int bad_key(struct cow_diff *d, const struct cow_diff_side *s, unsigned int level,
-		   const struct cow_diff_ptr *p, const struct cow_diff_key *limit)
-{
-	unsigned int i;
-
-	for (i = 0; i < 2 && p->key.word[i] == limit->word[i]; i++)
-		;
-	return bad_tree(d, s, COW_DIFF_BAD_KEY, level, p->block, p->key.word[i], limit->word[i]);
-}
-
-/**
- * cow_diff_describe() - describe an error in a tree
- * @diff: the diff that returned the error; also after cow_diff_end()
- * @text: filled in
- * @size: size of @text in bytes
- *
- * For the caller's own message, after the name of the filesystem.
- *
- * Context: any.
- * Return: length of the text, truncated to fit, without the final 0.
- */
-int cow_diff_describe(const struct cow_diff *diff, char *text, size_t size)
-{
-	const struct cow_diff_trouble *t = &diff->trouble;
-	unsigned int p = t->problem < NR_COW_DIFF_PROBLEMS ? t->problem : COW_DIFF_FINE;
-
-	if (p == COW_DIFF_FINE)
-		return scnprintf(text, size, "%s", problems[p].text);
-	return scnprintf(text, size, "%s tree, block %llu at level %u: %s (%s %llu, %s %llu)",
-			 t->of_new ? "new" : "old", t->block, t->level, problems[p].text,
-			 problems[p].found, t->found, problems[p].limit, t->limit);
-}
-EXPORT_SYMBOL_FSCOMMIT(cow_diff_describe);
-
-/* --- keys ---------------------------------------------------------------- */
 
 static bool is_below(const struct cow_diff_key *a, const struct cow_diff_key *b)
 {
@@ -146,7 +48,7 @@ static bool is_within(const struct cow_diff_key *key, const struct cow_diff_key 
 	return unbounded || is_below(key, end);
 }
 
-/* --- blocks -------------------------------------------------------------- */
+/* --- one tree ------------------------------------------------------------ */
 
 static void close_level(struct cow_diff *d, struct cow_diff_level *l)
 {
@@ -155,60 +57,6 @@ static void close_level(struct cow_diff *d, struct cow_diff_level *l)
 	l->open = false;
 	d->ops->release(d->private, &l->node);
 }
-
-static int check_node(struct cow_diff *d, struct cow_diff_side *s,
-		      const struct cow_diff_node *node)
-{
-	const struct cow_diff_ptr *p = &s->next;
-	struct cow_diff_ptr own = { .block = p->block, .key = node->key };
-	unsigned int level = s->next_level;
-
-	if (node->level != level)
-		return bad_tree(d, s, COW_DIFF_BAD_LEVEL, level, p->block, node->level, level);
-	if (node->generation != p->generation)
-		return bad_tree(d, s, COW_DIFF_BAD_GENERATION, level, p->block, node->generation,
-				p->generation);
-	/* an empty leaf has no key, so nothing shows that this is its place */
-	if (!node->nr && s->root.level)
-		return bad_tree(d, s, COW_DIFF_NO_CHILD, level, p->block, 0, 0);
-	if (level && node->nr > d->ops->max_children)
-		return bad_tree(d, s, COW_DIFF_MANY_CHILDREN, level, p->block, node->nr,
-				d->ops->max_children);
-	if (node->nr && is_below(&node->key, &p->key))
-		return bad_key(d, s, level, &own, &p->key);
-	if (node->nr && !is_within(&node->key, &s->next_end, s->next_unbounded))
-		return bad_key(d, s, level, &own, &s->next_end);
-	return 0;
-}
-
-/* Read the next block, unless COW_DIFF_UNREAD skips it. Pass @node to enter() or drop_node(). */
-static int read_next(struct cow_diff *d, struct cow_diff_side *s, struct cow_diff_node *node)
-{
-	int ret;
-
-	*node = (struct cow_diff_node){ };
-	if (s->next_level == d->lowest_level && d->flags & COW_DIFF_UNREAD)
-		return 0;
-	ret = d->ops->read(d->private, &s->next, node);
-	if (unlikely(ret)) {
-		count(COW_DIFF_READ_FAILED, 1);
-		return ret < 0 ? ret : -EIO;
-	}
-	s->reads++;
-	ret = check_node(d, s, node);
-	if (unlikely(ret))
-		d->ops->release(d->private, node);
-	return ret;
-}
-
-static void drop_node(struct cow_diff *d, const struct cow_diff_side *s,
-		      struct cow_diff_node *node)
-{
-	if (s->next_level != d->lowest_level || !(d->flags & COW_DIFF_UNREAD))
-		d->ops->release(d->private, node);
-}
-
-/* --- one tree ------------------------------------------------------------ */
 
 /* Step to the next pointer. */
 static struct cow_diff_level *advance(struct cow_diff_side *s, bool changed)
@@ -227,73 +75,84 @@ static struct cow_diff_level *advance(struct cow_diff_side *s, bool changed)
 	return l;
 }
 
-/* Step to a block that only this tree has; its children are next. */
-static void enter(struct cow_diff *d, struct cow_diff_side *s, struct cow_diff_node *node)
+static int check_node(struct cow_diff *d, const struct cow_diff_side *s,
+		      const struct cow_diff_level *l)
 {
-	struct cow_diff_level *l = advance(s, true);
+	const struct cow_diff_node *node = &l->node;
+	u64 block = l->ptr.block;
 
-	if (s->at == d->lowest_level) {
-		if (!(d->flags & COW_DIFF_UNREAD))
-			d->ops->release(d->private, node);
-		return;
-	}
-	l->node = *node;
-	l->next = 0;
-	l->open = true;
+	if (node->level != s->at)
+		return bad_tree(d, s, block, "wrong level");
+	if (node->generation != l->ptr.generation)
+		return bad_tree(d, s, block, "the generation differs from its pointer's");
+	/* an empty leaf has no key, so nothing shows that this is its place */
+	if (!node->nr && s->root.level)
+		return bad_tree(d, s, block, "empty");
+	if (node->level && node->nr > d->ops->max_children)
+		return bad_tree(d, s, block, "too many children");
+	if (node->nr && (is_below(&node->key, &l->ptr.key) ||
+			 !is_within(&node->key, &l->end, l->unbounded)))
+		return bad_tree(d, s, block, "the first key is out of range");
+	return 0;
 }
 
-static int check_loop(struct cow_diff *d, struct cow_diff_side *s, unsigned int level)
+/* Step to a block that only this tree has, and read it; its children are next. */
+static int enter(struct cow_diff *d, struct cow_diff_side *s)
 {
-	const struct cow_diff_ptr *p = &s->next;
-	unsigned int i;
+	struct cow_diff_level *l = advance(s, true);
+	int ret;
 
-	for (i = level + 1; i <= s->root.level; i++)
-		if (s->level[i].ptr.block == p->block)
-			return bad_tree(d, s, COW_DIFF_LOOP, level, p->block, level, i);
-	return 0;
+	l->node = (struct cow_diff_node){ };
+	ret = d->ops->read(d->private, &l->ptr, &l->node);
+	if (ret)
+		return ret < 0 ? ret : -EIO;
+	l->open = true;
+	l->next = 0;
+	ret = check_node(d, s, l);
+	if (!s->at)
+		close_level(d, l);
+	return ret;
 }
 
 /* Make the next child of the open block of @level the next pointer. */
 static int peek_child(struct cow_diff *d, struct cow_diff_side *s, unsigned int level)
 {
 	const struct cow_diff_level *parent = &s->level[level];
-	const struct cow_diff_key *before = &s->level[level - 1].ptr.key;
 	struct cow_diff_ptr *p = &s->next, after;
-	unsigned int i = parent->next;
+	u64 block = parent->ptr.block;
+	unsigned int i = parent->next, k;
 
 	d->ops->child(d->private, &parent->node, i, p);
 	if (!p->block)
-		return bad_tree(d, s, COW_DIFF_NO_CHILD, level, parent->ptr.block, i,
-				parent->node.nr);
+		return bad_tree(d, s, block, "a pointer to no block");
 	if (fs_generation_after(p->generation, parent->node.generation))
-		return bad_tree(d, s, COW_DIFF_NEWER_CHILD, level - 1, p->block, p->generation,
-				parent->node.generation);
-	if (is_below(&p->key, &parent->ptr.key))
-		return bad_key(d, s, level - 1, p, &parent->ptr.key);
-	if (!is_within(&p->key, &parent->end, parent->unbounded))
-		return bad_key(d, s, level - 1, p, &parent->end);
-	if (i && !is_below(before, &p->key))
-		return bad_key(d, s, level - 1, p, before);
+		return bad_tree(d, s, block, "a child is newer");
+	if (is_below(&p->key, &parent->ptr.key) ||
+	    !is_within(&p->key, &parent->end, parent->unbounded) ||
+	    (i && !is_below(&s->level[level - 1].ptr.key, &p->key)))
+		return bad_tree(d, s, block, "keys are out of order");
+	for (k = level; k <= s->root.level; k++)
+		if (s->level[k].ptr.block == p->block)
+			return bad_tree(d, s, block, "a child is its own ancestor");
 	s->next_end = parent->end;
 	s->next_unbounded = parent->unbounded;
 	if (i + 1 < parent->node.nr) {
 		d->ops->child(d->private, &parent->node, i + 1, &after);
-		if (!is_below(&p->key, &after.key))
-			return bad_key(d, s, level - 1, &after, &p->key);
-		if (!is_within(&after.key, &parent->end, parent->unbounded))
-			return bad_key(d, s, level - 1, &after, &parent->end);
+		if (!is_below(&p->key, &after.key) ||
+		    !is_within(&after.key, &parent->end, parent->unbounded))
+			return bad_tree(d, s, block, "keys are out of order");
 		s->next_end = after.key;
 		s->next_unbounded = false;
 	}
 	s->next_level = level - 1;
-	return check_loop(d, s, level - 1);
+	s->has_next = true;
+	return 0;
 }
 
 /* Find the next pointer, or set @done. */
 static int peek_next(struct cow_diff *d, struct cow_diff_side *s)
 {
 	unsigned int i;
-	int ret;
 
 	if (s->has_next || s->done)
 		return 0;
@@ -307,11 +166,8 @@ static int peek_next(struct cow_diff *d, struct cow_diff_side *s)
 	for (i = s->at; i <= s->root.level; i++) {
 		struct cow_diff_level *l = &s->level[i];
 
-		if (l->open && l->next < l->node.nr) {
-			ret = peek_child(d, s, i);
-			s->has_next = !ret;
-			return ret;
-		}
+		if (l->open && l->next < l->node.nr)
+			return peek_child(d, s, i);
 		close_level(d, l);
 	}
 	s->done = true;
@@ -331,219 +187,136 @@ static int compare_next(const struct cow_diff_side *a, const struct cow_diff_sid
 	return order ? order : (int)b->next_level - (int)a->next_level;
 }
 
-/* The block of this tree at @key and @level, if only this tree has it. */
+/* The block of @s at the next place of @other, if only @s has it. */
 static const struct cow_diff_ptr *counterpart(const struct cow_diff_side *s,
-					      const struct cow_diff_key *key,
-					      unsigned int level)
+					      const struct cow_diff_side *other)
 {
-	const struct cow_diff_level *l = &s->level[level];
+	const struct cow_diff_level *l = &s->level[other->next_level];
 
-	if (!l->ptr.block || !l->changed || !is_within(key, &l->end, l->unbounded))
+	if (!l->ptr.block || !l->changed || !is_within(&other->next.key, &l->end, l->unbounded))
 		return NULL;
 	return &l->ptr;
 }
 
-static int check_is_new(struct cow_diff *d)
+static int check_pair(struct cow_diff *d, const struct cow_diff_pair *p)
 {
-	const struct cow_diff_ptr *p = &d->new.next;
-
-	if (!d->newer_than || fs_generation_after(p->generation, d->newer_than))
+	if (!p->new.block)
 		return 0;
-	return bad_tree(d, &d->new, COW_DIFF_NOT_SHARED, d->new.next_level, p->block,
-			p->generation, d->newer_than);
-}
-
-static int check_not_reused(struct cow_diff *d, unsigned int level,
-			    const struct cow_diff_ptr *old, const struct cow_diff_ptr *new)
-{
-	if (!old || old->block != new->block)
-		return 0;
-	return bad_tree(d, &d->new, COW_DIFF_REUSED, level, new->block, new->generation,
-			old->generation);
+	if (p->old.block == p->new.block)
+		return bad_tree(d, &d->new, p->new.block, "in both trees, with two generations");
+	if (d->newer_than && !fs_generation_after(p->new.generation, d->newer_than))
+		return bad_tree(d, &d->new, p->new.block,
+				"not newer than the bound, and not in the old tree");
+	return 0;
 }
 
 /* take_*(): 1 with a pair, 0 without */
 static int take_both(struct cow_diff *d, struct cow_diff_pair *pair)
 {
-	struct cow_diff_side *old = &d->old, *new = &d->new;
-	struct cow_diff_node old_node, new_node;
-	int ret;
-
-	if (old->next.block == new->next.block &&
-	    old->next.generation == new->next.generation) {
-		advance(old, false);
-		advance(new, false);
-		d->shared++;
+	pair->old = d->old.next;
+	pair->new = d->new.next;
+	pair->level = d->new.next_level;
+	if (pair->old.block == pair->new.block && pair->old.generation == pair->new.generation) {
+		advance(&d->old, false);
+		advance(&d->new, false);
+		*pair = (struct cow_diff_pair){ };
 		return 0;
 	}
-	ret = check_not_reused(d, new->next_level, &old->next, &new->next);
-	if (!ret)
-		ret = check_is_new(d);
-	if (!ret)
-		ret = read_next(d, old, &old_node);
-	if (ret)
-		return ret;
-	ret = read_next(d, new, &new_node);
-	if (ret) {
-		drop_node(d, old, &old_node);
-		return ret;
-	}
-	pair->old = old->next;
-	pair->new = new->next;
-	pair->level = new->next_level;
-	enter(d, old, &old_node);
-	enter(d, new, &new_node);
-	return 1;
+	return check_pair(d, pair) ?: enter(d, &d->old) ?: enter(d, &d->new) ?: 1;
 }
 
 static int take_new(struct cow_diff *d, struct cow_diff_pair *pair)
 {
-	struct cow_diff_side *new = &d->new;
-	const struct cow_diff_ptr *old = counterpart(&d->old, &new->next.key, new->next_level);
-	struct cow_diff_node node;
-	int ret = check_is_new(d);
+	const struct cow_diff_ptr *old = counterpart(&d->old, &d->new);
 
-	if (!ret)
-		ret = check_not_reused(d, new->next_level, old, &new->next);
-	if (!ret)
-		ret = read_next(d, new, &node);
-	if (ret)
-		return ret;
-	pair->new = new->next;
+	pair->new = d->new.next;
 	if (old)
 		pair->old = *old;
 	pair->old_again = old;
-	pair->level = new->next_level;
-	enter(d, new, &node);
-	return 1;
+	pair->level = d->new.next_level;
+	return check_pair(d, pair) ?: enter(d, &d->new) ?: 1;
 }
 
 static int take_old(struct cow_diff *d, struct cow_diff_pair *pair)
 {
-	struct cow_diff_side *old = &d->old;
-	const struct cow_diff_ptr *new = counterpart(&d->new, &old->next.key, old->next_level);
-	struct cow_diff_node node;
-	int ret = 0;
+	const struct cow_diff_ptr *new = counterpart(&d->new, &d->old);
 
-	if (new)
-		ret = check_not_reused(d, old->next_level, &old->next, new);
-	if (!ret)
-		ret = read_next(d, old, &node);
-	if (ret)
-		return ret;
-	pair->old = old->next;
+	pair->old = d->old.next;
 	if (new)
 		pair->new = *new;
 	pair->new_again = new;
-	pair->level = old->next_level;
-	enter(d, old, &node);
-	return 1;
+	pair->level = d->old.next_level;
+	return check_pair(d, pair) ?: enter(d, &d->old) ?: 1;
 }
 
-static const struct cow_diff_key *key_of(const struct cow_diff_pair *p)
+static int next_pair(struct cow_diff *d, struct cow_diff_pair *pair)
 {
-	return p->new.block && !p->new_again ? &p->new.key : &p->old.key;
+	int ret;
+
+	do {
+		ret = peek_next(d, &d->old) ?: peek_next(d, &d->new);
+		if (ret || (d->old.done && d->new.done))
+			return ret;
+		ret = compare_next(&d->old, &d->new);
+		if (ret < 0)
+			ret = take_old(d, pair);
+		else if (ret)
+			ret = take_new(d, pair);
+		else
+			ret = take_both(d, pair);
+	} while (!ret);
+	return ret;
 }
 
 /**
  * cow_diff_next() - find the next pair
  * @diff: a diff that has begun
- * @pair: filled in
+ * @pair: filled in if the return value is 1
  *
- * After an error the next call retries the same step, so no pair is lost.
+ * The walk reads the blocks of the pair. Shared pointers in between cost a comparison each.
  *
- * Context: as &cow_diff_ops.read; locks of the trees may be held. Between two pairs it passes
- * at most as many shared pointers as the open blocks have.
- * Return: 1 with a pair; 0 at the end; the error of &cow_diff_ops.read, or -EIO if that is above
- * 0; -EUCLEAN for a corrupt tree, see cow_diff_describe(); -EINVAL, with a warning, for a diff
- * that has not begun or has ended.
+ * Context: as &cow_diff_ops.read.
+ * Return: 1 with a pair; 0 if there is none left; an error of &cow_diff_ops.read, a positive one
+ * as -EIO; -EUCLEAN if a tree is inconsistent, which &cow_diff.problem explains. An error is final:
+ * further calls return it again. -EINVAL, with a warning, if the diff has not begun or has ended.
  */
 int cow_diff_next(struct cow_diff *diff, struct cow_diff_pair *pair)
 {
 	int ret;
 
-	if (unlikely(!diff->ops)) {
-		misused("%s() of a diff that has not begun, or has ended", __func__);
+	if (WARN_ONCE(!diff->ops, "fscommit: %s() of a diff that has not begun, or has ended\n",
+		      __func__))
 		return -EINVAL;
-	}
-	diff->trouble.problem = COW_DIFF_FINE;
+	if (diff->error)
+		return diff->error;
 	*pair = (struct cow_diff_pair){ };
-	do {
-		ret = peek_next(diff, &diff->old);
-		if (!ret)
-			ret = peek_next(diff, &diff->new);
-		if (ret || (diff->old.done && diff->new.done))
-			return ret;
-		ret = compare_next(&diff->old, &diff->new);
-		if (ret < 0)
-			ret = take_old(diff, pair);
-		else if (ret)
-			ret = take_new(diff, pair);
-		else
-			ret = take_both(diff, pair);
-	} while (!ret);
+	ret = next_pair(diff, pair);
 	if (ret < 0)
-		return ret;
-	diff->pairs++;
-	trace_cow_diff_pair(pair, key_of(pair));
-	return 1;
+		diff->error = ret;
+	return ret;
 }
 EXPORT_SYMBOL_FSCOMMIT(cow_diff_next);
 
 /* --- begin and end ------------------------------------------------------- */
 
-static int check_params(const struct cow_diff_params *p)
-{
-	const struct cow_diff_ops *ops = p->ops;
-
-	if (!ops || !ops->read || !ops->child || !ops->release) {
-		misused("an operation is missing");
-		return -EINVAL;
-	}
-	if (!ops->max_children || ops->max_children > MAX_CHILDREN) {
-		misused("max_children of %u: must be 1 to %u", ops->max_children, MAX_CHILDREN);
-		return -EINVAL;
-	}
-	if (p->lowest_level >= COW_DIFF_MAX_LEVELS) {
-		misused("lowest_level of %u: must be 0 to %d", p->lowest_level,
-			COW_DIFF_MAX_LEVELS - 1);
-		return -EINVAL;
-	}
-	if (p->flags & ~COW_DIFF_UNREAD) {
-		misused("flags %#x: must be 0 or %#x", p->flags, COW_DIFF_UNREAD);
-		return -EINVAL;
-	}
-	return 0;
-}
-
-static int check_root(struct cow_diff *d, struct cow_diff_side *s)
-{
-	const struct cow_diff_root *r = &s->root;
-
-	/* a tree that ends above the lowest level has nothing to report */
-	s->done = !r->ptr.block || r->level < d->lowest_level;
-	if (!r->ptr.block)
-		return 0;
-	if (r->level >= COW_DIFF_MAX_LEVELS)
-		return bad_tree(d, s, COW_DIFF_TOO_DEEP, r->level, r->ptr.block, r->level,
-				COW_DIFF_MAX_LEVELS - 1);
-	return 0;
-}
-
 /*
  * Without a bound either tree may be the older one. An empty tree has no generation. A tree that
  * lost levels may have an older block for its root: the walk decides.
  */
-static int check_not_swapped(struct cow_diff *d)
+static int check_roots(struct cow_diff *d)
 {
 	const struct cow_diff_root *old = &d->old.root, *new = &d->new.root;
 
+	if (old->ptr.block && old->level >= COW_DIFF_MAX_LEVELS)
+		return bad_tree(d, &d->old, old->ptr.block, "the tree is too deep");
+	if (new->ptr.block && new->level >= COW_DIFF_MAX_LEVELS)
+		return bad_tree(d, &d->new, new->ptr.block, "the tree is too deep");
 	if (!d->newer_than || !old->ptr.block || !new->ptr.block || new->level < old->level ||
 	    !fs_generation_after(old->ptr.generation, d->newer_than) ||
 	    !fs_generation_after(old->ptr.generation, new->ptr.generation))
 		return 0;
-	return bad_tree(d, &d->old, COW_DIFF_SWAPPED, old->level, old->ptr.block,
-			old->ptr.generation, new->ptr.generation);
+	bad_tree(d, &d->old, old->ptr.block, "newer than the new tree: the trees are swapped");
+	return -EINVAL;
 }
 
 /**
@@ -553,33 +326,30 @@ static int check_not_swapped(struct cow_diff *d)
  *
  * Context: any; does not sleep.
  * Return: 0; -EINVAL if the old tree is newer than the bound and the new tree, and not higher, or
- * -EUCLEAN if a tree is too deep, for both see cow_diff_describe(); -EINVAL, with a warning, for
- * parameters out of range. After an error nothing has begun, and cow_diff_end() has no effect.
+ * -EUCLEAN if a tree is too deep, for both see &cow_diff.problem; -EINVAL, with a warning, if
+ * &cow_diff_ops.max_children is out of range. After an error nothing has begun, and
+ * cow_diff_end() has no effect.
  */
 int cow_diff_begin(struct cow_diff *diff, const struct cow_diff_params *params)
 {
+	unsigned int max = params->ops->max_children;
 	int ret;
 
 	memset(diff, 0, sizeof(*diff));
-	ret = check_params(params);
-	if (ret)
-		return ret;
+	if (WARN_ONCE(!max || max > MAX_CHILDREN,
+		      "fscommit: COW diff: max_children of %u: must be 1 to %u\n", max,
+		      MAX_CHILDREN))
+		return -EINVAL;
 	diff->private = params->private;
 	diff->newer_than = params->newer_than;
-	diff->lowest_level = params->lowest_level;
-	diff->flags = params->flags;
 	diff->old.root = params->old;
 	diff->new.root = params->new;
-	ret = check_root(diff, &diff->old);
+	diff->old.done = !params->old.ptr.block;
+	diff->new.done = !params->new.ptr.block;
+	ret = check_roots(diff);
 	if (!ret)
-		ret = check_root(diff, &diff->new);
-	if (!ret)
-		ret = check_not_swapped(diff);
-	if (ret)
-		return ret;
-	diff->ops = params->ops;
-	count(COW_DIFF_BEGUN, 1);
-	return 0;
+		diff->ops = params->ops;
+	return ret;
 }
 EXPORT_SYMBOL_FSCOMMIT(cow_diff_begin);
 
@@ -587,7 +357,7 @@ EXPORT_SYMBOL_FSCOMMIT(cow_diff_begin);
  * cow_diff_end() - end a diff, at any pair
  * @diff: the diff; no effect if it has ended or could not begin
  *
- * Releases the open blocks. The counters and &cow_diff.trouble stay valid.
+ * Releases the open blocks. &cow_diff.problem stays valid.
  *
  * Context: as &cow_diff_ops.release.
  */
@@ -602,44 +372,5 @@ void cow_diff_end(struct cow_diff *diff)
 		close_level(diff, &diff->new.level[i]);
 	}
 	diff->ops = NULL;
-	count(COW_DIFF_PAIRS, diff->pairs);
-	count(COW_DIFF_SHARED, diff->shared);
-	count(COW_DIFF_READ_OLD, diff->old.reads);
-	count(COW_DIFF_READ_NEW, diff->new.reads);
-	trace_cow_diff_end(diff->pairs, diff->shared, diff->old.reads, diff->new.reads);
 }
 EXPORT_SYMBOL_FSCOMMIT(cow_diff_end);
-
-/* --- debugfs: all diffs that have ended ---------------------------------- */
-
-static const char * const event_names[NR_COW_DIFF_EVENTS] = {
-	[COW_DIFF_BEGUN] = "diffs",
-	[COW_DIFF_PAIRS] = "pairs",
-	[COW_DIFF_SHARED] = "shared",
-	[COW_DIFF_READ_OLD] = "reads_old",
-	[COW_DIFF_READ_NEW] = "reads_new",
-	[COW_DIFF_READ_FAILED] = "reads_failed",
-	[COW_DIFF_BAD_TREE] = "bad_trees",
-	[COW_DIFF_MISUSE] = "misuses",
-};
-
-static int cow_diff_show(struct seq_file *m, void *unused)
-{
-	unsigned long sum;
-	unsigned int i;
-	int cpu;
-
-	for (i = 0; i < NR_COW_DIFF_EVENTS; i++) {
-		sum = 0;
-		for_each_possible_cpu(cpu)
-			sum += READ_ONCE(per_cpu(counts, cpu)[i]);
-		seq_printf(m, "%s %lu\n", event_names[i], sum);
-	}
-	return 0;
-}
-DEFINE_SHOW_ATTRIBUTE(cow_diff);
-
-void __init cow_diff_setup(struct dentry *debugfs)
-{
-	debugfs_create_file("cow_diff", 0400, debugfs, NULL, &cow_diff_fops);
-}

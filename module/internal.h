@@ -27,7 +27,6 @@ struct dentry;
 
 void commit_root_setup(struct dentry *debugfs);
 void commit_root_teardown(void);
-void cow_diff_setup(struct dentry *debugfs);
 int unfair_rwsem_setup(void);
 void unfair_rwsem_teardown(void);
 

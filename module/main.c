@@ -96,7 +96,6 @@ static int __init fscommit_init(void)
 		return ret;
 	}
 	commit_root_setup(debugfs_dir);
-	cow_diff_setup(debugfs_dir);
 	loaded = true;
 	return 0;
 }

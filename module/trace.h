@@ -34,7 +34,6 @@ static inline char trace_state_of(struct task_struct *task)
 #if !defined(_FSCOMMIT_TRACE_H) || defined(TRACE_HEADER_MULTI_READ)
 #define _FSCOMMIT_TRACE_H
 
-#include <linux/cow_diff.h>
 #include <linux/string.h>
 #include <linux/tracepoint.h>
 
@@ -214,78 +213,6 @@ TRACE_EVENT(commit_root_release,
 	),
 	TP_printk("set=%s slot=%u generation=%llu", __entry->set, __entry->slot,
 		  __entry->generation)
-);
-
-/* A pair of a COW diff; block 0: none. @key: of a block that was in no earlier pair. */
-TRACE_EVENT(cow_diff_pair,
-	TP_PROTO(const struct cow_diff_pair *pair, const struct cow_diff_key *key),
-	TP_ARGS(pair, key),
-	TP_STRUCT__entry(
-		__array(u64, key, 3)
-		__field(u64, old)
-		__field(u64, new)
-		__field(u8, level)
-		__field(bool, old_again)
-		__field(bool, new_again)
-	),
-	TP_fast_assign(
-		memcpy(__entry->key, key->word, sizeof(key->word));
-		__entry->old = pair->old.block;
-		__entry->new = pair->new.block;
-		__entry->level = pair->level;
-		__entry->old_again = pair->old_again;
-		__entry->new_again = pair->new_again;
-	),
-	TP_printk("level=%u key=%llu,%llu,%llu old=%llu%s new=%llu%s", __entry->level,
-		  __entry->key[0], __entry->key[1], __entry->key[2],
-		  __entry->old, __entry->old_again ? " (again)" : "",
-		  __entry->new, __entry->new_again ? " (again)" : "")
-);
-
-/* @shared: pointers that were not followed. @reads_old, @reads_new: blocks read. */
-TRACE_EVENT(cow_diff_end,
-	TP_PROTO(unsigned long pairs, unsigned long shared, unsigned long reads_old,
-		 unsigned long reads_new),
-	TP_ARGS(pairs, shared, reads_old, reads_new),
-	TP_STRUCT__entry(
-		__field(unsigned long, pairs)
-		__field(unsigned long, shared)
-		__field(unsigned long, reads_old)
-		__field(unsigned long, reads_new)
-	),
-	TP_fast_assign(
-		__entry->pairs = pairs;
-		__entry->shared = shared;
-		__entry->reads_old = reads_old;
-		__entry->reads_new = reads_new;
-	),
-	TP_printk("pairs=%lu shared=%lu reads_old=%lu reads_new=%lu", __entry->pairs,
-		  __entry->shared, __entry->reads_old, __entry->reads_new)
-);
-
-/* @problem: enum cow_diff_problem */
-TRACE_EVENT(cow_diff_trouble,
-	TP_PROTO(int problem, bool of_new, unsigned int level, u64 block, u64 found, u64 limit),
-	TP_ARGS(problem, of_new, level, block, found, limit),
-	TP_STRUCT__entry(
-		__field(int, problem)
-		__field(bool, of_new)
-		__field(unsigned int, level)
-		__field(u64, block)
-		__field(u64, found)
-		__field(u64, limit)
-	),
-	TP_fast_assign(
-		__entry->problem = problem;
-		__entry->of_new = of_new;
-		__entry->level = level;
-		__entry->block = block;
-		__entry->found = found;
-		__entry->limit = limit;
-	),
-	TP_printk("problem=%d tree=%s level=%u block=%llu found=%llu limit=%llu",
-		  __entry->problem, __entry->of_new ? "new" : "old", __entry->level,
-		  __entry->block, __entry->found, __entry->limit)
 );
 
 #endif /* _FSCOMMIT_TRACE_H */

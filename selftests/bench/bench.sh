@@ -165,10 +165,10 @@ part_csum()
 	done
 }
 
-# the number of blocks that a diff reads, and its time, against a full walk
+# the blocks that three walkers mark after a tree has changed
 part_diff()
 {
-	local kernel keys=1000000
+	local kernel keys=100000
 	settings 3 1
 	[ "${QUICK:-0}" = 0 ] || keys=10000
 	for kernel in ${KERNEL:-uml}; do

@@ -20,7 +20,6 @@
 #include "device_test.h"
 #include "modules.h"
 #include "slowdown.h"
-#include "trace.h"
 #include "cow_diff_test.h"
 
 NEEDS_MODULES("cow_tree_test", "cow_diff_test");
@@ -28,12 +27,6 @@ NEEDS_MODULES("cow_tree_test", "cow_diff_test");
 #define DEVICE		"/dev/cow_diff_test"
 #define MAX_PAIRS	256
 #define STEP		DIFF_TEST_STEP
-
-/* enum cow_diff_problem of <linux/cow_diff.h>, which is for the kernel only. */
-enum {
-	FINE, SWAPPED, TOO_DEEP, BAD_LEVEL, BAD_GENERATION, NEWER_CHILD, BAD_KEY, NO_CHILD,
-	MANY_CHILDREN, LOOP, NOT_SHARED, REUSED, NR_PROBLEMS,
-};
 
 #define NEW_TREE	1
 #define OLD_TREE	2
@@ -65,11 +58,11 @@ static int mark(int fd, bool snapshot)
 	return ioctl(fd, DIFF_TEST_MARK, &m) ? errno : 0;
 }
 
-/* problem ~0: the ioctl itself failed */
+/* error 1: the ioctl itself failed */
 static struct diff_test_diff run_diff(int fd, struct diff_test_diff d)
 {
 	if (ioctl(fd, DIFF_TEST_DIFF, &d))
-		d.problem = ~0U;
+		d.error = 1;
 	return d;
 }
 
@@ -79,8 +72,7 @@ static struct diff_test_diff run_diff(int fd, struct diff_test_diff d)
 #define EXPECT_GOOD(diff)						\
 do {									\
 	struct diff_test_diff _d = (diff);				\
-	EXPECT_EQ(FINE, _d.problem) TH_LOG("%s", _d.text);		\
-	EXPECT_EQ(0, _d.error);						\
+	EXPECT_EQ(0, _d.error) TH_LOG("%s", _d.problem);		\
 	EXPECT_EQ(0, _d.differs);					\
 	EXPECT_EQ(0, _d.open);						\
 	EXPECT_EQ(0, _d.read_twice);					\
@@ -118,7 +110,6 @@ TEST_F(cow_diff, equal_trees_are_not_read)
 	EXPECT_GOOD(d);
 	EXPECT_EQ(0, d.pairs);
 	EXPECT_EQ(0, d.reads);
-	EXPECT_EQ(1, d.shared);
 	/* and after another commit */
 	ASSERT_EQ(0, mark(self->fd, true));
 	d = DIFF(self->fd, 0);
@@ -237,8 +228,8 @@ TEST_F(cow_diff, the_bound_is_exclusive)
 	d = DIFF(self->fd, .bound = 0);
 	EXPECT_GOOD(d);
 	d = DIFF(self->fd, .bound = 1);
-	EXPECT_EQ(NOT_SHARED, d.problem);
 	EXPECT_EQ(-EUCLEAN, d.error);
+	EXPECT_STREQ("not newer than the bound, and not in the old tree", d.problem);
 }
 
 TEST_F(cow_diff, a_lower_bound_finds_the_same)
@@ -249,10 +240,8 @@ TEST_F(cow_diff, a_lower_bound_finds_the_same)
 	ASSERT_EQ(0, change(self->fd, DIFF_TEST_INSERT, 400, 1, 1));
 	ASSERT_EQ(0, mark(self->fd, false));
 	ASSERT_EQ(0, change(self->fd, DIFF_TEST_CHANGE_RANDOM, 600, 20, 1));
-	for (bound = 0; bound >= -3; bound--) {
+	for (bound = 0; bound >= -3; bound--)
 		EXPECT_GOOD(DIFF(self->fd, .bound = bound));
-		EXPECT_GOOD(DIFF(self->fd, .bound = bound, .fail_in = 3));
-	}
 }
 
 /* Both trees have changed since the snapshot: no bound, and either order. */
@@ -270,7 +259,6 @@ TEST_F(cow_diff, both_trees_may_have_changed)
 		ASSERT_EQ(0, change(self->fd, DIFF_TEST_CHANGE_RANDOM, 600, 10 - i, 1));
 		EXPECT_GOOD(DIFF(self->fd, .flags = DIFF_TEST_SNAPSHOT));
 		EXPECT_GOOD(DIFF(self->fd, .flags = DIFF_TEST_SNAPSHOT | DIFF_TEST_SWAP));
-		EXPECT_GOOD(DIFF(self->fd, .flags = DIFF_TEST_SNAPSHOT, .fail_in = 3));
 	}
 }
 
@@ -297,11 +285,9 @@ TEST_F_TIMEOUT(cow_diff, pairs_are_those_of_brute_force, 120)
 					    seed * 7 % 40 << round, 1));
 			if (seed % 3 == 0)
 				ASSERT_EQ(0, change(fd, DIFF_TEST_DELETE, keys, keys / 4, STEP));
-			d = DIFF(fd, .lowest_level = round % 3);
+			d = DIFF(fd, 0);
 			EXPECT_GOOD(d);
 			pairs += d.pairs;
-			d = DIFF(fd, .fail_in = seed % 5 * 3);
-			EXPECT_GOOD(d);
 		}
 		ASSERT_EQ(0, ioctl(fd, DIFF_TEST_CHECK));
 		close(fd);
@@ -338,37 +324,32 @@ TEST_F_TIMEOUT(cow_diff, reads_follow_what_changed, 120)
 	}
 }
 
-TEST_F(cow_diff, leaves_are_left_out_on_request)
+/*
+ * After changes that keep the shape, a walk by position marks the same blocks; after others, it
+ * gives up. A walk of both trees marks the same and needless ones.
+ */
+TEST_F(cow_diff, marks_what_simpler_walks_mark)
 {
-	struct diff_test_diff all, d;
-	unsigned int i;
+	struct diff_test_walk w[DIFF_TEST_NR_WALKERS];
+	unsigned int i, grow;
 
-	ASSERT_EQ(0, change(self->fd, DIFF_TEST_CHANGE_RANDOM, 600, 20, 1));
-	all = DIFF(self->fd, 0);
-	EXPECT_GOOD(all);
-	d = DIFF(self->fd, .lowest_level = 1, PAIRS);
-	EXPECT_GOOD(d);
-	EXPECT_LT(d.reads, all.reads);
-	for (i = 0; i < d.pairs && i < MAX_PAIRS; i++)
-		EXPECT_GE(self->pair[i].level, 1);
-	/* lowest_level above the root: nothing */
-	d = DIFF(self->fd, .lowest_level = 7);
-	EXPECT_GOOD(d);
-	EXPECT_EQ(0, d.pairs + d.reads);
-}
-
-/* As many reads as without leaves, and as many pairs as with leaves. */
-TEST_F(cow_diff, leaves_are_reported_unread_on_request)
-{
-	struct diff_test_diff all, none, d;
-
-	ASSERT_EQ(0, change(self->fd, DIFF_TEST_CHANGE_RANDOM, 600, 20, 1));
-	all = DIFF(self->fd, 0);
-	none = DIFF(self->fd, .lowest_level = 1);
-	d = DIFF(self->fd, .flags = DIFF_TEST_UNREAD);
-	EXPECT_GOOD(d);
-	EXPECT_EQ(all.pairs, d.pairs);
-	EXPECT_EQ(none.reads, d.reads);
+	for (grow = 0; grow < 2; grow++) {
+		/* overwrite a key, or insert some */
+		ASSERT_EQ(0, change(self->fd, DIFF_TEST_INSERT, 200, grow ? 4 : 1, 1));
+		for (i = 0; i < DIFF_TEST_NR_WALKERS; i++) {
+			w[i] = (struct diff_test_walk){ .walker = i };
+			ASSERT_EQ(0, ioctl(self->fd, DIFF_TEST_WALK, &w[i]));
+		}
+		EXPECT_EQ(0, w[DIFF_TEST_DIFF_WALK].error);
+		EXPECT_EQ(0, w[DIFF_TEST_DIFF_WALK].missed + w[DIFF_TEST_DIFF_WALK].needless);
+		EXPECT_EQ(0, w[DIFF_TEST_WHOLE].missed);
+		EXPECT_GT(w[DIFF_TEST_WHOLE].needless, 20);
+		EXPECT_EQ(grow ? -ENOENT : 0, w[DIFF_TEST_BY_POSITION].error);
+		if (grow)
+			EXPECT_GT(w[DIFF_TEST_BY_POSITION].missed, 0);
+		if (!grow)
+			EXPECT_EQ(w[DIFF_TEST_DIFF_WALK].marked, w[DIFF_TEST_BY_POSITION].marked);
+	}
 }
 
 /* --- ends and errors ----------------------------------------------------- */
@@ -387,67 +368,67 @@ TEST_F(cow_diff, diff_may_end_at_any_pair)
 	}
 }
 
-TEST_F(cow_diff, a_failed_read_loses_nothing)
+/* In any read; no block stays open, and the diff does not go on. */
+TEST_F(cow_diff, a_failed_read_ends_the_diff)
 {
+	struct diff_test_diff all, d;
 	unsigned int n;
 
 	ASSERT_EQ(0, change(self->fd, DIFF_TEST_CHANGE_RANDOM, 600, 60, 1));
-	/* a pair may need two successful reads in a row */
-	for (n = 3; n < 12; n++) {
-		struct diff_test_diff d = DIFF(self->fd, .fail_in = n);
-
-		EXPECT_GOOD(d);
-		EXPECT_GT(d.failed, 0);
+	all = DIFF(self->fd, 0);
+	EXPECT_GOOD(all);
+	for (n = 1; n <= all.reads; n++) {
+		d = DIFF(self->fd, .fail_at = n);
+		EXPECT_EQ(-EIO, d.error);
+		EXPECT_EQ(n, d.reads);
+		EXPECT_EQ(0, d.open + d.differs);
 	}
 }
 
 /* --- what it refuses ----------------------------------------------------- */
 
-static struct diff_test_corrupt corrupt(int fd, __u32 problem, bool of_new)
-{
-	struct diff_test_corrupt c = { .problem = problem, .of_new = of_new };
-
-	if (change(fd, DIFF_TEST_INSERT, 201, 1, 1) || ioctl(fd, DIFF_TEST_CORRUPT, &c))
-		c.found = ~0U;
-	return c;
-}
-
-static void expect_refused(struct __test_metadata *_metadata, int fd, __u32 problem,
-			   unsigned int trees)
+static void expect_refused(struct __test_metadata *_metadata, int fd, __u32 damage,
+			   const char *problem, unsigned int trees)
 {
 	int of_new;
 
 	for (of_new = 0; of_new < 2; of_new++) {
-		struct diff_test_corrupt c;
+		struct diff_test_corrupt c = { .damage = damage, .of_new = of_new };
 
 		if (!(trees & (of_new ? NEW_TREE : OLD_TREE)))
 			continue;
-		c = corrupt(fd, problem, of_new);
-		EXPECT_EQ(problem, c.found) TH_LOG("%s", c.text);
+		ASSERT_EQ(0, change(fd, DIFF_TEST_INSERT, 201, 1, 1));
+		ASSERT_EQ(0, ioctl(fd, DIFF_TEST_CORRUPT, &c));
+		EXPECT_STREQ(problem, c.problem);
 		EXPECT_EQ(of_new, c.found_in_new);
-		EXPECT_EQ(problem == SWAPPED ? -EINVAL : -EUCLEAN, c.error);
+		EXPECT_EQ(damage == DIFF_TEST_SWAPPED ? -EINVAL : -EUCLEAN, c.error);
 		EXPECT_EQ(0, c.open);
-		EXPECT_NE(NULL, strstr(c.text, of_new ? "new tree, block " : "old tree, block "));
 	}
 }
 
-#define REFUSES(name, problem, trees)						\
+#define REFUSES(name, damage, problem, trees)					\
 TEST_F(cow_diff, name)								\
 {										\
-	expect_refused(_metadata, self->fd, problem, trees);			\
+	expect_refused(_metadata, self->fd, damage, problem, trees);		\
 }
 
-REFUSES(swapped_trees_are_refused, SWAPPED, OLD_TREE)
-REFUSES(too_deep_a_tree_is_refused, TOO_DEEP, OLD_TREE | NEW_TREE)
-REFUSES(a_wrong_level_is_refused, BAD_LEVEL, OLD_TREE | NEW_TREE)
-REFUSES(a_wrong_generation_is_refused, BAD_GENERATION, OLD_TREE | NEW_TREE)
-REFUSES(a_child_newer_than_its_parent_is_refused, NEWER_CHILD, OLD_TREE | NEW_TREE)
-REFUSES(keys_out_of_order_are_refused, BAD_KEY, OLD_TREE | NEW_TREE)
-REFUSES(a_pointer_to_nothing_is_refused, NO_CHILD, OLD_TREE | NEW_TREE)
-REFUSES(too_many_children_are_refused, MANY_CHILDREN, OLD_TREE | NEW_TREE)
-REFUSES(a_loop_is_refused, LOOP, OLD_TREE | NEW_TREE)
-REFUSES(what_is_not_in_the_old_tree_is_refused, NOT_SHARED, NEW_TREE)
-REFUSES(a_reused_block_is_refused, REUSED, NEW_TREE)
+#define BOTH	(OLD_TREE | NEW_TREE)
+
+REFUSES(swapped_trees_are_refused, DIFF_TEST_SWAPPED,
+	"newer than the new tree: the trees are swapped", OLD_TREE)
+REFUSES(too_deep_a_tree_is_refused, DIFF_TEST_TOO_DEEP, "the tree is too deep", BOTH)
+REFUSES(a_wrong_level_is_refused, DIFF_TEST_BAD_LEVEL, "wrong level", BOTH)
+REFUSES(a_wrong_generation_is_refused, DIFF_TEST_BAD_GENERATION,
+	"the generation differs from its pointer's", BOTH)
+REFUSES(a_child_newer_than_its_parent_is_refused, DIFF_TEST_NEWER_CHILD, "a child is newer", BOTH)
+REFUSES(keys_out_of_order_are_refused, DIFF_TEST_BAD_KEY, "keys are out of order", BOTH)
+REFUSES(a_pointer_to_nothing_is_refused, DIFF_TEST_NO_CHILD, "a pointer to no block", BOTH)
+REFUSES(too_many_children_are_refused, DIFF_TEST_MANY_CHILDREN, "too many children", BOTH)
+REFUSES(a_loop_is_refused, DIFF_TEST_LOOP, "a child is its own ancestor", BOTH)
+REFUSES(what_is_not_in_the_old_tree_is_refused, DIFF_TEST_NOT_SHARED,
+	"not newer than the bound, and not in the old tree", NEW_TREE)
+REFUSES(a_reused_block_is_refused, DIFF_TEST_REUSED, "in both trees, with two generations",
+	NEW_TREE)
 
 /* Its place cannot be checked: it could be in two places of a tree. */
 TEST_F(cow_diff, an_empty_leaf_below_a_root_is_refused)
@@ -481,63 +462,6 @@ TEST_F_TIMEOUT(cow_diff, corrupted_trees_do_not_crash, 120)
 	}
 	EXPECT_GT(refused, rounds / 10);
 	EXPECT_LT(refused, rounds);
-}
-
-/* --- debugfs and trace events -------------------------------------------- */
-
-static long counter(const char *name)
-{
-	return debugfs_counter("cow_diff", name);
-}
-
-TEST_F(cow_diff, debugfs_counts)
-{
-	static const char * const names[] = {
-		"diffs", "pairs", "shared", "reads_old", "bad_trees", "reads_failed",
-	};
-	long before[ARRAY_SIZE(names)], n[ARRAY_SIZE(names)];
-	struct diff_test_diff d;
-	unsigned int i;
-
-	if (counter("diffs") < 0)
-		SKIP(return, "no debugfs");
-	ASSERT_EQ(0, change(self->fd, DIFF_TEST_INSERT, 20, 1, 1));
-	for (i = 0; i < ARRAY_SIZE(names); i++)
-		before[i] = counter(names[i]);
-	d = DIFF(self->fd, 0);
-	EXPECT_GOOD(d);
-	EXPECT_GOOD(DIFF(self->fd, .fail_in = 4));
-	EXPECT_EQ(SWAPPED, DIFF(self->fd, .flags = DIFF_TEST_SWAP).problem);
-	for (i = 0; i < ARRAY_SIZE(names); i++)
-		n[i] = counter(names[i]) - before[i];
-	EXPECT_EQ(2, n[0]);
-	EXPECT_EQ(2 * d.pairs, n[1]);
-	EXPECT_EQ(2 * d.shared, n[2]);
-	EXPECT_GE(n[3], 2 * d.reads / 2);
-	EXPECT_EQ(1, n[4]);
-	EXPECT_GE(n[5], 1);
-	EXPECT_EQ(0, counter("misuses"));
-}
-
-TEST_F(cow_diff, trace_events_match_the_pairs)
-{
-	struct diff_test_diff d;
-	unsigned int pairs = 0;
-	char line[512];
-	int at = -1;
-
-	if (!trace_start())
-		SKIP(return, "no trace events");
-	ASSERT_EQ(0, change(self->fd, DIFF_TEST_CHANGE_RANDOM, 600, 20, 1));
-	d = DIFF(self->fd, 0);
-	EXPECT_GOOD(d);
-	EXPECT_EQ(SWAPPED, DIFF(self->fd, .flags = DIFF_TEST_SWAP).problem);
-	while ((at = trace_find(at + 1, "cow_diff_pair: ", "", line, sizeof(line))) >= 0)
-		pairs++;
-	EXPECT_EQ(d.pairs, pairs);
-	EXPECT_TRUE(trace_has("cow_diff_end: ", ""));
-	EXPECT_TRUE(trace_has("cow_diff_trouble: ", "problem=1 tree=old "));
-	trace_stop();
 }
 
 TEST_HARNESS_MAIN

@@ -68,7 +68,6 @@ static const struct operation {
 	{ "roots", use, "roots" },
 	{ "read stats", read_errno, DEBUGFS "fscommit/stats" },
 	{ "read commit_roots", read_errno, DEBUGFS "fscommit/commit_roots" },
-	{ "read cow_diff", read_errno, DEBUGFS "fscommit/cow_diff" },
 }, loading = { "load", load_fscommit, "fscommit.ko" };
 
 /* --- faults -------------------------------------------------------------- */

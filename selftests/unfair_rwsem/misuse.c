@@ -25,10 +25,7 @@ static const char * const of_commit_roots[] = {
 };
 
 static const char * const of_cow_diff[] = {
-	[DIFF_TEST_NO_OPERATION] = "diff_no_operation",
 	[DIFF_TEST_NEXT_AFTER_END] = "diff_after_end",
-	[DIFF_TEST_LOWEST_TOO_HIGH] = "diff_lowest_too_high",
-	[DIFF_TEST_UNKNOWN_FLAGS] = "diff_unknown_flags",
 	[DIFF_TEST_NO_CHILDREN] = "diff_no_children",
 };
 

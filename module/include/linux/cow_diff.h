@@ -56,14 +56,13 @@
  *  4. Only a leaf that is a root may be empty.
  *
  * The walk checks these for the blocks that it reads, and the pointers in them. If a tree breaks
- * them, cow_diff_next() fails, and cow_diff_describe() says why. The walk always ends, since each
+ * them, cow_diff_next() fails, and &cow_diff.problem says why. The walk always ends, since each
  * step down lowers the level.
  *
  * The pointers show which blocks are shared. The bound only verifies that these are the intended
  * trees: a lower bound finds the same pairs. The bound 0 allows any two trees.
  *
- * The diff reads no block twice, unless the read of its counterpart failed: then the retry reads
- * both.
+ * The diff reads no block twice.
  *
  * The range of a block ends where that of the next child of its parent begins. The last block of
  * a level has no end: all higher keys are in its range.
@@ -77,18 +76,9 @@
  *  - cow_diff_next() and cow_diff_end() sleep where &cow_diff_ops.read or &cow_diff_ops.release
  *    does; end only releases. The other calls do not sleep and may be made in any context.
  *
- * The comment of each function, here or in module/cow_diff.c, has its context and errors;
- * docs/cow_diff.rst shows both files.
- *
- * What to do on an error:
- *
- *  - cow_diff_begin(): nothing has begun; cow_diff_end() has no effect.
- *  - cow_diff_next(): call it again to retry the same step, for example after -ENOMEM, or call
- *    cow_diff_end(). On -EUCLEAN a tree is corrupt or not the intended one: do not retry.
- *
  * btrfs traces for quota only the newer blocks of a relocated tree and their counterparts (Qu
- * Wenruo, 2018). There, both trees have the same shape and keys. The bound, the generation of the
- * last snapshot, is inclusive, since either tree may have blocks of it: subtract 1 to port it.
+ * Wenruo, 2018). There, both trees have the same shape and keys, and a simpler walk by position
+ * is enough. The bound there, the generation of the last snapshot, is inclusive.
  */
 
 /* Levels of a tree, including leaves. */
@@ -183,9 +173,6 @@ struct cow_diff_root {
 	unsigned int		level;
 };
 
-/* Report blocks of the lowest level from their parents, without reading them. */
-#define COW_DIFF_UNREAD		0x01U
-
 /**
  * struct cow_diff_params - two trees and a bound
  * @ops: how to read the trees
@@ -193,16 +180,12 @@ struct cow_diff_root {
  * @old: the old tree
  * @new: the new tree
  * @newer_than: the bound: blocks of @new with a higher generation are new; 0: no bound
- * @lowest_level: blocks below this level are neither reported nor read; 1 leaves out leaves
- * @flags: COW_DIFF_UNREAD or 0
  */
 struct cow_diff_params {
 	const struct cow_diff_ops	*ops;
 	void				*private;
 	struct cow_diff_root		old, new;
 	u64				newer_than;
-	unsigned int			lowest_level;
-	unsigned int			flags;
 };
 
 /**
@@ -217,55 +200,6 @@ struct cow_diff_pair {
 	struct cow_diff_ptr	old, new;
 	unsigned int		level;
 	bool			old_again, new_again;
-};
-
-/**
- * enum cow_diff_problem - what is wrong with a tree
- * @COW_DIFF_FINE: nothing is wrong
- * @COW_DIFF_SWAPPED: the old tree is newer than the bound and the new tree, and not higher
- * @COW_DIFF_TOO_DEEP: the level of a root is too high
- * @COW_DIFF_BAD_LEVEL: a block has another level than its place
- * @COW_DIFF_BAD_GENERATION: a block has another generation than its pointer
- * @COW_DIFF_NEWER_CHILD: a child is newer than its parent
- * @COW_DIFF_BAD_KEY: keys are out of order, or outside the parent's range
- * @COW_DIFF_NO_CHILD: an empty block that is not a root and leaf, or a null child pointer
- * @COW_DIFF_MANY_CHILDREN: a node has more than &cow_diff_ops.max_children
- * @COW_DIFF_LOOP: a block is its own ancestor
- * @COW_DIFF_NOT_SHARED: a block is not newer than the bound, and not in the old tree
- * @COW_DIFF_REUSED: a block is in both trees, with two generations
- * @NR_COW_DIFF_PROBLEMS: number of problems
- */
-enum cow_diff_problem {
-	COW_DIFF_FINE,
-	COW_DIFF_SWAPPED,
-	COW_DIFF_TOO_DEEP,
-	COW_DIFF_BAD_LEVEL,
-	COW_DIFF_BAD_GENERATION,
-	COW_DIFF_NEWER_CHILD,
-	COW_DIFF_BAD_KEY,
-	COW_DIFF_NO_CHILD,
-	COW_DIFF_MANY_CHILDREN,
-	COW_DIFF_LOOP,
-	COW_DIFF_NOT_SHARED,
-	COW_DIFF_REUSED,
-	NR_COW_DIFF_PROBLEMS,
-};
-
-/**
- * struct cow_diff_trouble - an error in a tree
- * @problem: the kind; COW_DIFF_FINE if there is none
- * @of_new: in the new tree, else in the old tree
- * @level: level of the block
- * @block: address of the block
- * @found: a level, generation or number, depending on @problem; for a key, the word that differs
- * @limit: the expected value, or the limit of its range
- */
-struct cow_diff_trouble {
-	enum cow_diff_problem	problem;
-	bool			of_new;
-	unsigned int		level;
-	u64			block;
-	u64			found, limit;
 };
 
 /* One level of one tree: the block that the walk reached last. */
@@ -288,43 +222,30 @@ struct cow_diff_side {
 	unsigned int		next_level;
 	unsigned int		at;		/* level of the block reached last */
 	bool			next_unbounded, has_next, begun, done;
-	unsigned long		reads;
 };
 
 /**
  * struct cow_diff - a walk of two trees
- * @trouble: after an error: what is wrong, if it is a tree
- * @pairs: pairs reported
- * @shared: shared pointers that were not entered
+ * @problem: after an error: what is wrong with a tree, for the caller's message; else NULL
+ * @problem_block: the block where it was found
+ * @problem_in_new: it was found in the new tree, else in the old tree
  *
  * Its size does not depend on the trees. No call allocates memory.
  */
 struct cow_diff {
-	struct cow_diff_trouble	trouble;
-	unsigned long		pairs, shared;
+	const char		*problem;
+	u64			problem_block;
+	bool			problem_in_new;
 /* private: */
 	const struct cow_diff_ops *ops;		/* NULL: ended */
 	void			*private;
 	u64			newer_than;
-	unsigned int		lowest_level, flags;
+	int			error;
 	struct cow_diff_side	old, new;
 };
 
 int __must_check cow_diff_begin(struct cow_diff *diff, const struct cow_diff_params *params);
 int __must_check cow_diff_next(struct cow_diff *diff, struct cow_diff_pair *pair);
 void cow_diff_end(struct cow_diff *diff);
-int cow_diff_describe(const struct cow_diff *diff, char *text, size_t size);
-
-/**
- * cow_diff_reads() - number of blocks that a diff has read
- * @diff: a diff that has begun; also after cow_diff_end()
- *
- * Context: any.
- * Return: successful reads of both trees.
- */
-static inline unsigned long cow_diff_reads(const struct cow_diff *diff)
-{
-	return diff->old.reads + diff->new.reads;
-}
 
 #endif /* _LINUX_COW_DIFF_H */

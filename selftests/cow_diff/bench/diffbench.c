@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * diffbench - what a diff of two copy-on-write trees reads, against a full walk
+ * diffbench - what quota marks after a copy-on-write tree has changed, by three walkers
  *
- * In trees of several sizes some keys change. Then the diff looks for the changed blocks. Its peer
- * reads all blocks of the new tree, through the same operations.
+ * In a tree some keys are overwritten, which keeps its shape, or inserted. Then each walker marks
+ * the blocks that have changed owners: all blocks of both trees; those that are newer, and the old
+ * ones at the same position; or those of a COW diff.
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -23,29 +26,35 @@ static struct {
 	long keys, rounds;
 } opt = { .keys = 100000, .rounds = 9 };
 
-static int open_tree(uint32_t keys)
+static int open_tree(void)
 {
-	struct diff_test_setup setup = { .keys = keys, .seed = 1 };
+	struct diff_test_setup setup = { .keys = opt.keys, .seed = 1 };
 	int fd = open("/dev/cow_diff_test", O_RDWR);
 
 	if (fd < 0)
 		fatal("/dev/cow_diff_test: %s (load cow_diff_test.ko)", strerror(errno));
 	if (ioctl(fd, DIFF_TEST_SETUP, &setup))
-		fatal("a tree of %u keys: %s", keys, strerror(errno));
+		fatal("a tree of %ld keys: %s", opt.keys, strerror(errno));
 	return fd;
 }
 
-/* Commit, then change @changes of the keys. */
-static void change(int fd, uint32_t keys, uint32_t changes)
+static void change(int fd, struct diff_test_change c)
+{
+	if (ioctl(fd, DIFF_TEST_CHANGE, &c))
+		fatal("%llu changes: %s", (unsigned long long)c.nr, strerror(errno));
+}
+
+/* Commit, then overwrite @nr of the keys, or insert keys between them. */
+static void change_some(int fd, uint32_t nr, bool insert)
 {
 	struct diff_test_mark m = { };
-	struct diff_test_change c = {
-		.op = DIFF_TEST_INSERT_RANDOM, .first = (keys - 1ULL) * DIFF_TEST_STEP,
-		.nr = changes, .step = DIFF_TEST_STEP,
-	};
 
-	if (ioctl(fd, DIFF_TEST_MARK, &m) || ioctl(fd, DIFF_TEST_CHANGE, &c))
-		fatal("%u changes: %s", changes, strerror(errno));
+	if (ioctl(fd, DIFF_TEST_MARK, &m))
+		fatal("commit: %s", strerror(errno));
+	change(fd, (struct diff_test_change){
+		.op = DIFF_TEST_INSERT_RANDOM, .first = (opt.keys - 1ULL) * DIFF_TEST_STEP,
+		.nr = nr, .step = insert ? 1 : DIFF_TEST_STEP,
+	});
 }
 
 static int compare_u64(const void *a, const void *b)
@@ -55,33 +64,35 @@ static int compare_u64(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Print the reads and the time. Return the reads. */
-static uint64_t run(int fd, uint32_t flags)
+static void run(int fd, uint32_t walker)
 {
-	struct diff_test_diff d = { };
+	struct diff_test_walk w;
 	uint64_t ns[MAX_ROUNDS];
 	int i;
 
 	for (i = 0; i < opt.rounds; i++) {
-		d = (struct diff_test_diff){ .flags = flags | DIFF_TEST_NO_ORACLE };
-		if (ioctl(fd, DIFF_TEST_DIFF, &d))
-			fatal("diff: %s", strerror(errno));
-		if (d.error)
-			fatal("diff: %d, %s", d.error, d.text);
-		ns[i] = d.ns;
+		w = (struct diff_test_walk){ .walker = walker };
+		if (ioctl(fd, DIFF_TEST_WALK, &w))
+			fatal("walk: %s", strerror(errno));
+		if (w.error == -ENOENT) {
+			printf("  %9s %9s", "-", "-");
+			return;
+		}
+		if (w.error || w.missed)
+			fatal("walker %u: error %d, %llu blocks missed", walker, w.error,
+			      (unsigned long long)w.missed);
+		ns[i] = w.ns;
 	}
 	qsort(ns, opt.rounds, sizeof(*ns), compare_u64);
-	printf("  %9llu %9.1f %9.1f", (unsigned long long)d.reads,
-	       ns[opt.rounds / 2] / 1e3, ns[opt.rounds - 1] / 1e3);
-	return d.reads;
+	printf("  %9llu %9.0f", (unsigned long long)w.marked, ns[opt.rounds / 2] / 1e3);
 }
 
 static void usage(FILE *f)
 {
 	fprintf(f,
 "Usage: diffbench [OPTIONS]\n"
-"  -k NUM   --keys=NUM    of the largest tree, 1000 to 4000000  [100000]\n"
-"  -r NUM   --rounds=NUM  of each diff and walk, 1 to 100       [9]\n"
+"  -k NUM   --keys=NUM    of the tree, 1000 to 4000000  [100000]\n"
+"  -r NUM   --rounds=NUM  of each walk, 1 to 100                [9]\n"
 "           --help\n");
 }
 
@@ -110,27 +121,25 @@ static void parse(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-	uint32_t keys, changes;
+	uint32_t nr, insert, walker;
+	int fd;
 
 	parse(argc, argv);
-	printf("%9s %9s  %9s %9s %9s  %9s %9s %9s\n", "", "", "COW diff", "us", "us", "full walk",
-	       "us", "us");
-	printf("%9s %9s  %9s %9s %9s  %9s %9s %9s\n", "keys", "changes", "reads", "p50", "max",
-	       "reads", "p50", "max");
-	for (keys = 1000; keys <= opt.keys; keys *= 10) {
-		int fd = open_tree(keys);
-
-		for (changes = 1; changes <= keys / 10; changes *= 10) {
-			uint64_t diff, walk;
-
-			change(fd, keys, changes);
-			printf("%9u %9u", keys, changes);
-			diff = run(fd, 0);
-			walk = run(fd, DIFF_TEST_NO_OLD);
-			printf("  %8.1fx\n", (double)walk / diff);
+	fd = open_tree();
+	/* an insertion splits full blocks on its way, also if it overwrites */
+	change(fd, (struct diff_test_change){ .op = DIFF_TEST_INSERT, .nr = opt.keys,
+					      .step = DIFF_TEST_STEP });
+	printf("%-7s %9s  %9s %9s  %9s %9s  %9s %9s\n", "change", "keys", "whole", "us",
+	       "position", "us", "diff", "us");
+	for (insert = 0; insert < 2; insert++) {
+		for (nr = 1; nr <= opt.keys / 10; nr *= 10) {
+			change_some(fd, nr, insert);
+			printf("%-7s %9u", insert ? "insert" : "write", nr);
+			for (walker = 0; walker < DIFF_TEST_NR_WALKERS; walker++)
+				run(fd, walker);
+			printf("\n");
 			fflush(stdout);
 		}
-		close(fd);
 	}
 	return 0;
 }

@@ -15,7 +15,7 @@
 #define DIFF_TEST_MAX_KEYS	4000000U
 #define DIFF_TEST_MAX_ITEMS	169U
 #define DIFF_TEST_STEP		10U	/* between the keys of a new tree */
-#define DIFF_TEST_TEXT		200
+#define DIFF_TEST_TEXT		64
 
 struct diff_test_setup {
 	__u32 keys;		/* 0 to DIFF_TEST_MAX_KEYS keys: 0, 10, 20, ... */
@@ -47,42 +47,61 @@ struct diff_test_pair {
 };
 
 /* Flags of a diff. */
-#define DIFF_TEST_UNREAD	0x01
 #define DIFF_TEST_SWAP		0x02	/* swap the arguments */
 #define DIFF_TEST_SAME		0x04	/* the old tree is the new tree, too */
-#define DIFF_TEST_NO_ORACLE	0x08	/* do not compare with brute force */
 #define DIFF_TEST_NO_OLD	0x10	/* an empty old tree; no bound */
 #define DIFF_TEST_SNAPSHOT	0x20	/* the old tree is the snapshot; no bound */
 #define DIFF_TEST_FLAGS		0x3f
 
 struct diff_test_diff {
-	__u32 flags, lowest_level;
+	__u32 flags;
+	__u32 fail_at;		/* this read fails; 0: none */
 	__s64 bound;		/* relative to the generation of the mark */
 	__u32 stop_after;	/* end the diff after so many pairs; 0: never */
-	__u32 fail_in;		/* every @fail_in-th read fails; 0: none */
-	__u64 pairs_at;		/* address of @max_pairs struct diff_test_pair; 0: none */
 	__u32 max_pairs;
+	__u64 pairs_at;		/* address of @max_pairs struct diff_test_pair; 0: none */
 	/* out: */
-	__u32 problem;		/* enum cow_diff_problem */
 	__s32 error;		/* of the diff, < 0; the ioctl succeeds */
 	__u32 levels[2];	/* of the old and the new tree */
 	__u32 open, read_twice;	/* blocks: must be 0 */
 	__u32 differs;		/* pairs that only the diff or only brute force finds */
-	__u64 pairs, reads, shared, new_blocks, old_blocks;
-	__u64 failed;		/* reads */
-	__u64 ns;		/* of the diff */
-	char text[DIFF_TEST_TEXT];
+	__u64 pairs, reads, new_blocks, old_blocks;
+	char problem[DIFF_TEST_TEXT];	/* of a tree; empty: none */
 };
 
 /* Damage that is undone after a diff. */
 struct diff_test_corrupt {
-	__u32 problem;		/* to be found: enum cow_diff_problem */
+	__u32 damage;		/* enum diff_test_damage */
 	__u32 of_new;		/* damage the new tree */
 	__s32 error;		/* out */
-	__u32 found;		/* out: a problem */
 	__u32 found_in_new;	/* out */
 	__u32 open;		/* out */
-	char text[DIFF_TEST_TEXT];
+	char problem[DIFF_TEST_TEXT];	/* out */
+};
+
+enum diff_test_damage {
+	DIFF_TEST_SWAPPED, DIFF_TEST_TOO_DEEP, DIFF_TEST_BAD_LEVEL, DIFF_TEST_BAD_GENERATION,
+	DIFF_TEST_NEWER_CHILD, DIFF_TEST_BAD_KEY, DIFF_TEST_NO_CHILD, DIFF_TEST_MANY_CHILDREN,
+	DIFF_TEST_LOOP, DIFF_TEST_NOT_SHARED, DIFF_TEST_REUSED,
+};
+
+/*
+ * A walk that marks blocks for quota, as the users of a diff do. Each block that only one of the
+ * trees has must be marked; to mark another one costs time.
+ */
+enum diff_test_walker {
+	DIFF_TEST_WHOLE,	/* all blocks of both trees */
+	DIFF_TEST_BY_POSITION,	/* new blocks, and those with the same path in the old tree */
+	DIFF_TEST_DIFF_WALK,
+	DIFF_TEST_NR_WALKERS,
+};
+
+struct diff_test_walk {
+	__u32 walker;
+	__s32 error;		/* out: -ENOENT: the old tree has no block at such a path */
+	__u64 marked;		/* out: blocks */
+	__u64 missed, needless;	/* out: blocks that should have been marked, or should not */
+	__u64 reads, ns;	/* out */
 };
 
 /* Damage at random. */
@@ -99,6 +118,7 @@ struct diff_test_fuzz {
 #define DIFF_TEST_FUZZ		_IOWR('D', 6, struct diff_test_fuzz)
 #define DIFF_TEST_CHECK		_IO('D', 7)	/* EUCLEAN if a tree is corrupt */
 #define DIFF_TEST_MISUSE	_IOW('D', 8, __u32)	/* enum diff_test_misuse; must fail */
+#define DIFF_TEST_WALK		_IOWR('D', 10, struct diff_test_walk)
 /* enum diff_test_by_hand; EPROTO on failure, and the log has the pair */
 #define DIFF_TEST_BY_HAND	_IOW('D', 9, __u32)
 
@@ -108,8 +128,7 @@ enum diff_test_by_hand {
 };
 
 enum diff_test_misuse {
-	DIFF_TEST_NO_OPERATION, DIFF_TEST_NEXT_AFTER_END, DIFF_TEST_LOWEST_TOO_HIGH,
-	DIFF_TEST_UNKNOWN_FLAGS, DIFF_TEST_NO_CHILDREN,
+	DIFF_TEST_NEXT_AFTER_END, DIFF_TEST_NO_CHILDREN,
 };
 
 #endif /* COW_DIFF_TEST_H */

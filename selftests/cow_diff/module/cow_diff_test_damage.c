@@ -32,8 +32,8 @@ static struct cow_entry *entered_child(struct diff_test *c, const struct damage 
 	return NULL;
 }
 
-/* Damage the tree so that the diff must find @problem. */
-static int do_damage(struct diff_test *c, struct damage *d, u32 problem)
+/* Damage the tree so that the diff must find it. */
+static int do_damage(struct diff_test *c, struct damage *d, u32 damage)
 {
 	struct cow_entry *p = entered_child(c, d);
 	struct cow_block *child;
@@ -41,42 +41,42 @@ static int do_damage(struct diff_test *c, struct damage *d, u32 problem)
 	if (!p || !d->root->level || d->root->nr < 3)
 		return -ENODATA;
 	child = cow_block(c->fs, p->block);
-	switch (problem) {
-	case COW_DIFF_SWAPPED:
+	switch (damage) {
+	case DIFF_TEST_SWAPPED:
 		swap(d->p.old, d->p.new);
 		return 0;
-	case COW_DIFF_TOO_DEEP:
+	case DIFF_TEST_TOO_DEEP:
 		if (d->of_new)
 			d->p.new.level = COW_DIFF_MAX_LEVELS;
 		else
 			d->p.old.level = COW_DIFF_MAX_LEVELS;
 		return 0;
-	case COW_DIFF_BAD_LEVEL:
+	case DIFF_TEST_BAD_LEVEL:
 		child->level++;
 		return 0;
-	case COW_DIFF_BAD_GENERATION:
+	case DIFF_TEST_BAD_GENERATION:
 		child->generation--;
 		return 0;
-	case COW_DIFF_NEWER_CHILD:
+	case DIFF_TEST_NEWER_CHILD:
 		p->generation = d->root->generation + 1;
 		return 0;
-	case COW_DIFF_BAD_KEY:
+	case DIFF_TEST_BAD_KEY:
 		swap(d->root->entry[1].key, d->root->entry[2].key);
 		return 0;
-	case COW_DIFF_NO_CHILD:
+	case DIFF_TEST_NO_CHILD:
 		p->block = 0;
 		return 0;
-	case COW_DIFF_MANY_CHILDREN:
+	case DIFF_TEST_MANY_CHILDREN:
 		d->root->nr = 10000;
 		return 0;
-	case COW_DIFF_LOOP:
+	case DIFF_TEST_LOOP:
 		p->block = d->root->self;
 		return 0;
-	case COW_DIFF_NOT_SHARED:
+	case DIFF_TEST_NOT_SHARED:
 		/* claim that the block is old: the old tree has another block there */
 		p->generation = d->p.newer_than;
 		return 0;
-	case COW_DIFF_REUSED:
+	case DIFF_TEST_REUSED:
 		if (!d->of_new)
 			return -EINVAL;
 		/* the new tree has a newer block at a place that the old tree still uses */
@@ -118,13 +118,12 @@ int diff_test_corrupt(struct diff_test *c, struct diff_test_corrupt *args)
 		saved[i] = *cow_block(c->fs, i + 1);
 	d.p = diff_test_params(&reader, c->marked.root, c->tree.root, c->generation);
 	d.root = cow_block(c->fs, d.of_new ? c->tree.root : c->marked.root);
-	ret = do_damage(c, &d, args->problem);
+	ret = do_damage(c, &d, args->damage);
 	if (!ret) {
 		args->error = run_diff(c, &d.p);
-		args->found = c->diff.trouble.problem;
-		args->found_in_new = c->diff.trouble.of_new;
+		args->found_in_new = c->diff.problem_in_new;
 		args->open = reader.open;
-		cow_diff_describe(&c->diff, args->text, sizeof(args->text));
+		strscpy(args->problem, c->diff.problem ?: "", sizeof(args->problem));
 	}
 	for (i = 0; i < cow_nr_blocks(c->fs); i++)
 		*cow_block(c->fs, i + 1) = saved[i];
@@ -211,8 +210,6 @@ static void fuzz_once(struct diff_test *c, struct diff_test_fuzz *f)
 	struct cow_diff_params p = diff_test_params(&reader, c->marked.root, c->tree.root,
 						      c->generation);
 
-	if (!diff_test_random_below(c, 4))
-		p.flags = COW_DIFF_UNREAD;
 	if (!diff_test_random_below(c, 16))
 		p.newer_than = bad_value(c, p.newer_than);
 	f->refused += !!run_diff(c, &p);
@@ -260,17 +257,8 @@ int diff_test_misuse(struct diff_test *c, u32 which)
 
 	p.ops = &ops;
 	switch (which) {
-	case DIFF_TEST_NO_OPERATION:
-		ops.release = NULL;
-		break;
 	case DIFF_TEST_NO_CHILDREN:
 		ops.max_children = 0;
-		break;
-	case DIFF_TEST_LOWEST_TOO_HIGH:
-		p.lowest_level = COW_DIFF_MAX_LEVELS;
-		break;
-	case DIFF_TEST_UNKNOWN_FLAGS:
-		p.flags = ~COW_DIFF_UNREAD;
 		break;
 	case DIFF_TEST_NEXT_AFTER_END:
 		if (run_diff(c, &p))

@@ -2,7 +2,6 @@
 /*
  * /dev/cow_diff_test: read the trees, and compare diffs with brute force.
  */
-#include <linux/ktime.h>
 #include <linux/module.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
@@ -17,7 +16,7 @@ static int read_block(void *private, const struct cow_diff_ptr *ptr, struct cow_
 	struct diff_test_reader *r = private;
 	struct cow_block *b;
 
-	if (r->fail_in && !--r->fail_in)
+	if (++r->reads == r->fail_at)
 		return -EIO;
 	if (!ptr->block || ptr->block > cow_nr_blocks(r->fs))
 		return -ENXIO;
@@ -95,7 +94,6 @@ static struct cow_diff_params params_of(struct diff_test *c, struct walk *w)
 {
 	u32 flags = w->d->flags, old = c->marked.root, new = c->tree.root;
 	u64 bound = c->generation + w->d->bound;
-	struct cow_diff_params p;
 
 	if (flags & DIFF_TEST_SAME)
 		new = old;
@@ -107,10 +105,7 @@ static struct cow_diff_params params_of(struct diff_test *c, struct walk *w)
 		bound = 0;
 	if (flags & DIFF_TEST_SWAP)
 		swap(old, new);
-	p = diff_test_params(&w->reader, old, new, bound);
-	p.lowest_level = w->d->lowest_level;
-	p.flags = flags & DIFF_TEST_UNREAD ? COW_DIFF_UNREAD : 0;
-	return p;
+	return diff_test_params(&w->reader, old, new, bound);
 }
 
 static int expect(struct diff_test *c, struct walk *w)
@@ -156,8 +151,7 @@ static int take_pair(struct walk *w, const struct cow_diff_pair *p)
 	};
 	u64 n = w->d->pairs++;
 
-	if (w->expected)
-		w->d->differs += n >= w->nr_expected || !is_same_pair(p, &w->expected[n]);
+	w->d->differs += n >= w->nr_expected || !is_same_pair(p, &w->expected[n]);
 	if (!to || n >= w->d->max_pairs)
 		return 0;
 	return copy_to_user(&to[n], &pair, sizeof(pair)) ? -EFAULT : 0;
@@ -170,14 +164,7 @@ static int walk(struct diff_test *c, struct walk *w)
 
 	ret = cow_diff_begin(&c->diff, &w->params);
 	while (!ret) {
-		if (w->d->fail_in && !w->reader.fail_in)
-			w->reader.fail_in = w->d->fail_in;
 		ret = cow_diff_next(&c->diff, &pair);
-		if (ret == -EIO && w->d->fail_in) {
-			w->d->failed++;
-			ret = 0;
-			continue;
-		}
 		if (ret <= 0)
 			break;
 		ret = 0;
@@ -189,46 +176,35 @@ static int walk(struct diff_test *c, struct walk *w)
 		if (!(w->d->pairs % 1024))
 			cond_resched();
 	}
+	/* an error is final */
+	if (ret < 0 && w->d->fail_at && cow_diff_next(&c->diff, &pair) != ret)
+		err = -EPROTO;
 	cow_diff_end(&c->diff);
 	w->d->error = ret;
 	return err;
 }
 
-static void clear_results(struct diff_test_diff *d)
+int diff_test_diff(struct diff_test *c, struct diff_test_diff *d)
 {
+	struct walk w = { .d = d, .reader = { .fs = c->fs, .fail_at = d->fail_at } };
+	int ret;
+
+	if (d->flags & ~DIFF_TEST_FLAGS)
+		return -EINVAL;
 	d->pairs = 0;
-	d->failed = 0;
 	d->differs = 0;
 	d->old_blocks = 0;
 	d->new_blocks = 0;
-}
-
-int diff_test_diff(struct diff_test *c, struct diff_test_diff *d)
-{
-	struct walk w = { .d = d, .reader = { .fs = c->fs } };
-	u64 start;
-	int ret = 0;
-
-	if (d->flags & ~DIFF_TEST_FLAGS || d->lowest_level >= COW_DIFF_MAX_LEVELS)
-		return -EINVAL;
-	clear_results(d);
 	w.params = params_of(c, &w);
-	if (!(d->flags & DIFF_TEST_NO_ORACLE))
-		ret = expect(c, &w);
+	ret = expect(c, &w) ?: walk(c, &w);
 	if (!ret) {
-		start = ktime_get_ns();
-		ret = walk(c, &w);
-		d->ns = ktime_get_ns() - start;
-		d->reads = cow_diff_reads(&c->diff);
-		d->shared = c->diff.shared;
-		d->problem = c->diff.trouble.problem;
-		cow_diff_describe(&c->diff, d->text, sizeof(d->text));
+		d->reads = w.reader.reads;
+		strscpy(d->problem, c->diff.problem ?: "", sizeof(d->problem));
 		d->open = w.reader.open;
-		/* the retry of a failed read may read its counterpart again */
-		d->read_twice = d->fail_in ? 0 : w.reader.read_twice;
+		d->read_twice = w.reader.read_twice;
 		d->levels[0] = w.params.old.ptr.block ? w.params.old.level + 1 : 0;
 		d->levels[1] = w.params.new.ptr.block ? w.params.new.level + 1 : 0;
-		if (w.expected && !d->error && !d->stop_after && d->pairs != w.nr_expected)
+		if (!d->error && !d->stop_after && d->pairs != w.nr_expected)
 			d->differs++;
 	}
 	kvfree(w.reader.was_read);

@@ -30,7 +30,8 @@ static inline struct cow_diff_key diff_test_key(u64 key)
 struct diff_test_reader {
 	struct cow_fs	*fs;
 	unsigned int	open;		/* blocks not yet released */
-	unsigned int	fail_in;	/* reads until one fails with EIO; 0: never */
+	unsigned int	fail_at;	/* the read that fails with EIO; 0: none */
+	unsigned long	reads;
 	unsigned long	*was_read;	/* optional bitmap of blocks that were read */
 	unsigned int	read_twice;
 };
@@ -45,7 +46,11 @@ struct cow_diff_params diff_test_params(struct diff_test_reader *reader, u32 old
 					u64 newer_than);
 int diff_test_diff(struct diff_test *c, struct diff_test_diff *d);
 
+/* cow_diff_test_walk.c */
+int diff_test_walk(struct diff_test *c, struct diff_test_walk *w);
+
 /* cow_diff_test_oracle.c */
+int diff_test_all_blocks(struct cow_fs *fs, u32 root, unsigned long **has);
 long diff_test_expect(struct cow_fs *fs, const struct cow_diff_params *p,
 		      struct cow_diff_pair *pairs, unsigned long max);
 

@@ -167,6 +167,7 @@ union diff_test_args {
 	struct diff_test_diff diff;
 	struct diff_test_corrupt corrupt;
 	struct diff_test_fuzz fuzz;
+	struct diff_test_walk walk;
 	u32 number;
 };
 
@@ -195,6 +196,8 @@ static int diff_test_do(struct diff_test *c, unsigned int cmd, union diff_test_a
 		return diff_test_corrupt(c, &a->corrupt);
 	case DIFF_TEST_FUZZ:
 		return diff_test_fuzz(c, &a->fuzz);
+	case DIFF_TEST_WALK:
+		return diff_test_walk(c, &a->walk);
 	case DIFF_TEST_MISUSE:
 		return diff_test_misuse(c, a->number);
 	}

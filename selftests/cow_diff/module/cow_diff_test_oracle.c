@@ -50,13 +50,24 @@ static int see_tree(struct cow_fs *fs, struct all *all, u32 root)
 	return 0;
 }
 
+/* Set a bit for each block of a tree in @has, which the caller frees. */
+int diff_test_all_blocks(struct cow_fs *fs, u32 root, unsigned long **has)
+{
+	struct all all = { };
+	int ret = see_tree(fs, &all, root);
+
+	kvfree(all.seen);
+	*has = all.has;
+	return ret;
+}
+
 /* Keep only blocks that @other does not have. */
-static void keep_changed(struct all *all, const struct all *other, unsigned int lowest)
+static void keep_changed(struct all *all, const struct all *other)
 {
 	unsigned long i, n = 0;
 
 	for (i = 0; i < all->nr; i++)
-		if (!test_bit(all->seen[i].ptr.block, other->has) && all->seen[i].level >= lowest)
+		if (!test_bit(all->seen[i].ptr.block, other->has))
 			all->seen[n++] = all->seen[i];
 	all->nr = n;
 }
@@ -126,8 +137,8 @@ long diff_test_expect(struct cow_fs *fs, const struct cow_diff_params *p,
 		   see_tree(fs, &all_new, p->new.ptr.block);
 
 	if (!ret) {
-		keep_changed(&all_old, &all_new, p->lowest_level);
-		keep_changed(&all_new, &all_old, p->lowest_level);
+		keep_changed(&all_old, &all_new);
+		keep_changed(&all_new, &all_old);
 		ret = expected_pairs(&all_old, &all_new, pairs, max);
 	}
 	kvfree(all_old.seen);
