@@ -630,7 +630,7 @@ int cow_insert(struct cow_tree *tree, u64 key, u64 value)
 }
 EXPORT_SYMBOL_GPL(cow_insert);
 
-int cow_delete_last(struct cow_tree *tree, u64 first, u64 last, u64 *key, u64 *value)
+int cow_delete(struct cow_tree *tree, u64 key)
 {
 	struct cow_fs *fs = tree->fs;
 	struct cow_block *b;
@@ -639,28 +639,14 @@ int cow_delete_last(struct cow_tree *tree, u64 first, u64 last, u64 *key, u64 *v
 
 	if (ret)
 		return ret;
-	b = cow_block(fs, leaf_to_change(tree, last, false));
-	at = entry_for(b, last);
-	if (!b->nr || b->entry[at].key > last) {
-		ret = -EAGAIN;
-	} else if (b->entry[at].key < first) {
-		ret = -ENOENT;
-	} else {
-		*key = b->entry[at].key;
-		*value = b->entry[at].value;
+	b = cow_block(fs, leaf_to_change(tree, key, false));
+	at = item_for(b, key);
+	if (at < b->nr && b->entry[at].key == key)
 		remove_entry(b, at);
-	}
+	else
+		ret = -ENOENT;
 	unlock_block(fs, b->self, true);
 	return ret;
-}
-EXPORT_SYMBOL_GPL(cow_delete_last);
-
-int cow_delete(struct cow_tree *tree, u64 key)
-{
-	u64 value;
-	int ret = cow_delete_last(tree, key, key, &key, &value);
-
-	return ret == -EAGAIN ? -ENOENT : ret;
 }
 EXPORT_SYMBOL_GPL(cow_delete);
 

@@ -57,11 +57,6 @@ void cow_begin(struct cow_fs *fs);
 void cow_end(struct cow_fs *fs);
 int cow_insert(struct cow_tree *tree, u64 key, u64 value);
 int cow_delete(struct cow_tree *tree, u64 key);
-/*
- * Delete the last key in @first to @last. Only one leaf is searched: -ENOENT if there is no such
- * key, -EAGAIN if it may be in another leaf.
- */
-int cow_delete_last(struct cow_tree *tree, u64 first, u64 last, u64 *key, u64 *value);
 /* Delete at the next commit, in the committing task. */
 int cow_delete_later(struct cow_tree *tree, u64 key);
 
