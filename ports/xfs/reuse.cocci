@@ -149,23 +149,3 @@ expression REC;
 +	REC.ir_free == XFS_INOBT_ALL_FREE && !xfs_reuse_kept(PAG)
 	...>
  }
-
-@@
-@@
- init_xfs_fs(...)
- {
-	...
-+	xfs_reuse_init();
-	xfs_check_ondisk_structs();
-	...
- }
-
-@@
-@@
- exit_xfs_fs(...)
- {
-	...
-+	xfs_reuse_exit();
-	xfs_destroy_caches();
-	...
- }

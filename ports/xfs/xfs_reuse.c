@@ -75,20 +75,10 @@ COUNTER(walks_reused, "path walks whose inode was recycled meanwhile");
 static atomic_long_t chosen;
 static struct rcu_reuse_clock reuse_clock;
 
-void xfs_reuse_init(void)
-{
-	rcu_reuse_clock_init(&reuse_clock, NULL);
-}
-
-void xfs_reuse_exit(void)
-{
-	rcu_reuse_clock_destroy(&reuse_clock);
-}
-
 void xfs_reuse_new(struct xfs_inode *ip)
 {
-	rcu_reuse_stamp_init(&ip->i_reuse.stamp);
-	ip->i_reuse.cookie = get_completed_synchronize_rcu();
+	ip->i_reuse.stamp = get_completed_synchronize_rcu();
+	ip->i_reuse.cookie = ip->i_reuse.stamp;
 	ip->i_reuse.generation = 0;
 }
 
@@ -97,13 +87,14 @@ void xfs_reuse_evicted(struct xfs_inode *ip)
 {
 	ip->i_reuse.cookie = get_state_synchronize_rcu();
 	if (reuse == REUSE_STAMPS)
-		rcu_reuse_stamp(&reuse_clock, &ip->i_reuse.stamp);
+		ip->i_reuse.stamp = rcu_reuse_stamp(&reuse_clock);
 }
 
 /* Under i_flags_lock, which orders this after xfs_reuse_evicted(). */
 bool xfs_reuse_may_recycle(struct xfs_inode *ip)
 {
-	if (reuse == REUSE_STAMPS && !rcu_reuse_passed(&reuse_clock, &ip->i_reuse.stamp)) {
+	if (reuse == REUSE_STAMPS &&
+	    !rcu_reuse_passed(&reuse_clock, READ_ONCE(ip->i_reuse.stamp))) {
 		atomic_long_inc(&waits);
 		if (ip->i_flags & XFS_ISTALE)
 			atomic_long_inc(&stale_waits);
@@ -136,7 +127,7 @@ static bool may_allocate(struct xfs_perag *pag, xfs_agino_t agino)
 	rcu_read_lock();
 	ip = radix_tree_lookup(&pag->pag_ici_root, agino);
 	if (ip)
-		passed = rcu_reuse_passed(&reuse_clock, &ip->i_reuse.stamp);
+		passed = rcu_reuse_passed(&reuse_clock, READ_ONCE(ip->i_reuse.stamp));
 	rcu_read_unlock();
 	if (!passed)
 		atomic_long_inc(&skipped);

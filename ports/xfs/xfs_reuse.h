@@ -14,13 +14,11 @@ struct xfs_inode;
 struct xfs_perag;
 
 struct xfs_reuse {
-	struct rcu_reuse_cookie	stamp;		/* of the last eviction */
+	unsigned long		stamp;		/* of the last eviction */
 	unsigned long		cookie;		/* the same for the counters; 0: none */
 	unsigned int		generation;	/* how often the inode was recycled */
 };
 
-void xfs_reuse_init(void);
-void xfs_reuse_exit(void);
 void xfs_reuse_new(struct xfs_inode *ip);
 void xfs_reuse_evicted(struct xfs_inode *ip);
 bool xfs_reuse_may_recycle(struct xfs_inode *ip);

@@ -50,7 +50,7 @@ KERNEL_TORTURE=$TOP/selftests/faults/kernel_torture
 # shellcheck disable=SC2034 # the same
 locktorture_types='rwsem_lock unfair_rwsem_lock unfair_rwsem_expedited_lock'
 # shellcheck disable=SC2034 # the same
-rcutorture_types='rcu_reuse_stamps srcu_reuse_stamps'
+rcutorture_types=rcu_reuse_stamps
 
 # plan_kernel_torture MODULE SECONDS TYPE...: print a plan that runs locktorture or rcutorture on
 # each type

@@ -58,13 +58,6 @@ FIXTURE(rcu_reuse) {
 	int fd;
 };
 
-FIXTURE_VARIANT(rcu_reuse) {
-	__u32 flavour;
-};
-
-FIXTURE_VARIANT_ADD(rcu_reuse, rcu) { .flavour = REUSE_TEST_RCU };
-FIXTURE_VARIANT_ADD(rcu_reuse, srcu) { .flavour = REUSE_TEST_SRCU };
-
 /* A reader occupies the last CPU, which it may never yield. */
 FIXTURE_SETUP(rcu_reuse)
 {
@@ -77,7 +70,6 @@ FIXTURE_SETUP(rcu_reuse)
 	ASSERT_EQ(0, sched_setaffinity(0, sizeof(set), &set));
 	self->fd = open("/dev/rcu_reuse_test", O_RDWR);
 	ASSERT_GE(self->fd, 0);
-	ASSERT_EQ(0, ioctl(self->fd, REUSE_TEST_SETUP, &variant->flavour));
 }
 
 /* At the end of every test: no object was early. */
@@ -159,32 +151,28 @@ TEST_F(rcu_reuse, no_call_waits_for_a_reader)
 	stop(pid);
 }
 
-TEST_F(rcu_reuse, calls_in_any_context)
+TEST_F(rcu_reuse, calls_with_preemption_off)
 {
-	unsigned int context;
+	struct reuse_test_io io = { .nr = 200, .atomic = 1 };
 
-	for (context = 0; context < REUSE_TEST_NR_CONTEXTS; context++) {
-		struct reuse_test_io io = { .nr = 200, .context = context };
-
-		EXPECT_EQ(0, ioctl(self->fd, REUSE_TEST_STAMP, &io));
-		EXPECT_EQ(200, io.done);
-		EXPECT_TRUE(REACHED(!ioctl(self->fd, REUSE_TEST_PASSED, &io) && io.done == 200));
-	}
+	EXPECT_EQ(0, ioctl(self->fd, REUSE_TEST_STAMP, &io));
+	EXPECT_EQ(200, io.done);
+	EXPECT_TRUE(REACHED(!ioctl(self->fd, REUSE_TEST_PASSED, &io) && io.done == 200));
 }
 
 /* --- S3: grace periods happen --------------------------------------------- */
 
-/* With SRCU, no other user requests it. The first question finds it passed. */
+/* On an idle machine others request one in seconds, so most stamps pass by their own request. */
 TEST_F(rcu_reuse, stamp_requests_its_grace_period)
 {
-	struct reuse_test_io io = run(self->fd, REUSE_TEST_STAMP, 0, 1);
+	unsigned int i, nr = 0;
 
-	EXPECT_EQ(1, io.done);
-	EXPECT_EQ(1, io.requests);
-	EXPECT_TRUE(REACHED(own_cookie_passed(self->fd, 1) == 1));
-	io = run(self->fd, REUSE_TEST_PASSED, 0, 1);
-	EXPECT_EQ(1, io.done);
-	EXPECT_EQ(1, io.requests);
+	for (i = 0; i < 10; i++) {
+		EXPECT_EQ(1, stamp(self->fd, 1));
+		usleep(500000);
+		nr += own_cookie_passed(self->fd, 1);
+	}
+	EXPECT_GE(nr, 5);
 }
 
 static unsigned int tenths_of_a_second(void)
@@ -234,8 +222,6 @@ TEST_F(rcu_reuse, missed_grace_period_is_requested_again)
 {
 	pid_t pid;
 
-	if (variant->flavour != REUSE_TEST_RCU)
-		SKIP(return, "SRCU has no expedited grace periods that polling sees");
 	usleep(500000);
 	ASSERT_EQ(0, ioctl(self->fd, REUSE_TEST_READER_IN));
 	pid = start_expedited();

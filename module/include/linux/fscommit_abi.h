@@ -8,7 +8,7 @@
 #ifndef _LINUX_FSCOMMIT_ABI_H
 #define _LINUX_FSCOMMIT_ABI_H
 
-#define FSCOMMIT_ABI	fscommit_abi_a4eca477f0a2
+#define FSCOMMIT_ABI	fscommit_abi_3080d5710a72
 
 extern const char FSCOMMIT_ABI;
 static const char *const __fscommit_abi __used = &FSCOMMIT_ABI;

@@ -15,25 +15,9 @@
 
 #define REUSE_TEST_OBJECTS	10000U
 
-enum reuse_test_flavour {
-	REUSE_TEST_RCU,
-	REUSE_TEST_SRCU,
-	REUSE_TEST_NR_FLAVOURS,
-};
-
-/* The context of the calls. */
-enum reuse_test_context {
-	REUSE_TEST_PLAIN,
-	REUSE_TEST_PREEMPT_OFF,
-	REUSE_TEST_IRQS_OFF,
-	REUSE_TEST_RAW_LOCK,	/* raw spinlock held, interrupts off */
-	REUSE_TEST_IPI,		/* hard interrupt on CPU 0 */
-	REUSE_TEST_NR_CONTEXTS,
-};
-
 struct reuse_test_io {
 	__u32 first, nr;	/* objects, up to REUSE_TEST_OBJECTS */
-	__u32 context;
+	__u32 atomic;		/* with preemption off */
 	__u32 own_cookie;	/* PASSED: poll the object's own cookie, which requests nothing */
 	/* out: */
 	__u32 done;		/* objects stamped, or that may be reused */
@@ -42,7 +26,6 @@ struct reuse_test_io {
 	__u32 cookie;		/* the own one of the last object stamped, its low half */
 };
 
-#define REUSE_TEST_SETUP	_IOW('Q', 1, __u32)	/* the flavour */
 #define REUSE_TEST_STAMP	_IOWR('Q', 2, struct reuse_test_io)
 #define REUSE_TEST_PASSED	_IOWR('Q', 3, struct reuse_test_io)
 /* A reader on the last CPU stays in its section until OUT, where its task ends, or RESTS. */

@@ -2,52 +2,29 @@
 /*
  * /dev/rcu_reuse_test: see rcu_reuse_test.h.
  */
-#include <linux/delay.h>
 #include <linux/kthread.h>
 #include <linux/mm.h>
 #include <linux/mutex.h>
 #include <linux/rcu_reuse.h>
 #include <linux/rcupdate.h>
-#include <linux/smp.h>
-#include <linux/spinlock.h>
-#include <linux/srcu.h>
 
 #include "rcu_reuse_test.h"
 #include "test_device.h"
 
 struct object {
-	struct rcu_reuse_cookie	stamp;
-	unsigned long		own_cookie;	/* taken before the stamp */
-	bool			stamped;
+	unsigned long	stamp;
+	unsigned long	own_cookie;	/* taken before the stamp */
 };
 
 struct reuse_test {
 	struct mutex		lock;		/* one call at a time */
-	u32			flavour;
-	struct srcu_struct	srcu;
 	struct rcu_reuse_clock	clock;
-	struct object		*object;	/* NULL until set up */
+	struct object		*object;
 	u32			early;
 	struct task_struct	*reader;
 	struct completion	reader_is_in;
 	bool			reader_leaves;
 };
-
-static int section_begin(struct reuse_test *r)
-{
-	if (r->flavour == REUSE_TEST_SRCU)
-		return srcu_read_lock(&r->srcu);
-	rcu_read_lock();
-	return 0;
-}
-
-static void section_end(struct reuse_test *r, int idx)
-{
-	if (r->flavour == REUSE_TEST_SRCU)
-		srcu_read_unlock(&r->srcu, idx);
-	else
-		rcu_read_unlock();
-}
 
 /* Allow preemption in a section if the kernel can preempt RCU readers. */
 static void preempt_point(void)
@@ -59,107 +36,52 @@ static void preempt_point(void)
 
 /* --- objects ------------------------------------------------------------- */
 
-static bool own_cookie_passed(struct reuse_test *r, const struct object *o)
-{
-	return r->flavour == REUSE_TEST_SRCU ?
-		poll_state_synchronize_srcu(&r->srcu, o->own_cookie) :
-		poll_state_synchronize_rcu(o->own_cookie);
-}
-
 static void stamp(struct reuse_test *r, struct object *o)
 {
-	o->own_cookie = r->flavour == REUSE_TEST_SRCU ? get_state_synchronize_srcu(&r->srcu) :
-						       get_state_synchronize_rcu();
-	o->stamped = true;
-	rcu_reuse_stamp(&r->clock, &o->stamp);
-	if ((long)(o->stamp.cookie - o->own_cookie) < 0)
+	o->own_cookie = get_state_synchronize_rcu();
+	o->stamp = rcu_reuse_stamp(&r->clock);
+	if ((long)(o->stamp - o->own_cookie) < 0)
 		r->early++;
 }
 
 static bool passed(struct reuse_test *r, const struct object *o)
 {
-	bool ret = rcu_reuse_passed(&r->clock, &o->stamp);
+	bool ret = rcu_reuse_passed(&r->clock, o->stamp);
 
-	if (ret && o->stamped && !own_cookie_passed(r, o))
+	if (ret && !poll_state_synchronize_rcu(o->own_cookie))
 		r->early++;
 	return ret;
 }
 
-/* --- calls in any context ------------------------------------------------ */
-
-struct call {
-	struct reuse_test	*r;
-	struct reuse_test_io	*io;
-	unsigned int		cmd;
-	struct object		*object, *end;
-};
-
-static void do_chunk(void *arg)
-{
-	struct call *c = arg;
-	struct object *o;
-
-	for (o = c->object; o < c->end; o++) {
-		if (c->cmd == REUSE_TEST_STAMP) {
-			stamp(c->r, o);
-			c->io->cookie = o->own_cookie;
-			c->io->done++;
-		} else {
-			c->io->done += c->io->own_cookie ? own_cookie_passed(c->r, o) :
-							   passed(c->r, o);
-		}
-	}
-}
-
-static int do_in_context(struct call *c)
-{
-	static DEFINE_RAW_SPINLOCK(raw_lock);
-
-	switch (c->io->context) {
-	case REUSE_TEST_PLAIN:
-		do_chunk(c);
-		break;
-	case REUSE_TEST_PREEMPT_OFF:
-		preempt_disable();
-		do_chunk(c);
-		preempt_enable();
-		break;
-	case REUSE_TEST_IRQS_OFF:
-		local_irq_disable();
-		do_chunk(c);
-		local_irq_enable();
-		break;
-	case REUSE_TEST_RAW_LOCK:
-		raw_spin_lock_irq(&raw_lock);
-		do_chunk(c);
-		raw_spin_unlock_irq(&raw_lock);
-		break;
-	case REUSE_TEST_IPI:
-		return smp_call_function_single(0, do_chunk, c, 1);
-	}
-	return 0;
-}
+/* --- calls ---------------------------------------------------------------- */
 
 static int do_calls(struct reuse_test *r, unsigned int cmd, struct reuse_test_io *io)
 {
-	struct call c = { .r = r, .io = io, .cmd = cmd };
-	struct object *last;
-	int ret = 0;
+	unsigned int i;
 
-	if (io->context >= REUSE_TEST_NR_CONTEXTS || io->first > REUSE_TEST_OBJECTS ||
-	    io->nr > REUSE_TEST_OBJECTS - io->first)
+	if (io->first > REUSE_TEST_OBJECTS || io->nr > REUSE_TEST_OBJECTS - io->first)
 		return -EINVAL;
 	io->done = 0;
-	c.object = r->object + io->first;
-	last = c.object + io->nr;
-	for (; c.object < last && !ret; c.object = c.end) {
-		c.end = min(c.object + 1000, last);
-		ret = do_in_context(&c);
+	for (i = io->first; i < io->first + io->nr; i++) {
+		struct object *o = &r->object[i];
+
+		if (io->atomic)
+			preempt_disable();
+		if (cmd == REUSE_TEST_STAMP) {
+			stamp(r, o);
+			io->cookie = o->own_cookie;
+			io->done++;
+		} else {
+			io->done += io->own_cookie ? poll_state_synchronize_rcu(o->own_cookie) :
+						     passed(r, o);
+		}
+		if (io->atomic)
+			preempt_enable();
 		cond_resched();
 	}
 	io->requests = READ_ONCE(r->clock.requests);
 	io->early = r->early;
-	return ret;
+	return 0;
 }
 
 /* --- a reader ------------------------------------------------------------ */
@@ -167,16 +89,12 @@ static int do_calls(struct reuse_test *r, unsigned int cmd, struct reuse_test_io
 static int reader(void *arg)
 {
 	struct reuse_test *r = arg;
-	int idx = section_begin(r);
 
+	rcu_read_lock();
 	complete(&r->reader_is_in);
-	while (!READ_ONCE(r->reader_leaves) && !kthread_should_stop()) {
-		if (r->flavour == REUSE_TEST_SRCU)
-			msleep(20);
-		else
-			preempt_point();
-	}
-	section_end(r, idx);
+	while (!READ_ONCE(r->reader_leaves) && !kthread_should_stop())
+		preempt_point();
+	rcu_read_unlock();
 	/* a task that exits needs a grace period */
 	while (!kthread_should_stop())
 		schedule_timeout_idle(1);
@@ -215,43 +133,12 @@ static int reader_out(struct reuse_test *r)
 
 /* --- the device ---------------------------------------------------------- */
 
-static int set_up(struct reuse_test *r, u32 flavour)
+static int run_locked(struct reuse_test *r, unsigned int cmd, struct reuse_test_io *io)
 {
-	unsigned int i;
-
-	if (r->object)
-		return -EBUSY;
-	if (flavour >= REUSE_TEST_NR_FLAVOURS)
-		return -EINVAL;
-	if (init_srcu_struct(&r->srcu))
-		return -ENOMEM;
-	r->object = kvcalloc(REUSE_TEST_OBJECTS, sizeof(*r->object), GFP_KERNEL);
-	if (!r->object) {
-		cleanup_srcu_struct(&r->srcu);
-		return -ENOMEM;
-	}
-	r->flavour = flavour;
-	for (i = 0; i < REUSE_TEST_OBJECTS; i++)
-		rcu_reuse_stamp_init(&r->object[i].stamp);
-	rcu_reuse_clock_init(&r->clock, flavour == REUSE_TEST_SRCU ? &r->srcu : NULL);
-	return 0;
-}
-
-union reuse_test_args {
-	struct reuse_test_io io;
-	u32 flavour;
-};
-
-static int run_locked(struct reuse_test *r, unsigned int cmd, union reuse_test_args *a)
-{
-	if (cmd == REUSE_TEST_SETUP)
-		return set_up(r, a->flavour);
-	if (!r->object)
-		return -ENXIO;
 	switch (cmd) {
 	case REUSE_TEST_STAMP:
 	case REUSE_TEST_PASSED:
-		return do_calls(r, cmd, &a->io);
+		return do_calls(r, cmd, io);
 	case REUSE_TEST_READER_IN:
 		return reader_in(r);
 	case REUSE_TEST_READER_OUT:
@@ -280,8 +167,18 @@ static int reuse_test_open(void **object)
 {
 	struct reuse_test *r = kzalloc(sizeof(*r), GFP_KERNEL);
 
-	if (!r)
+	unsigned int i;
+
+	if (r)
+		r->object = kvcalloc(REUSE_TEST_OBJECTS, sizeof(*r->object), GFP_KERNEL);
+	if (!r || !r->object) {
+		kfree(r);
 		return -ENOMEM;
+	}
+	for (i = 0; i < REUSE_TEST_OBJECTS; i++) {
+		r->object[i].stamp = get_completed_synchronize_rcu();
+		r->object[i].own_cookie = r->object[i].stamp;
+	}
 	mutex_init(&r->lock);
 	*object = r;
 	return 0;
@@ -291,17 +188,13 @@ static void reuse_test_release(void *object)
 {
 	struct reuse_test *r = object;
 
-	if (r->object) {
-		reader_out(r);
-		rcu_reuse_clock_destroy(&r->clock);
-		cleanup_srcu_struct(&r->srcu);
-		kvfree(r->object);
-	}
+	reader_out(r);
+	kvfree(r->object);
 	kfree(r);
 }
 
 TEST_DEVICE(rcu_reuse_test, reuse_test_open, reuse_test_release, reuse_test_run,
-	    union reuse_test_args);
+	    struct reuse_test_io);
 
 MODULE_DESCRIPTION("Tests of reuse stamps");
 MODULE_LICENSE("GPL");
