@@ -5,7 +5,7 @@
 @@
  struct xfs_inode {
 	...
-+	struct xfs_reuse i_reuse;
++	unsigned long i_reuse;
 	struct inode i_vnode;
 	...
  };
@@ -24,7 +24,7 @@ identifier IP;
 	struct xfs_inode *IP;
 	...
 	IP->i_flags = 0;
-+	xfs_reuse_new(IP);
++	IP->i_reuse = get_completed_synchronize_rcu();
 	...
  }
 
@@ -40,16 +40,47 @@ identifier IP;
  }
 
 @@
-identifier IP;
+type T;
+identifier PAG, IP;
 @@
- xfs_iget_cache_hit(..., struct xfs_inode *IP, ...)
++static void xfs_reclaim_inode(struct xfs_inode *ip, struct xfs_perag *pag);
++
+ T xfs_iget_cache_hit(struct xfs_perag *PAG, struct xfs_inode *IP, ...)
  {
 	<...
 	if (IP->i_flags & XFS_IRECLAIMABLE) {
-+		if (!xfs_reuse_may_recycle(IP))
-+			goto out_skip;
++		if (xfs_reuse_replace(IP)) {
++			IP->i_flags |= XFS_IRECLAIM;
++			spin_unlock(&IP->i_flags_lock);
++			rcu_read_unlock();
++			xfs_reclaim_inode(IP, PAG);
++			return -ERESTART;
++		}
 		...
 	} else { ... }
+	...>
+ }
+
+@@
+expression E;
+@@
+ xfs_iget(...)
+ {
+	<...
+	E = xfs_iget_cache_hit(...);
++	if (E == -ERESTART)
++		goto again;
+	...>
+ }
+
+@@
+identifier IP;
+@@
+ xfs_iget_recycle(..., struct xfs_inode *IP)
+ {
+	<...
++	xfs_reuse_recycled(IP);
+	error = xfs_reinit_inode(...);
 	...>
  }
 
@@ -58,7 +89,6 @@ identifier IP;
  struct xfs_perag {
 	...
 +	uint32_t pag_reuse_next;
-+	bool pag_reuse_kept;
 	struct radix_tree_root pag_ici_root;
 	...
  };
@@ -69,11 +99,9 @@ identifier D, I;
  xfs_vn_get_link(struct dentry *D, struct inode *I, ...)
  {
 	...
--	if (!D)
-+	if (!D) {
-+		xfs_reuse_walk(I);
++	xfs_reuse_walk(D, I);
+	if (!D)
 		return ERR_PTR(-ECHILD);
-+	}
 	...
  }
 
@@ -94,58 +122,61 @@ identifier PAG, INOP;
  }
 
 @@
-identifier PAG, TPP;
+identifier PAG, TPP, OK;
 @@
- xfs_dialloc_try_ag(struct xfs_perag *PAG, struct xfs_trans **TPP, ...)
+ xfs_dialloc_try_ag(struct xfs_perag *PAG, struct xfs_trans **TPP, xfs_ino_t parent,
+	xfs_ino_t *new_ino, bool OK
++	, bool any
+	)
  {
 	...
-	int error;
-+	/* the transaction has reserved the blocks of one chunk */
-+	bool any;
-	...
-+	any = !PAG->pagi_freecount;
 	if (!PAG->pagi_freecount) {
 		...
++		any = true;
 	}
 	...
 -	error = xfs_dialloc_ag(PAG, *TPP, agbp, parent, &ino);
 +	error = xfs_dialloc_ag(PAG, *TPP, agbp, parent, &ino, any);
 +	if (error == -EBUSY) {
-+		/* every free inode waits: allocate more inodes, if there is space */
-+		error = ok_alloc ? xfs_ialloc_ag_alloc(PAG, *TPP, agbp) : -EAGAIN;
-+		if (error && error != -EAGAIN && error != -ENOSPC)
-+			goto out_release;
-+		if (!error) {
++		/* every free inode waits: allocate more, or try the next AG */
++		error = OK ? xfs_ialloc_ag_alloc(PAG, *TPP, agbp) : -EAGAIN;
++		if (error == -ENOSPC)
++			error = -EAGAIN;
++		if (!error)
 +			error = xfs_dialloc_roll(TPP, agbp);
-+			if (error)
-+				goto out_release;
-+		}
++		if (error)
++			goto out_release;
++		/* the transaction has reserved the blocks of one chunk */
 +		error = xfs_dialloc_ag(PAG, *TPP, agbp, parent, &ino, true);
 +	}
 	...
  }
 
-// The two btrees must agree.
 @@
-identifier PAG;
-expression REC;
+identifier LOW;
 @@
- xfs_difree_inobt(struct xfs_perag *PAG, ...)
+ xfs_dialloc(...)
  {
+	...
+	bool LOW = false;
++	bool any = false;
 	<...
--	REC.ir_free == XFS_INOBT_ALL_FREE
-+	REC.ir_free == XFS_INOBT_ALL_FREE && !xfs_reuse_keep(PAG)
+	xfs_dialloc_try_ag(...
++	, any
+	)
 	...>
  }
 
 @@
-identifier PAG;
-expression REC;
 @@
- xfs_difree_finobt(struct xfs_perag *PAG, ...)
+ xfs_dialloc(...)
  {
 	<...
--	REC.ir_free == XFS_INOBT_ALL_FREE
-+	REC.ir_free == XFS_INOBT_ALL_FREE && !xfs_reuse_kept(PAG)
++	/* the last pass takes an inode that waits */
++	if (!any) {
++		any = true;
++		goto retry;
++	}
+	return -ENOSPC;
 	...>
  }

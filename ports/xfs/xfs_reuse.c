@@ -1,17 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * An evicted inode is not reused before its grace period has passed. See docs/rcu_reuse.rst.
+ * A freed inode is not reused before its grace period has passed: a path walk under RCU does not
+ * find another file in it. Nothing waits for the grace period. See docs/rcu_reuse.rst.
  *
  * evict	Stamp the inode before it is marked for inactivation or reclaim.
- * allocate	Skip the free inodes whose grace period has not passed. An AG allocates them in
- *		turn, so the next one was usually freed first. If none is found, allocate a chunk
- *		of new inodes; if there is no space for it, the first inode is chosen and the
- *		lookup waits.
- * free		Stock frees a chunk with its last inode, and may allocate the same blocks again for
- *		the next chunk, whose inodes then still wait. Up to reuse_keep free inodes of an AG,
- *		the chunk is kept.
- * lookup	A reclaimable inode whose grace period has not passed is not recycled: xfs_iget()
- *		tries again after a jiffy, as for an inode that is being reclaimed.
+ * allocate	Skip the free inodes in the cache whose grace period has not passed, unless they can
+ *		be replaced. An AG allocates its inodes in turn, so the next one was usually freed
+ *		first. If none is found, allocate a chunk of inodes; without space for it, try the
+ *		next AG. Only if no AG has an inode, take one early, as stock does.
+ * iget		Replace a free inode whose grace period has not passed: remove it from the cache as
+ *		memory reclaim does, which frees it after the grace period, and use other memory for
+ *		the inode number. Only a clean inode can be replaced. Inodes of a freed chunk are
+ *		clean before its blocks are allocated again: both follow the commit of the log.
+ *
+ * A lookup of an evicted file recycles its inode at once, as stock does. A path walk that still
+ * uses it has a dentry that died before the eviction. The walk reads the same file, or the fields
+ * that xfs_reinit_inode() resets for an instant; d_seq of the dentry then rejects what it has read.
+ * But pick_link() calls ->get_link of a symbolic link without another check, and for that instant
+ * there is none. So a symbolic link is replaced, too, if it is clean.
  */
 #if __has_include("xfs_platform.h")
 #include "xfs_platform.h"
@@ -23,9 +29,11 @@
 #include "xfs_format.h"
 #include "xfs_log_format.h"
 #include "xfs_trans_resv.h"
+#include "xfs_trans.h"
 #include "xfs_bit.h"
 #include "xfs_mount.h"
 #include "xfs_inode.h"
+#include "xfs_inode_item.h"
 #include "xfs_ag.h"
 #include "xfs_btree.h"
 #include "xfs_ialloc.h"
@@ -35,15 +43,9 @@
 #define REUSE_RECORDS	16
 #define REUSE_QUESTIONS	4
 
-enum { REUSE_COUNT, REUSE_WAIT, REUSE_STAMPS };
-
-static int reuse = REUSE_STAMPS;
-module_param(reuse, int, 0600);
-MODULE_PARM_DESC(reuse, "0: as stock, but count; 1: the allocator waits; 2: stamps [2]");
-
-static uint reuse_keep = 4096;
-module_param(reuse_keep, uint, 0600);
-MODULE_PARM_DESC(reuse_keep, "keep chunks up to so many free inodes of an AG [4096]");
+static bool reuse = true;
+module_param(reuse, bool, 0600);
+MODULE_PARM_DESC(reuse, "reuse inodes after their grace period; N: as stock, but count [Y]");
 
 static uint reuse_hold;
 module_param(reuse_hold, uint, 0600);
@@ -62,49 +64,69 @@ static const struct kernel_param_ops counter_ops = { .get = counter_get };
 	module_param_cb(reuse_##name, &counter_ops, &name, 0400);	\
 	MODULE_PARM_DESC(reuse_##name, text)
 
-COUNTER(recycled, "inodes recycled");
-COUNTER(early, "inodes recycled before their grace period has passed");
+COUNTER(recycled, "free inodes recycled for another file");
+COUNTER(early, "those recycled before their grace period has passed");
+COUNTER(replaced, "inodes replaced within their grace period");
 COUNTER(skipped, "inodes that allocations skipped");
-COUNTER(waits, "times that a lookup or an allocation waited");
-COUNTER(stale_waits, "those for an inode whose chunk was freed meanwhile");
-COUNTER(chunks, "allocations that found no inode and ask for a chunk");
-COUNTER(kept, "chunks kept when their last inode was freed");
-COUNTER(walks, "path walks that stayed for reuse_hold allocations");
-COUNTER(walks_reused, "path walks whose inode was recycled meanwhile");
+COUNTER(walks, "path walks that reuse_hold has stopped");
+COUNTER(walks_late, "those that went on after 15 seconds, or were killed");
+COUNTER(walks_reused, "those whose inode became another file");
 
 static atomic_long_t chosen;
 static struct rcu_reuse_clock reuse_clock;
 
-void xfs_reuse_new(struct xfs_inode *ip)
-{
-	ip->i_reuse.stamp = get_completed_synchronize_rcu();
-	ip->i_reuse.cookie = ip->i_reuse.stamp;
-	ip->i_reuse.generation = 0;
-}
-
 /* Path walks no longer find the inode. The flags that the caller sets afterwards publish this. */
 void xfs_reuse_evicted(struct xfs_inode *ip)
 {
-	ip->i_reuse.cookie = get_state_synchronize_rcu();
-	if (reuse == REUSE_STAMPS)
-		ip->i_reuse.stamp = rcu_reuse_stamp(&reuse_clock);
+	WRITE_ONCE(ip->i_reuse, rcu_reuse_stamp(&reuse_clock));
 }
 
-/* Under i_flags_lock, which orders this after xfs_reuse_evicted(). */
-bool xfs_reuse_may_recycle(struct xfs_inode *ip)
+static bool passed(struct xfs_inode *ip)
 {
-	if (reuse == REUSE_STAMPS &&
-	    !rcu_reuse_passed(&reuse_clock, READ_ONCE(ip->i_reuse.stamp))) {
-		atomic_long_inc(&waits);
-		if (ip->i_flags & XFS_ISTALE)
-			atomic_long_inc(&stale_waits);
+	return rcu_reuse_passed(&reuse_clock, READ_ONCE(ip->i_reuse));
+}
+
+/* Whether xfs_reclaim_inode() will succeed. It checks the same again, under the inode's locks. */
+static bool may_replace(struct xfs_inode *ip)
+{
+	return (READ_ONCE(ip->i_flags) & (XFS_IRECLAIMABLE | XFS_IRECLAIM | XFS_IFLUSHING)) ==
+		XFS_IRECLAIMABLE &&
+		xfs_inode_clean(ip) && !xfs_ipincount(ip) && !rwsem_is_locked(&ip->i_lock);
+}
+
+/* The inode is reclaimable. i_flags_lock orders this after xfs_reuse_evicted(). */
+bool xfs_reuse_replace(struct xfs_inode *ip)
+{
+	umode_t mode = VFS_I(ip)->i_mode;
+
+	if (!reuse || (mode && !S_ISLNK(mode)) || passed(ip) || !may_replace(ip))
 		return false;
-	}
-	WRITE_ONCE(ip->i_reuse.generation, ip->i_reuse.generation + 1);
-	atomic_long_inc(&recycled);
-	if (!poll_state_synchronize_rcu(ip->i_reuse.cookie))
-		atomic_long_inc(&early);
+	atomic_long_inc(&replaced);
 	return true;
+}
+
+void xfs_reuse_recycled(struct xfs_inode *ip)
+{
+	if (VFS_I(ip)->i_mode)
+		return;
+	atomic_long_inc(&recycled);
+	if (!passed(ip))
+		atomic_long_inc(&early);
+}
+
+/* The AGI is locked, so an inode that is free on disk has been stamped before. */
+static bool may_allocate(struct xfs_perag *pag, xfs_agino_t agino)
+{
+	struct xfs_inode *ip;
+	bool may;
+
+	rcu_read_lock();
+	ip = radix_tree_lookup(&pag->pag_ici_root, agino);
+	may = !ip || passed(ip) || may_replace(ip);
+	rcu_read_unlock();
+	if (!may)
+		atomic_long_inc(&skipped);
+	return may;
 }
 
 /* Inodes of the record that are free and exist on disk. */
@@ -116,195 +138,114 @@ static xfs_inofree_t free_inodes(const struct xfs_inobt_rec_incore *rec)
 }
 
 /*
- * The AGI is locked, so an inode that is free on disk has been stamped before. The inode may be on
- * its way to memory reclaim: then it is not recycled.
+ * Return the offset of an inode of the record that may be allocated, beginning with the next in
+ * turn, or -1.
  */
-static bool may_allocate(struct xfs_perag *pag, xfs_agino_t agino)
+static int look_at(struct xfs_perag *pag, const struct xfs_inobt_rec_incore *rec, int questions)
 {
-	struct xfs_inode *ip;
-	bool passed = true;
+	u32 first = pag->pag_reuse_next - rec->ir_startino;
+	xfs_inofree_t left = free_inodes(rec), ahead = left;
 
-	rcu_read_lock();
-	ip = radix_tree_lookup(&pag->pag_ici_root, agino);
-	if (ip)
-		passed = rcu_reuse_passed(&reuse_clock, READ_ONCE(ip->i_reuse.stamp));
-	rcu_read_unlock();
-	if (!passed)
-		atomic_long_inc(&skipped);
-	return passed;
-}
-
-/* The synchronous alternative, for comparison. */
-static void wait_for_inode(struct xfs_perag *pag, xfs_agino_t agino)
-{
-	unsigned long cookie = get_completed_synchronize_rcu();
-	struct xfs_inode *ip;
-
-	rcu_read_lock();
-	ip = radix_tree_lookup(&pag->pag_ici_root, agino);
-	if (ip)
-		cookie = READ_ONCE(ip->i_reuse.cookie);
-	rcu_read_unlock();
-	if (!poll_state_synchronize_rcu(cookie)) {
-		atomic_long_inc(&waits);
-		cond_synchronize_rcu(cookie);
-	}
-}
-
-/* One search of the free inode btree, under the AGI's lock. */
-struct search {
-	struct xfs_perag		*pag;
-	struct xfs_btree_cur		*cur;
-	struct xfs_inobt_rec_incore	*rec;
-	int				questions;	/* in each record */
-	int				records;	/* still to search */
-	int				offset;		/* of the inode in the record, or -1 */
-};
-
-/* Set the offset of an inode of the record that may be reused, beginning with the next in turn. */
-static bool look_at(struct search *s)
-{
-	u32 first = s->pag->pag_reuse_next - s->rec->ir_startino;
-	xfs_inofree_t left = free_inodes(s->rec), ahead = left;
-	int n;
-
-	s->offset = -1;
-	if (reuse == REUSE_STAMPS && first < XFS_INODES_PER_CHUNK)
+	if (first < XFS_INODES_PER_CHUNK)
 		ahead &= ~0ULL << first;
-	for (n = 0; left && n < s->questions; n++) {
+	while (left && questions--) {
 		int offset = xfs_lowbit64(ahead ?: left);
 
-		if (reuse != REUSE_STAMPS ||
-		    may_allocate(s->pag, s->rec->ir_startino + offset)) {
-			s->offset = offset;
-			return true;
-		}
+		if (may_allocate(pag, rec->ir_startino + offset))
+			return offset;
 		left &= ~XFS_INOBT_MASK(offset);
 		ahead &= ~XFS_INOBT_MASK(offset);
 	}
-	return false;
+	return -1;
 }
 
-/* Search from a record onwards. */
-static int search_from(struct search *s, xfs_agino_t from, xfs_lookup_t dir)
+/* Search the free inode btree from the next inode in turn, and from the start after its end. */
+static int search(struct xfs_perag *pag, struct xfs_btree_cur *cur,
+		  struct xfs_inobt_rec_incore *rec, int questions, int *offset)
 {
-	int error, found;
+	int error, found, n;
 
-	error = xfs_inobt_lookup(s->cur, from, dir, &found);
-	while (!error && found && s->records-- > 0) {
-		error = xfs_inobt_get_rec(s->cur, s->rec, &found);
-		if (error || !found || look_at(s))
+	error = xfs_inobt_lookup(cur, pag->pag_reuse_next, XFS_LOOKUP_LE, &found);
+	for (n = 0; !error && *offset < 0 && n < REUSE_RECORDS; n++) {
+		if (!found)
+			error = xfs_inobt_lookup(cur, 0, XFS_LOOKUP_GE, &found);
+		if (!error && found)
+			error = xfs_inobt_get_rec(cur, rec, &found);
+		if (error || !found)
 			break;
-		error = xfs_btree_increment(s->cur, 0, &found);
+		*offset = look_at(pag, rec, questions);
+		if (*offset < 0)
+			error = xfs_btree_increment(cur, 0, &found);
 	}
-	return error;
-}
-
-/* Search from the next inode in turn, then from the start. */
-static int search(struct search *s)
-{
-	int error;
-
-	s->records = REUSE_RECORDS;
-	error = search_from(s, s->pag->pag_reuse_next, XFS_LOOKUP_LE);
-	if (!error && s->offset < 0)
-		error = search_from(s, 0, XFS_LOOKUP_GE);
 	return error;
 }
 
 /* No inode may be reused: return to the record that XFS has chosen. */
-static int first_of(struct search *s, xfs_agino_t startino)
+static int return_to(struct xfs_btree_cur *cur, xfs_agino_t startino,
+		     struct xfs_inobt_rec_incore *rec)
 {
 	int error, found;
 
-	error = xfs_inobt_lookup(s->cur, startino, XFS_LOOKUP_EQ, &found);
+	error = xfs_inobt_lookup(cur, startino, XFS_LOOKUP_EQ, &found);
 	if (!error && found)
-		error = xfs_inobt_get_rec(s->cur, s->rec, &found);
-	if (!error && !found)
-		error = -EFSCORRUPTED;
-	if (!error)
-		s->offset = xfs_lowbit64(free_inodes(s->rec));
-	return error;
+		error = xfs_inobt_get_rec(cur, rec, &found);
+	return error ?: found ? 0 : -EFSCORRUPTED;
 }
 
 /*
  * @rec is the record that XFS has chosen, and @cur points to it. Set @offset to an inode of it, or
- * choose another record. If no inode may be reused, return -EBUSY, or the first inode if @any:
- * then the caller has allocated a chunk, or there is no space for one.
+ * choose another record. If all inodes wait, return -EBUSY, or the first inode if @any: then the
+ * caller has allocated a chunk, or found no AG with space for one.
  */
 int xfs_reuse_choose(struct xfs_perag *pag, struct xfs_btree_cur *cur,
 		     struct xfs_inobt_rec_incore *rec, bool any, int *offset)
 {
 	struct xfs_agi *agi = cur->bc_ag.agbp->b_addr;
-	struct search s = {
-		.pag = pag, .cur = cur, .rec = rec, .questions = REUSE_QUESTIONS, .offset = -1,
-	};
+	int questions = any ? XFS_INODES_PER_CHUNK : REUSE_QUESTIONS;
 	xfs_agino_t first = rec->ir_startino;
 	int error = 0;
 
-	if (any) {
-		s.questions = XFS_INODES_PER_CHUNK;
-		if (agi->agi_newino != cpu_to_be32(NULLAGINO))
-			pag->pag_reuse_next = be32_to_cpu(agi->agi_newino);
-	}
-	if (any || !look_at(&s))
-		error = search(&s);
-	if (!error && s.offset < 0) {
-		if (!any) {
-			atomic_long_inc(&chunks);
-			return -EBUSY;
-		}
-		error = first_of(&s, first);
+	if (any && agi->agi_newino != cpu_to_be32(NULLAGINO))
+		pag->pag_reuse_next = be32_to_cpu(agi->agi_newino);
+	*offset = reuse ? look_at(pag, rec, questions) : xfs_lowbit64(free_inodes(rec));
+	if (*offset < 0)
+		error = search(pag, cur, rec, questions, offset);
+	if (!error && *offset < 0) {
+		error = any ? return_to(cur, first, rec) : -EBUSY;
+		*offset = xfs_lowbit64(free_inodes(rec));
 	}
 	if (error)
 		return error;
-	*offset = s.offset;
-	pag->pag_reuse_next = rec->ir_startino + s.offset + 1;
+	pag->pag_reuse_next = rec->ir_startino + *offset + 1;
 	atomic_long_inc(&chosen);
-	if (reuse == REUSE_WAIT)
-		wait_for_inode(pag, rec->ir_startino + s.offset);
 	return 0;
 }
 
 /*
- * Whether to keep a chunk whose last inode is freed: its inodes were evicted lately, and the next
- * allocation may need them.
+ * For tests: a path walk under RCU stays at this symlink for @reuse_hold allocations, or until
+ * @reuse_hold is 0, but not until RCU reports a stall. It must not see its inode freed and
+ * allocated again.
  */
-bool xfs_reuse_keep(struct xfs_perag *pag)
+void xfs_reuse_walk(struct dentry *dentry, struct inode *inode)
 {
-	pag->pag_reuse_kept = reuse == REUSE_STAMPS && pag->pagi_freecount < reuse_keep;
-	if (pag->pag_reuse_kept)
-		atomic_long_inc(&kept);
-	return pag->pag_reuse_kept;
-}
-
-/* The same answer for the free inode btree, whose caller has changed the number of free inodes. */
-bool xfs_reuse_kept(struct xfs_perag *pag)
-{
-	return pag->pag_reuse_kept;
-}
-
-/*
- * For tests: a path walk under RCU stays at this symlink for @reuse_hold allocations. A reader
- * stops after 200 ms, since the allocator of reuse=1 waits for it.
- */
-void xfs_reuse_walk(struct inode *inode)
-{
-	struct xfs_reuse *r = &XFS_I(inode)->i_reuse;
-	unsigned int generation = READ_ONCE(r->generation);
 	long hold = READ_ONCE(reuse_hold), from = atomic_long_read(&chosen);
-	unsigned long end = jiffies + HZ / 5;
+	u32 generation = READ_ONCE(inode->i_generation);
+	unsigned long end = jiffies + 15 * HZ;
+	bool freed = !READ_ONCE(inode->i_mode);
 
-	if (!hold)
+	if (dentry || !hold)
 		return;
-	while (READ_ONCE(r->generation) == generation) {
-		if (atomic_long_read(&chosen) - from >= hold) {
-			atomic_long_inc(&walks);
+	atomic_long_inc(&walks);
+	while (READ_ONCE(reuse_hold) && atomic_long_read(&chosen) - from < hold) {
+		freed |= READ_ONCE(inode->i_generation) != generation;
+		if (freed && READ_ONCE(inode->i_mode)) {
+			atomic_long_inc(&walks_reused);
 			return;
 		}
-		if (time_after(jiffies, end))
+		if (time_after(jiffies, end) || fatal_signal_pending(current)) {
+			atomic_long_inc(&walks_late);
 			return;
+		}
 		cpu_relax();
 	}
-	atomic_long_inc(&walks_reused);
 }
