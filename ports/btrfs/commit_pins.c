@@ -4,7 +4,9 @@
  *
  *  reader	Pins the newest commit where it called down_read(&fs_info->commit_root_sem),
  *		and unpins it where it called up_read(). In between, the reader sees the
- *		roots of that commit, even after later commits.
+ *		roots of that commit, even after later commits. It also holds commit_root_sem
+ *		for reading. No task acquires that for writing: it shows the reader to lockdep,
+ *		and to tasks that wait for space, which lend to it.
  *
  *  committer	Publishes the roots of all trees by one switch, without waiting. The
  *		extents that the transaction freed return to the allocator when no older
@@ -17,7 +19,6 @@
  *		than the tree's first publication.
  */
 #include <linux/hash.h>
-#include <linux/rculist.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 
@@ -34,19 +35,10 @@
 
 /* --- pins by task ---------------------------------------------------------- */
 
-struct task_pin {
-	struct hlist_node	node;
-	struct rcu_head		rcu;
-	struct task_struct	*task;
-	struct btrfs_fs_info	*fs_info;
-	struct commit_pin	pin;		/* empty in a transaction and before the set */
-	bool			fst_untrusted;	/* the flag, read before the pin */
-};
-
 #define PIN_BITS	6
 
 static struct pin_bucket {
-	spinlock_t		lock;		/* protects changes of @pins */
+	spinlock_t		lock;		/* protects @pins */
 	struct hlist_head	pins;
 } ____cacheline_aligned_in_smp pin_buckets[1 << PIN_BITS] = {
 	[0 ... (1 << PIN_BITS) - 1] = { .lock = __SPIN_LOCK_UNLOCKED(pin_buckets.lock) },
@@ -57,25 +49,23 @@ static struct pin_bucket *my_bucket(void)
 	return &pin_buckets[hash_ptr(current, PIN_BITS)];
 }
 
-/* A task returns only its own pin, which no other task frees. RCU protects the walk. */
-static struct task_pin *find_pin(const struct btrfs_fs_info *fs_info)
+/* The pin of this task, on its stack or in its work item: no other task frees it. */
+static struct btrfs_pin *find_pin(const struct btrfs_fs_info *fs_info)
 {
-	struct task_pin *p, *found = NULL;
+	struct pin_bucket *bucket = my_bucket();
+	struct btrfs_pin *p;
 
-	rcu_read_lock();
-	hlist_for_each_entry_rcu(p, &my_bucket()->pins, node) {
-		if (p->task == current && p->fs_info == fs_info) {
-			found = p;
+	spin_lock(&bucket->lock);
+	hlist_for_each_entry(p, &bucket->pins, node)
+		if (p->task == current && p->fs_info == fs_info)
 			break;
-		}
-	}
-	rcu_read_unlock();
-	return found;
+	spin_unlock(&bucket->lock);
+	return p;
 }
 
 static bool has_pin(const struct btrfs_fs_info *fs_info)
 {
-	struct task_pin *p = find_pin(fs_info);
+	struct btrfs_pin *p = find_pin(fs_info);
 
 	return p && commit_root_is_pinned(&p->pin);
 }
@@ -92,45 +82,12 @@ static bool in_transaction(const struct btrfs_fs_info *fs_info)
 	return (unsigned long)trans >= PAGE_SIZE && trans->fs_info == fs_info;
 }
 
-static struct task_pin *new_task_pin(struct btrfs_fs_info *fs_info, gfp_t gfp)
-{
-	struct task_pin *p;
-
-	WARN_ON_ONCE(find_pin(fs_info));	/* the caller may not nest pins */
-	p = kzalloc(sizeof(*p), gfp);
-	if (p) {
-		p->task = current;
-		p->fs_info = fs_info;
-	}
-	return p;
-}
-
-static void add_task_pin(struct task_pin *p)
+static void pin_commit(struct btrfs_fs_info *fs_info, struct btrfs_pin *p)
 {
 	struct pin_bucket *bucket = my_bucket();
-
-	spin_lock(&bucket->lock);
-	hlist_add_head_rcu(&p->node, &bucket->pins);
-	spin_unlock(&bucket->lock);
-}
-
-static void remove_task_pin(struct task_pin *p)
-{
-	struct pin_bucket *bucket = my_bucket();
-
-	spin_lock(&bucket->lock);
-	hlist_del_rcu(&p->node);
-	spin_unlock(&bucket->lock);
-	kfree_rcu(p, rcu);
-}
-
-static bool pin_commit(struct btrfs_fs_info *fs_info, gfp_t gfp)
-{
-	struct task_pin *p = new_task_pin(fs_info, gfp);
 	bool has_fst;
 
-	if (!p)
-		return false;
+	*p = (struct btrfs_pin){ .task = current, .fs_info = fs_info };
 	/*
 	 * btrfs sets the flag before it creates the tree, and clears it after the switch that
 	 * makes the tree trustworthy. So if there is a tree, and then the flag is clear, the pin
@@ -142,49 +99,55 @@ static bool pin_commit(struct btrfs_fs_info *fs_info, gfp_t gfp)
 			   test_bit(BTRFS_FS_FREE_SPACE_TREE_UNTRUSTED, &fs_info->flags);
 	if (fs_info->commit_pins.started && !in_transaction(fs_info))
 		WARN_ON_ONCE(!commit_root_pin(&fs_info->commit_pins.set, &p->pin));
-	add_task_pin(p);
+	spin_lock(&bucket->lock);
+	hlist_add_head(&p->node, &bucket->pins);
+	spin_unlock(&bucket->lock);
+}
+
+/**
+ * btrfs_pin_commit() - pin the newest commit
+ * @fs_info: the filesystem
+ * @p: memory of the pin, until this task calls btrfs_unpin_commit()
+ *
+ * Does not wait and allocates nothing. A task has one pin of a filesystem at a time.
+ */
+void btrfs_pin_commit(struct btrfs_fs_info *fs_info, struct btrfs_pin *p)
+{
+	unfair_down_read(&fs_info->commit_root_sem);
+	pin_commit(fs_info, p);
+}
+
+bool btrfs_try_pin_commit(struct btrfs_fs_info *fs_info, struct btrfs_pin *p)
+{
+	if (!unfair_down_read_trylock(&fs_info->commit_root_sem))
+		return false;
+	pin_commit(fs_info, p);
 	return true;
 }
 
-void btrfs_pin_commit(struct btrfs_fs_info *fs_info)
+void btrfs_unpin_commit(struct btrfs_pin *p)
 {
-	might_sleep();
-	pin_commit(fs_info, GFP_NOFS | __GFP_NOFAIL);
-}
+	struct pin_bucket *bucket = my_bucket();
 
-bool btrfs_try_pin_commit(struct btrfs_fs_info *fs_info)
-{
-	return pin_commit(fs_info, GFP_NOWAIT | __GFP_NOWARN);
-}
-
-void btrfs_unpin_commit(struct btrfs_fs_info *fs_info)
-{
-	struct task_pin *p = find_pin(fs_info);
-
-	if (WARN_ON_ONCE(!p))
-		return;
+	spin_lock(&bucket->lock);
+	hlist_del(&p->node);
+	spin_unlock(&bucket->lock);
 	if (commit_root_is_pinned(&p->pin))
 		commit_root_unpin(&p->pin);
-	remove_task_pin(p);
+	unfair_up_read(&p->fs_info->commit_root_sem);
 }
 
 bool btrfs_pin_wanted(struct btrfs_fs_info *fs_info)
 {
-	struct task_pin *p = find_pin(fs_info);
+	struct btrfs_pin *p = find_pin(fs_info);
 
 	return p && commit_root_wanted(&p->pin);
-}
-
-void btrfs_assert_pinned(const struct btrfs_fs_info *fs_info, bool pinned)
-{
-	if (IS_ENABLED(CONFIG_BTRFS_ASSERT))
-		WARN_ON_ONCE(!find_pin(fs_info) == pinned);
 }
 
 /* The commit root of @root: from the pin of this task, or the newest if it has none. */
 struct extent_buffer *btrfs_pinned_root(struct btrfs_root *root)
 {
-	struct task_pin *p = find_pin(root->fs_info);
+	struct btrfs_pin *p = find_pin(root->fs_info);
 	void *eb;
 
 	if (!p || !commit_root_is_pinned(&p->pin))
@@ -204,7 +167,7 @@ struct extent_buffer *btrfs_pinned_root(struct btrfs_root *root)
  */
 u64 btrfs_pinned_reloc_trans(struct btrfs_fs_info *fs_info)
 {
-	struct task_pin *p = find_pin(fs_info);
+	struct btrfs_pin *p = find_pin(fs_info);
 	u64 last = READ_ONCE(fs_info->last_reloc_trans);
 
 	if (p && commit_root_is_pinned(&p->pin))
@@ -214,7 +177,7 @@ u64 btrfs_pinned_reloc_trans(struct btrfs_fs_info *fs_info)
 
 bool btrfs_pinned_fst_untrusted(struct btrfs_fs_info *fs_info)
 {
-	struct task_pin *p = find_pin(fs_info);
+	struct btrfs_pin *p = find_pin(fs_info);
 
 	return WARN_ON_ONCE(!p) || p->fst_untrusted;
 }
@@ -237,17 +200,18 @@ u32 btrfs_search_old_sums(const struct commit_gen *gen, struct btrfs_bio *bbio,
 	struct btrfs_fs_info *fs_info = bbio->inode->root->fs_info;
 	u64 start = bbio->bio.bi_iter.bi_sector << SECTOR_SHIFT;
 	u32 len = bbio->bio.bi_iter.bi_size, found = 0, sector;
+	struct btrfs_pin pin;
 	int n;
 
 	/* The caller may search committed trees anyway. */
 	if (!fs_info->commit_pins.started || path->search_commit_root || find_pin(fs_info) ||
 	    !commit_root_eligible(&fs_info->commit_pins.set, gen))
 		return 0;
-	btrfs_pin_commit(fs_info);
+	btrfs_pin_commit(fs_info, &pin);
 	path->search_commit_root = true;
 	path->skip_locking = true;
 	/* Not in a transaction, where the pin is empty and covers nothing. */
-	while (found < len && commit_root_covers(&find_pin(fs_info)->pin, gen)) {
+	while (found < len && commit_root_covers(&pin.pin, gen)) {
 		sector = found >> fs_info->sectorsize_bits;
 		n = search(fs_info, path, start + found, len - found,
 			   bbio->csum + sector * fs_info->csum_size);
@@ -258,7 +222,7 @@ u32 btrfs_search_old_sums(const struct commit_gen *gen, struct btrfs_bio *bbio,
 	btrfs_release_path(path);
 	path->search_commit_root = false;
 	path->skip_locking = false;
-	btrfs_unpin_commit(fs_info);
+	btrfs_unpin_commit(&pin);
 	return found;
 }
 
@@ -442,12 +406,11 @@ static bool is_unpinned(struct btrfs_commit_pins *pins, u64 transid)
 /**
  * btrfs_settle_pins() - wait until all extents freed so far are unpinned
  * @fs_info: the filesystem
- * @timeout: for pins, in jiffies; MAX_SCHEDULE_TIMEOUT for no bound
  *
- * For a task that needs the space or removes a block group. A committer must not call
- * this, because it waits for readers.
+ * For a task that needs the space or removes a block group. It waits for readers, as a commit of
+ * the kernel's driver does, and lends to those that have no CPU. A committer must not call this.
  */
-void btrfs_settle_pins(struct btrfs_fs_info *fs_info, long timeout)
+void btrfs_settle_pins(struct btrfs_fs_info *fs_info)
 {
 	struct btrfs_commit_pins *pins = &fs_info->commit_pins;
 	struct btrfs_transaction *t;
@@ -455,6 +418,10 @@ void btrfs_settle_pins(struct btrfs_fs_info *fs_info, long timeout)
 
 	if (!pins->started)
 		return;
+	/* It would wait for itself. */
+	if (WARN_ON_ONCE(has_pin(fs_info)))
+		return;
+	might_lock(&fs_info->commit_root_sem);
 	spin_lock(&pins->lock);
 	if (!list_empty(&pins->delayed)) {
 		t = list_last_entry(&pins->delayed, struct btrfs_transaction, delayed);
@@ -463,14 +430,9 @@ void btrfs_settle_pins(struct btrfs_fs_info *fs_info, long timeout)
 	spin_unlock(&pins->lock);
 	if (!transid)
 		return;
-	/* It would wait for itself. */
-	if (WARN_ON_ONCE(has_pin(fs_info)))
-		return;
 	commit_root_want_space(&pins->set);
-	/* Without a pin, only discards may take long. A commit of btrfs waits for these, too. */
-	if (wait_event_timeout(pins->unpin_wait, commit_root_reusable(&pins->set) >= transid ||
-			       is_unpinned(pins, transid), timeout))
-		wait_event(pins->unpin_wait, is_unpinned(pins, transid));
+	guard(unfair_rwsem_expedite)(&fs_info->commit_root_sem);
+	wait_event(pins->unpin_wait, is_unpinned(pins, transid));
 }
 
 /* --- the switch -------------------------------------------------------------- */
@@ -626,6 +588,7 @@ void btrfs_init_pins(struct btrfs_fs_info *fs_info)
 {
 	struct btrfs_commit_pins *pins = &fs_info->commit_pins;
 
+	init_unfair_rwsem(&fs_info->commit_root_sem);
 	spin_lock_init(&pins->lock);
 	INIT_LIST_HEAD(&pins->switched);
 	INIT_LIST_HEAD(&pins->firsts);
@@ -675,7 +638,7 @@ void btrfs_stop_pins(struct btrfs_fs_info *fs_info)
 
 	if (!pins->started)
 		return;
-	btrfs_settle_pins(fs_info, MAX_SCHEDULE_TIMEOUT);
+	btrfs_settle_pins(fs_info);
 	/* of a commit that failed */
 	commit_root_cancel(pins->next);
 	drop_firsts(pins, U64_MAX);

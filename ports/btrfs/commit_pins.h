@@ -10,6 +10,7 @@
 #include <linux/list.h>
 #include <linux/mutex.h>
 #include <linux/spinlock.h>
+#include <linux/unfair_rwsem.h>
 #include <linux/wait.h>
 #include <linux/workqueue.h>
 
@@ -23,6 +24,15 @@ struct extent_buffer;
 /* search_csum_tree(): returns the number of sectors whose checksums it has copied, or an error */
 typedef int btrfs_search_sums_t(struct btrfs_fs_info *fs_info, struct btrfs_path *path, u64 start,
 				u64 len, u8 *sums);
+
+/* On the stack of the function that pins, or in struct btrfs_caching_control. */
+struct btrfs_pin {
+	struct hlist_node	node;		/* in the hash by @task */
+	struct task_struct	*task;
+	struct btrfs_fs_info	*fs_info;
+	struct commit_pin	pin;		/* empty in a transaction and before the set */
+	bool			fst_untrusted;	/* the flag, read before the pin */
+};
 
 /* In struct btrfs_fs_info. */
 struct btrfs_commit_pins {
@@ -53,11 +63,10 @@ struct btrfs_root_pins {
 };
 
 /* readers */
-void btrfs_pin_commit(struct btrfs_fs_info *fs_info);
-bool btrfs_try_pin_commit(struct btrfs_fs_info *fs_info);
-void btrfs_unpin_commit(struct btrfs_fs_info *fs_info);
+void btrfs_pin_commit(struct btrfs_fs_info *fs_info, struct btrfs_pin *p);
+bool btrfs_try_pin_commit(struct btrfs_fs_info *fs_info, struct btrfs_pin *p);
+void btrfs_unpin_commit(struct btrfs_pin *p);
 bool btrfs_pin_wanted(struct btrfs_fs_info *fs_info);
-void btrfs_assert_pinned(const struct btrfs_fs_info *fs_info, bool pinned);
 struct extent_buffer *btrfs_pinned_root(struct btrfs_root *root);
 u64 btrfs_pinned_reloc_trans(struct btrfs_fs_info *fs_info);
 bool btrfs_pinned_fst_untrusted(struct btrfs_fs_info *fs_info);
@@ -73,7 +82,7 @@ void btrfs_note_switched(struct btrfs_trans_handle *trans, struct btrfs_root *ro
 void btrfs_prepare_pins(struct btrfs_trans_handle *trans);
 void btrfs_publish_commit_roots(struct btrfs_trans_handle *trans);
 int btrfs_unpin_extents(struct btrfs_trans_handle *trans);
-void btrfs_settle_pins(struct btrfs_fs_info *fs_info, long timeout);
+void btrfs_settle_pins(struct btrfs_fs_info *fs_info);
 
 /* mount and unmount */
 void btrfs_init_pins(struct btrfs_fs_info *fs_info);

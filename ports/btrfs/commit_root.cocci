@@ -5,34 +5,60 @@
 
 // --- readers ---
 
+// commit_root_sem stays, as the lock that a reader holds while it has a pin. The pin is on the
+// stack of the function; a caching thread gives way in another function than it pins in.
+
 @@
+identifier f = {caching_thread, load_extent_tree_free};
+symbol caching_ctl;
+expression F;
+@@
+ f(...)
+ {
+	<...
+(
+-	down_read(&F->commit_root_sem)
++	btrfs_pin_commit(F, &caching_ctl->pin)
+|
+-	up_read(&F->commit_root_sem)
++	btrfs_unpin_commit(&caching_ctl->pin)
+)
+	...>
+ }
+
+@@
+symbol commit_pin;
 expression F;
 @@
 (
 -down_read(&F->commit_root_sem)
-+btrfs_pin_commit(F)
++btrfs_pin_commit(F, &commit_pin)
 |
 -down_read_trylock(&F->commit_root_sem)
-+btrfs_try_pin_commit(F)
++btrfs_try_pin_commit(F, &commit_pin)
 |
 -up_read(&F->commit_root_sem)
-+btrfs_unpin_commit(F)
++btrfs_unpin_commit(&commit_pin)
 |
 -rwsem_is_contended(&F->commit_root_sem)
 +btrfs_pin_wanted(F)
 |
--lockdep_assert_held(&F->commit_root_sem)
-+btrfs_assert_pinned(F, true)
-|
--lockdep_assert_held_read(&F->commit_root_sem)
-+btrfs_assert_pinned(F, true)
-|
--lockdep_assert_not_held(&F->commit_root_sem)
-+btrfs_assert_pinned(F, false)
-|
 -init_rwsem(&F->commit_root_sem)
 +btrfs_init_pins(F)
 )
+
+@exists@
+identifier f;
+expression F;
+symbol commit_pin;
+@@
+ f(...)
+ {
++	struct btrfs_pin commit_pin;
+	... when any
+	btrfs_pin_commit(F, &commit_pin)
+	... when any
+ }
 
 // Searches begin at the root that the pinned commit has.
 
@@ -203,7 +229,7 @@ expression R;
  {
 	<...
  ret = btrfs_commit_current_transaction(R);
-+btrfs_settle_pins(R->fs_info, 10 * HZ);
++btrfs_settle_pins(R->fs_info);
 	...>
  }
 
@@ -217,7 +243,7 @@ identifier trans;
  {
 	<...
  R = btrfs_commit_transaction(trans);
-+btrfs_settle_pins(fs_info, MAX_SCHEDULE_TIMEOUT);
++btrfs_settle_pins(fs_info);
 	...>
  }
 
@@ -232,14 +258,14 @@ identifier trans;
 	<...
  R = btrfs_commit_transaction(trans);
 +if (!scrub_ret)
-+	btrfs_settle_pins(fs_info, MAX_SCHEDULE_TIMEOUT);
++	btrfs_settle_pins(fs_info);
 	...>
  }
 
 @@
 struct reloc_control *C;
 @@
-+btrfs_settle_pins(C->block_group->fs_info, MAX_SCHEDULE_TIMEOUT);
++btrfs_settle_pins(C->block_group->fs_info);
  WARN_ON(C->block_group->pinned > 0);
 
 @@
@@ -251,7 +277,7 @@ identifier fs_info;
  if (btrfs_fs_closing(fs_info))
 	return;
 +if (!list_empty_careful(&fs_info->unused_bgs))
-+	btrfs_settle_pins(fs_info, HZ / 2);
++	btrfs_settle_pins(fs_info);
 	...
  }
 
@@ -287,6 +313,7 @@ expression F;
  struct btrfs_fs_info {
 	...
 -	struct rw_semaphore commit_root_sem;
++	struct unfair_rwsem commit_root_sem;
 +	struct btrfs_commit_pins commit_pins;
 	...
  };
@@ -308,6 +335,20 @@ expression F;
 @depends on root@
 @@
  #include "locking.h"
++#include "commit_pins.h"
+
+@caching@
+@@
+ struct btrfs_caching_control {
+	...
+	struct btrfs_block_group *block_group;
++	struct btrfs_pin pin;
+	...
+ };
+
+@depends on caching@
+@@
+ #include "free-space-cache.h"
 +#include "commit_pins.h"
 
 @@

@@ -121,6 +121,7 @@ identifier B;
 @@
  btrfs_lookup_bio_sums(struct btrfs_bio *B)
  {
+-	struct btrfs_pin commit_pin;
 	...
 -	bool U = false;
 	... when any

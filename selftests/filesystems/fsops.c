@@ -4,7 +4,7 @@
  *
  *	fsops run DIR SECONDS TASKS	work below DIR
  *	fsops verify DIR		check each file that a run has left there
- *	fsops clone FROM TO		write to FROM, share a part with TO, fsync TO, then FROM
+ *	fsops clone FROM TO TIMES	write to FROM, share a part TIMES with TO, fsync TO, then FROM
  *	fsops fsync PATH...		fsync files and folders
  *
  * For the smoke tests of ported drivers. Each block names its file and index, so that a
@@ -310,7 +310,7 @@ static void verify(const char *dir)
 	printf("# %lu files with %lu blocks, %lu of them kept\n", files, blocks, kept);
 }
 
-static void clone_part(const char *from, const char *to)
+static void clone_part(const char *from, const char *to, int times)
 {
 	struct file_clone_range range = { .src_offset = BLOCK, .src_length = 4 * BLOCK };
 	int a = open(from, O_RDWR | O_CREAT, 0644), b = open(to, O_RDWR | O_CREAT, 0644);
@@ -319,8 +319,13 @@ static void clone_part(const char *from, const char *to)
 		fatal("open %s and %s: %s", from, to, strerror(errno));
 	write_blocks(a, from, 1, 0, MAX_BLOCKS);
 	range.src_fd = a;
-	if (ioctl(b, FICLONERANGE, &range) || fsync(b) || fsync(a))
-		fatal("clone %s to %s: %s", from, to, strerror(errno));
+	for (; times; times--) {
+		if (ioctl(b, FICLONERANGE, &range))
+			fatal("clone %s to %s: %s", from, to, strerror(errno));
+		range.dest_offset += range.src_length;
+	}
+	if (fsync(b) || fsync(a))
+		fatal("fsync %s and %s: %s", to, from, strerror(errno));
 	close(a);
 	close(b);
 }
@@ -341,12 +346,12 @@ int main(int argc, char **argv)
 		run(argv[2], duration(argv[3], 3600), number("TASKS", argv[4], 1, MAX_TASKS));
 	else if (argc == 3 && !strcmp(argv[1], "verify"))
 		verify(argv[2]);
-	else if (argc == 4 && !strcmp(argv[1], "clone"))
-		clone_part(argv[2], argv[3]);
+	else if (argc == 5 && !strcmp(argv[1], "clone"))
+		clone_part(argv[2], argv[3], number("TIMES", argv[4], 1, 10000));
 	else if (argc >= 3 && !strcmp(argv[1], "fsync"))
 		for (i = 2; i < argc; i++)
 			fsync_path(argv[i]);
 	else
-		fatal("usage: fsops run DIR SECONDS TASKS | fsops verify DIR | fsops clone FROM TO | fsops fsync PATH...");
+		fatal("usage: fsops run DIR SECONDS TASKS | fsops verify DIR | fsops clone FROM TO TIMES | fsops fsync PATH...");
 	return 0;
 }

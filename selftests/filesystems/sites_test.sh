@@ -72,16 +72,15 @@ btrfs()
 	fires check_roots ctree.c 'b = btrfs_pinned_root\(root\)=>b = root->commit_root' \
 		'uses of a committed root'
 	fires check_roots ctree.c \
-		'btrfs_try_pin_commit\(fs_info\)=>down_read_trylock(\&fs_info->commit_root_sem)' \
+		'btrfs_try_pin_commit\(fs_info, &commit_pin\)=>down_read_trylock(\&fs_info->commit_root_sem)' \
 		'ctree.c:[0-9]+: commit_root_sem'
-	fires check_roots send.c 'btrfs_unpin_commit\(fs_info\)=>pass(fs_info)' 'unpins'
+	fires check_roots send.c 'btrfs_unpin_commit\(&commit_pin\)=>pass(fs_info)' 'unpins'
 	fires check_roots send.c 'btrfs_pinned_reloc_trans\(fs_info\)=>fs_info->last_reloc_trans' \
 		'last_reloc_trans'
 	fires check_roots block-group.c 'btrfs_pin_wanted\(fs_info\)=>false' 'give way'
 	fires check_roots block-group.c 'btrfs_pinned_fst_untrusted\(fs_info\)=>false' 'untrusted'
-	fires check_roots relocation.c 'btrfs_settle_pins\(.*MAX_SCHEDULE_TIMEOUT\);=>;' \
-		'waits of a relocation'
-	fires check_roots volumes.c 'btrfs_settle_pins\(.*MAX_SCHEDULE_TIMEOUT\);=>;' 'settle_pins'
+	fires check_roots relocation.c 'btrfs_settle_pins\(.*block_group.*\);=>;' 'waits of a relocation'
+	fires check_roots volumes.c 'btrfs_settle_pins\(.*\);=>;' 'settle_pins'
 	fires check_roots transaction.c 'btrfs_publish_commit_roots\(trans\)=>pass(trans)' 'publish'
 	fires check_roots transaction.c 'btrfs_prepare_pins\(trans\)=>pass(trans)' 'prepare'
 	fires check_roots transaction.c 'btrfs_unpin_extents\(trans\)=>btrfs_finish_extent_commit(trans)' \
