@@ -70,13 +70,19 @@ btrfs()
 	check_all "$work/src" 2>"$work/said" || rc=1
 	verdict $rc "whole"
 	fires check_roots ctree.c 'b = btrfs_pinned_root\(root\)=>b = root->commit_root' \
-		'uses of a committed root'
+		'ctree.c:[0-9]+:.*root->commit_root'
+	fires check_roots ctree.c 'refcount_inc\(&b->refs\)=>refcount_inc(\&root->commit_root->refs)' \
+		'ctree.c:[0-9]+:.*root->commit_root'
+	fires check_roots backref.c 'btrfs_header_level\(btrfs_pinned_root=>get(root->commit_root)(' \
+		'backref.c:[0-9]+:.*root->commit_root'
+	fires check_roots send.c 'generation\(btrfs_pinned_root=>generation(root->commit_root)(' \
+		'send.c:[0-9]+:.*root->commit_root'
+	fires check_roots send.c 'btrfs_pinned_reloc_trans\(fs_info\)=>fs_info->last_reloc_trans' \
+		'send.c:[0-9]+:.*last_reloc_trans'
 	fires check_roots ctree.c \
 		'btrfs_try_pin_commit\(fs_info, &commit_pin\)=>down_read_trylock(\&fs_info->commit_root_sem)' \
 		'ctree.c:[0-9]+: commit_root_sem'
 	fires check_roots send.c 'btrfs_unpin_commit\(&commit_pin\)=>pass(fs_info)' 'unpins'
-	fires check_roots send.c 'btrfs_pinned_reloc_trans\(fs_info\)=>fs_info->last_reloc_trans' \
-		'last_reloc_trans'
 	fires check_roots block-group.c 'btrfs_pin_wanted\(fs_info\)=>false' 'give way'
 	fires check_roots block-group.c 'btrfs_pinned_fst_untrusted\(fs_info\)=>false' 'untrusted'
 	fires check_roots relocation.c 'btrfs_settle_pins\(.*block_group.*\);=>;' 'waits of a relocation'
