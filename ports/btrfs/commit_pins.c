@@ -10,8 +10,8 @@
  *
  *  committer	Publishes the roots of all trees by one switch, without waiting. The
  *		extents that the transaction freed return to the allocator when no older
- *		pin is left: at once or from a work item, in the order of the transactions.
- *		The committer waits for neither.
+ *		pin is left, in the order of the transactions: by the committer, or by the
+ *		work of the set that has seen the last unpin. The committer waits for neither.
  *
  *  first root	btrfs reads a tree on demand, so a pin may be older than the tree's entry
  *		in the set. The tree has not changed since that pin, or btrfs would have
@@ -152,13 +152,8 @@ struct extent_buffer *btrfs_pinned_root(struct btrfs_root *root)
 
 	if (!p || !commit_root_is_pinned(&p->pin))
 		return root->commit_root;
-	/* Pairs with the release in add_tree(). */
-	if (smp_load_acquire(&root->pins.in_set)) {
-		eb = commit_root_of(&p->pin, &root->pins.tree, NULL);
-		if (!IS_ERR(eb))
-			return eb;
-	}
-	return root->pins.first ?: root->commit_root;
+	eb = commit_root_of(&p->pin, &root->pins.tree, NULL);
+	return IS_ERR(eb) ? root->pins.first : eb;
 }
 
 /*
@@ -228,21 +223,29 @@ u32 btrfs_search_old_sums(const struct commit_gen *gen, struct btrfs_bio *bbio,
 
 /* --- first roots ----------------------------------------------------------- */
 
+static void add_tree(struct btrfs_root *root)
+{
+	unsigned int nofs = memalloc_nofs_save();
+
+	INIT_LIST_HEAD(&root->pins.first_node);
+	commit_tree_init(&root->pins.tree, &root->fs_info->commit_pins.set);
+	memalloc_nofs_restore(nofs);
+}
+
 /* btrfs has read or created @root. No other task can use it yet, or it is a reloc root. */
 void btrfs_root_has_first(struct btrfs_root *root)
 {
+	struct btrfs_commit_pins *pins = &root->fs_info->commit_pins;
+
 	if (root->pins.replaced)
 		return;
-	free_extent_buffer(root->pins.first);
+	if (root->pins.first)
+		free_extent_buffer(root->pins.first);
+	else if (pins->started)
+		add_tree(root);
+	else
+		list_add(&root->pins.first_node, &pins->firsts);
 	root->pins.first = btrfs_root_node(root);
-}
-
-static void drop_first(struct btrfs_root *root)
-{
-	struct extent_buffer *eb = root->pins.first;
-
-	root->pins.first = NULL;
-	free_extent_buffer(eb);
 }
 
 /* No pin needs the first roots that were replaced up to @reusable. Drop them. */
@@ -274,16 +277,18 @@ void btrfs_root_goes(struct btrfs_root *root)
 {
 	struct btrfs_commit_pins *pins = &root->fs_info->commit_pins;
 
-	if (root->pins.replaced) {
-		spin_lock(&pins->lock);
-		list_del_init(&root->pins.first_node);
-		spin_unlock(&pins->lock);
-	}
-	drop_first(root);
+	/* It has gone before, or is a log tree. */
+	if (!root->pins.replaced && !root->pins.first)
+		return;
+	spin_lock(&pins->lock);
+	list_del_init(&root->pins.first_node);
+	spin_unlock(&pins->lock);
+	free_extent_buffer(root->pins.first);
 	/* btrfs_stop_pins() destroys the remaining trees with the set. */
-	if (root->pins.in_set && pins->started)
+	if (pins->started)
 		commit_tree_destroy(&root->pins.tree);
-	root->pins.in_set = false;
+	root->pins.first = NULL;
+	root->pins.replaced = 0;
 }
 
 /* --- freed extents ----------------------------------------------------------- */
@@ -336,30 +341,22 @@ static void unpin_oldest(struct btrfs_fs_info *fs_info)
 	btrfs_put_transaction(t);
 }
 
-/* Unpin all that no pin reaches. Caller holds @unpinning. */
+/*
+ * Unpin all that no pin reaches. Does not wait: if another task holds @unpinning, it looks again
+ * after it has released that.
+ */
 static void unpin_unreachable(struct btrfs_fs_info *fs_info)
 {
 	struct btrfs_commit_pins *pins = &fs_info->commit_pins;
 
-	while (may_unpin(pins)) {
-		drop_firsts(pins, commit_root_reusable(&pins->set));
-		unpin_oldest(fs_info);
-		wake_up_all(&pins->unpin_wait);
+	while (may_unpin(pins) && mutex_trylock(&pins->unpinning)) {
+		while (may_unpin(pins)) {
+			drop_firsts(pins, commit_root_reusable(&pins->set));
+			unpin_oldest(fs_info);
+			wake_up_all(&pins->unpin_wait);
+		}
+		mutex_unlock(&pins->unpinning);
 	}
-}
-
-/*
- * Queued whenever commit_root_reusable() has advanced, and by a committer that left something.
- * It waits for @unpinning and looks afterwards, so it sees all that happened before it was queued.
- */
-static void unpin_work(struct work_struct *work)
-{
-	struct btrfs_commit_pins *pins = container_of(work, struct btrfs_commit_pins, work);
-
-	mutex_lock(&pins->unpinning);
-	unpin_unreachable(container_of(pins, struct btrfs_fs_info, commit_pins));
-	mutex_unlock(&pins->unpinning);
-	wake_up_all(&pins->unpin_wait);
 }
 
 /**
@@ -386,13 +383,9 @@ int btrfs_unpin_extents(struct btrfs_trans_handle *trans)
 	list_add(&t->delayed, &pos->delayed);
 	spin_unlock(&pins->lock);
 	commit_root_want_space(&pins->set);
-	/* not what earlier commits had to leave behind: tasks wait for this one */
-	if (oldest_delayed(pins) == t->transid && mutex_trylock(&pins->unpinning)) {
+	/* Not what earlier commits left behind: tasks wait for this one. set_is_reusable() does. */
+	if (oldest_delayed(pins) == t->transid)
 		unpin_unreachable(trans->fs_info);
-		mutex_unlock(&pins->unpinning);
-	} else {
-		queue_work(pins->wq, &pins->work);
-	}
 	return 0;
 }
 
@@ -454,27 +447,12 @@ void btrfs_note_switched(struct btrfs_trans_handle *trans, struct btrfs_root *ro
 	spin_unlock(&pins->lock);
 }
 
-static void add_tree(struct btrfs_commit_pins *pins, struct btrfs_root *root)
-{
-	unsigned int nofs;
-
-	if (root->pins.in_set)
-		return;
-	nofs = memalloc_nofs_save();
-	commit_tree_init(&root->pins.tree, &pins->set);
-	memalloc_nofs_restore(nofs);
-	/* Pairs with the acquire in btrfs_pinned_root(). */
-	smp_store_release(&root->pins.in_set, true);
-}
-
-static void update(struct btrfs_commit_pins *pins, struct commit_roots *next,
-		   struct btrfs_root *root, u64 transid)
+static void update(struct commit_roots *next, struct btrfs_root *root, u64 transid)
 {
 	struct extent_buffer *eb;
 
 	if (root->pins.published == transid)
 		return;
-	add_tree(pins, root);
 	eb = btrfs_root_node(root);
 	if (WARN_ON_ONCE(commit_root_update(next, &root->pins.tree, eb)))
 		free_extent_buffer(eb);
@@ -537,8 +515,8 @@ void btrfs_prepare_pins(struct btrfs_trans_handle *trans)
  * btrfs_publish_commit_roots() - switch the roots that readers pin
  * @trans: handle of the commit; no task can join the transaction any more
  *
- * Must run before btrfs drops its references to the previous roots. It allocates nothing, but for
- * trees that change for the first time, and cannot fail.
+ * Must run before btrfs drops its references to the previous roots. It allocates nothing and cannot
+ * fail.
  */
 void btrfs_publish_commit_roots(struct btrfs_trans_handle *trans)
 {
@@ -551,9 +529,9 @@ void btrfs_publish_commit_roots(struct btrfs_trans_handle *trans)
 		return;
 	pins->next = NULL;
 	list_for_each_entry(root, switching, dirty_list)
-		update(pins, next, root, trans->transid);
+		update(next, root, trans->transid);
 	list_for_each_entry(root, &pins->switched, pins.switched_node)
-		update(pins, next, root, trans->transid);
+		update(next, root, trans->transid);
 	/* before a reader can pin the roots that a relocation has moved */
 	if (test_bit(BTRFS_FS_RELOC_RUNNING, &trans->fs_info->flags))
 		WRITE_ONCE(trans->fs_info->last_reloc_trans, trans->transid);
@@ -572,16 +550,18 @@ static void release_root(void *private, void *root, u64 generation)
 	free_extent_buffer(root);
 }
 
-static void queue_unpin(void *private, u64 generation)
+/*
+ * Called after commit_root_reusable() has advanced. A transaction may be queued, or become the
+ * oldest one, later: then its committer, or the task that removed the previous one, looks again.
+ */
+static void set_is_reusable(void *private, u64 generation)
 {
-	struct btrfs_fs_info *fs_info = private;
-
-	queue_work(fs_info->commit_pins.wq, &fs_info->commit_pins.work);
+	unpin_unreachable(private);
 }
 
 static const struct commit_root_ops pin_ops = {
 	.release = release_root,
-	.reusable = queue_unpin,
+	.reusable = set_is_reusable,
 };
 
 void btrfs_init_pins(struct btrfs_fs_info *fs_info)
@@ -595,40 +575,32 @@ void btrfs_init_pins(struct btrfs_fs_info *fs_info)
 	INIT_LIST_HEAD(&pins->delayed);
 	mutex_init(&pins->unpinning);
 	init_waitqueue_head(&pins->unpin_wait);
-	INIT_WORK(&pins->work, unpin_work);
 }
 
-/* Mount has read the trees and has not committed yet. */
+/* Mount has read the trees and has not committed yet. Pins of this commit use the first roots. */
 int btrfs_start_pins(struct btrfs_fs_info *fs_info)
 {
 	struct btrfs_commit_pins *pins = &fs_info->commit_pins;
+	struct btrfs_root_pins *r, *n;
 	struct commit_roots *next;
 	int ret;
 
 	snprintf(pins->name, sizeof(pins->name), "btrfs %pU", fs_info->fs_devices->fsid);
-	pins->wq = alloc_workqueue("btrfs-unpin", WQ_UNBOUND | WQ_MEM_RECLAIM, 1);
-	if (!pins->wq)
-		return -ENOMEM;
 	ret = commit_root_set_init(&pins->set, pins->name, &pin_ops, fs_info);
 	if (ret)
-		goto no_set;
+		return ret;
 	next = commit_root_prepare(&pins->set, fs_info->generation, GFP_KERNEL);
 	if (IS_ERR(next)) {
-		ret = PTR_ERR(next);
-		goto no_roots;
+		commit_root_set_destroy(&pins->set);
+		return PTR_ERR(next);
 	}
-	/* No other trees yet: pins of this commit use the first roots. */
-	if (btrfs_csum_root(fs_info, 0))
-		update(pins, next, btrfs_csum_root(fs_info, 0), fs_info->generation);
+	list_for_each_entry_safe(r, n, &pins->firsts, first_node) {
+		list_del(&r->first_node);
+		add_tree(container_of(r, struct btrfs_root, pins));
+	}
 	commit_root_switch(next);
 	pins->started = true;
 	return 0;
-
-no_roots:
-	commit_root_set_destroy(&pins->set);
-no_set:
-	destroy_workqueue(pins->wq);
-	return ret;
 }
 
 /* All readers have ended; commit_root.cocci waits for those that cache free space. */
@@ -645,5 +617,4 @@ void btrfs_stop_pins(struct btrfs_fs_info *fs_info)
 	put_switched(pins);
 	commit_root_set_destroy(&pins->set);
 	pins->started = false;
-	destroy_workqueue(pins->wq);
 }

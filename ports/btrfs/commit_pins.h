@@ -12,7 +12,6 @@
 #include <linux/spinlock.h>
 #include <linux/unfair_rwsem.h>
 #include <linux/wait.h>
-#include <linux/workqueue.h>
 
 struct btrfs_bio;
 struct btrfs_fs_info;
@@ -42,22 +41,19 @@ struct btrfs_commit_pins {
 	char			name[48];
 	spinlock_t		lock;		/* protects the lists */
 	struct list_head	switched;	/* roots switched within the transaction */
-	struct list_head	firsts;		/* roots that need @first for older pins only */
+	struct list_head	firsts;		/* replaced roots; before the set exists, all */
 	struct list_head	delayed;	/* transactions whose extents wait for pins */
-	struct mutex		unpinning;	/* committers only try it */
+	struct mutex		unpinning;	/* tasks only try it */
 	wait_queue_head_t	unpin_wait;
-	struct workqueue_struct	*wq;
-	struct work_struct	work;
 };
 
 /* In struct btrfs_root. */
 struct btrfs_root_pins {
 	struct commit_tree	tree;
-	bool			in_set;		/* @tree is in the set */
 	struct extent_buffer	*first;		/* commit root when btrfs read the tree */
 	u64			replaced;	/* first generation with another root, or 0 */
 	u64			published;	/* last generation that published this root */
-	struct list_head	first_node;	/* on firsts, if @replaced and @first */
+	struct list_head	first_node;	/* on firsts */
 	struct list_head	switched_node;	/* on switched, if @noted */
 	bool			noted;
 };
