@@ -506,7 +506,7 @@ void btrfs_prepare_pins(struct btrfs_trans_handle *trans)
 		memalloc_retry_wait(GFP_NOFS);
 	}
 	if (IS_ERR(next))
-		btrfs_abort_transaction(trans, PTR_ERR(next));
+		btrfs_abort_transaction(trans, (int)PTR_ERR(next));
 	else
 		pins->next = next;
 }
