@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0
-# `make crash-FS`, FS f2fs, btrfs or xfs: crash a driver at many points of a workload, and check
+# `make crash-FS`, FS f2fs, btrfs, nilfs2 or xfs: crash a driver at many points of a workload, and check
 # that nothing promised is lost.
 #
 #   crash.sh FS KERNEL         the stock driver and ours, in one boot; losses of the stock
@@ -13,6 +13,7 @@
 # DURATION=30     seconds of workload for each driver
 # LATE=MS         delay writes to every other 4 KiB by MS ms, but not flushes: writes that an
 #                 fsync does not wait for are lost. Stock f2fs loses some with LATE=5
+# MOUNT=OPTIONS   of the mount, for example fsync_mode=strict
 # DRIVERS=LIST    drivers, separated by blanks, see drivers.sh
 #
 # Tasks race, so the same seed does not repeat a workload. A reported point belongs to that
@@ -23,7 +24,7 @@
 fs=${1:-} kernel=${2:-uml} mode=${3:-full}
 case $fs in
 f2fs) size=256M ;;
-btrfs|xfs) size=384M ;;
+btrfs|nilfs2|xfs) size=384M ;;
 *) sed -n '3,/^$/s/^# \{0,1\}//p' "$0"; exit 2 ;;
 esac
 case $mode in
@@ -69,7 +70,7 @@ n=0
 	for d in $drivers; do
 		file=$(driver_file "$fs" "$d")
 		echo "load $file"
-		run="LATE=$late crash_guest $fs $file $points $seed $duration"
+		run="LATE=$late MOUNT=${MOUNT:-} crash_guest $fs $file $points $seed $duration"
 		case $mode:$d in
 		meta:*EDIT*)
 			run="crash_guest $fs $file $((points * 8)) $seed $((duration * 5))"
@@ -93,7 +94,7 @@ step "crashing, replaying, checking" "$((n * (duration + points) * slow)) s" "$o
 	--disk "$size" --disk 1500M --kmod dm_log_writes --kmod loop \
 	--with dmsetup --with losetup "${boot[@]}" "${delay[@]}" \
 	"$kernel" "$out.plan" "$out.drivers"/*.ko "$programs"/filesystems/crash/crash_* \
-	"$FILESYSTEMS/crash/crash_guest" || true
+	"$FILESYSTEMS/guest_lib.sh" "$FILESYSTEMS/crash/crash_guest" || true
 if [ "$mode" = meta ]; then
 	# Each run must have tested all points and reported a loss.
 	caught=$(grep -cE '^TAP not ok - .* of [0-9]+ crashes lost' "$out/result.txt") || true

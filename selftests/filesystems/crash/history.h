@@ -24,7 +24,12 @@
 #define SYNC_TASK	WORKERS
 #define MAX_OPS		(1 << 18)
 #define MAX_SYNCS	(1 << 14)
-#define NR_NAMES	24
+#define NR_NAMES	16	/* in two folders, half in each */
+#define NO_NAME		NR_NAMES
+#define NR_PLACES	3	/* names of the folders */
+#define FOLDER_OF(name)	((name) / (NR_NAMES / 2))
+#define FOLDER_MODE(file) (0700 | ((file) & 077))
+#define XATTR		"user.version"
 
 /*
  * A quarter of a page: files of one or two blocks fit into the inode, and a write to one block
@@ -35,19 +40,30 @@
 #define MAX_BLOCKS	256
 
 enum op_kind {
-	OP_CREATE = 1,	/* file, name */
+	OP_CREATE = 1,	/* file, of type nr, name or NO_NAME */
+	OP_LINK,	/* file, name */
 	OP_WRITE,	/* file; nr blocks from block on get this op as their version */
-	OP_SHARE,	/* file; nr blocks from block on get what from_file has there */
-	OP_FSYNC,	/* file */
+	OP_SHARE,	/* file; nr blocks from block on get what from_file has, 0: zeroes */
+	OP_XATTR,	/* file; its attribute gets this op as its version */
+	OP_FSYNC,	/* file; nr: data only */
 	OP_RENAME,	/* file, from name to name2, which it may replace */
+	OP_EXCHANGE,	/* the files of name and name2 */
 	OP_UNLINK,	/* file, name */
-	OP_FSYNC_DIR,
+	OP_MOVE_DIR,	/* folder name, to place name2, where the other folder may be */
+	OP_FSYNC_DIR,	/* folder name; 2: the folder that holds both */
 	OP_SYNC,	/* syncs[block]; by the sync task, which has no directory */
 };
+
+enum file_type { REGULAR, SYMLINK, FOLDER };
 
 struct op {
 	uint16_t kind, name, name2, nr;
 	uint32_t file, block, from_file;
+};
+
+/* The attribute is this, and a tail of any length. */
+struct attribute {
+	uint32_t worker, file, version, sum;
 };
 
 /* The operations that each worker had done when a sync began. The sync promises these. */
@@ -106,6 +122,11 @@ static inline uint32_t checksum(const void *data, size_t size)
 	while (size--)
 		sum = (sum ^ *p++) * 0x01000193;
 	return sum;
+}
+
+static inline uint32_t attribute_sum(const struct attribute *a)
+{
+	return checksum(a, offsetof(struct attribute, sum));
 }
 
 static inline uint32_t block_sum(const struct block *b)
