@@ -30,13 +30,8 @@
 // have allocated it. It holds node_write for reading from before its number until then. Two tasks
 // that get later numbers may get earlier addresses meanwhile. So if node_write is held, wait a second
 // time: after the first wait all blocks of this file are on the disk, so they have addresses.
-//
-// FSYNC=numbered (`-D numbered`) only makes the numbers begin at 1. The crash test uses it to
-// separate the first case from the others.
 
-virtual numbered
-
-@depends on !numbered@
+@@
 expression F, S;
 @@
 +/* Wait for all node blocks allocated before those of an fsync, which are under writeback. */
@@ -72,7 +67,7 @@ expression F, S;
 	...>
  }
 
-@depends on !numbered@
+@@
 expression F, E, Z;
 @@
  f2fs_do_sync_file(...)
@@ -93,7 +88,7 @@ expression F, E, Z;
  }
 
 // The flush may fail after the commit has replaced the blocks. Then the file keeps its new size, too.
-@depends on !numbered@
+@@
 expression I, F;
 @@
  f2fs_ioc_commit_atomic_write(...)

@@ -107,14 +107,26 @@ static void sync_folder(const char *path)
 	close(fd);
 }
 
+/* Neither a loan nor f2fs with adjust_lock_priority may leave another priority. */
+static const struct { int policy, nice; } priorities[] = {
+	{ SCHED_OTHER, 0 }, { SCHED_OTHER, 19 }, { SCHED_IDLE, 0 },
+};
+
 static void set_priority(unsigned int task)
 {
 	struct sched_param none = { 0 };
 
-	if (task % 3 == 1)
-		setpriority(PRIO_PROCESS, 0, 19);
-	else if (task % 3 == 2)
-		sched_setscheduler(0, SCHED_IDLE, &none);
+	sched_setscheduler(0, priorities[task % 3].policy, &none);
+	setpriority(PRIO_PROCESS, 0, priorities[task % 3].nice);
+}
+
+static void check_priority(unsigned int task)
+{
+	int policy = sched_getscheduler(0), nice = getpriority(PRIO_PROCESS, 0);
+
+	if (policy != priorities[task % 3].policy || nice != priorities[task % 3].nice)
+		fatal("task %u ends with policy %d, nice %d, not %d, %d", task, policy, nice,
+		      priorities[task % 3].policy, priorities[task % 3].nice);
 }
 
 static uint64_t next_id(unsigned int task)
@@ -220,6 +232,7 @@ static void work(const char *dir, unsigned int task, double end)
 			operate(op, a, b);
 		}
 	}
+	check_priority(task);
 	printf("# task %u: %u operations, %u files kept\n", task, n, kept);
 	snprintf(a, sizeof(a), "%s/kept/%u", dir, task);
 	fd = open(a, O_CREAT | O_TRUNC | O_WRONLY, 0600);
