@@ -91,7 +91,7 @@ n=0
 say "crashes of $fs on $kernel: $n runs of $points points, SEED=$seed; all in $out"
 step "crashing, replaying, checking" "$((n * (duration + points) * slow)) s" "$out.log" \
 	"$SCRIPTS/boot.sh" --out "$out" --timeout $((limit * (n + 8) + 60)) --mem 2G \
-	--disk "$size" --disk 1500M --kmod dm_log_writes --kmod loop \
+	--no-panic --disk "$size" --disk 1500M --kmod dm_log_writes --kmod loop \
 	--with dmsetup --with losetup "${boot[@]}" "${delay[@]}" \
 	"$kernel" "$out.plan" "$out.drivers"/*.ko "$programs"/filesystems/crash/crash_* \
 	"$FILESYSTEMS/guest_lib.sh" "$FILESYSTEMS/crash/crash_guest" || true
