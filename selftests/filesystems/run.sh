@@ -128,7 +128,9 @@ quick)
 		smoke btrfs "$kernel" SHARE_GATE=1
 	done
 	crash f2fs fscommit
-	crash btrfs fscommit-all ;;
+	crash btrfs fscommit-all
+	sites_of stress_btrfs env TESTS="full chunks" DURATION=30 DRIVERS=fscommit-all \
+		"$FSDIR/stress/stress.sh" btrfs uml ;;
 smoke)
 	[ $# -ge 3 ] || die "run.sh smoke FS KERNEL [OPTION=VALUE...]"
 	programs=$(build_programs) || exit 1

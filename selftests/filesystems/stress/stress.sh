@@ -8,7 +8,7 @@
 # DURATION=300    seconds for each driver, approximately
 # SEED=NUM        printed; default: from the time
 # DRIVERS=LIST    drivers, separated by blanks, see drivers.sh
-# TESTS=LIST      of: fio stress_ng freeze remount shutdown memory
+# TESTS=LIST      of: fio stress_ng freeze shutdown memory full chunks (btrfs)
 #
 # Each driver gets its own boot: KASAN may still have the shadow of an unloaded module.
 
@@ -21,12 +21,13 @@ f2fs|btrfs|xfs) ;;
 esac
 duration=${DURATION:-300} seed=${SEED:-$(($(date +%s) % 1000000))}
 drivers=${DRIVERS:-$(our_drivers "$fs")}
-tests=${TESTS:-fio stress_ng freeze remount shutdown memory}
+tests=${TESTS:-fio stress_ng freeze shutdown memory full chunks}
 for n in "$duration" "$seed"; do
 	[[ $n =~ ^[1-9][0-9]{0,5}$ ]] ||
 		die "$n: DURATION and SEED must be numbers from 1 to 999999"
 done
 slow=2
+programs=$(build_programs)
 [ "$(matrix_field "$kernel" kind)" = uml ] || slow=10
 
 need fio stress-ng
@@ -35,6 +36,8 @@ if [ "$fs" = xfs ]; then
 	need xfs_io
 	shutdown=(--with xfs_io)
 fi
+disks=(--disk 768M)
+[ "$fs" != btrfs ] || disks=(--disk 1G --disk 1G)
 bad=0 boot=() product=''
 for d in $drivers; do
 	out=$LOGS/stress-$fs-$kernel-$(printf '%s' "$d" | tr -c 'A-Za-z0-9' _)
@@ -51,8 +54,9 @@ for d in $drivers; do
 	say "$fs, $d, on $kernel: SEED=$seed; all in $out"
 	step "stress" "$((duration * 2)) s" "$out.log" \
 		"$SCRIPTS/boot.sh" --out "$out" --timeout $((limit + 120)) --mem 2G \
-		--disk 768M --with fio --with stress-ng "${shutdown[@]}" "${boot[@]}" \
+		"${disks[@]}" --with fio --with stress-ng "${shutdown[@]}" "${boot[@]}" \
 		"$kernel" "$out.plan" "$out.drivers"/*.ko \
+		"$programs/filesystems/fsops" "$FILESYSTEMS/guest_lib.sh" \
 		"$FILESYSTEMS/stress/stress_guest" || true
 	verdict_of "$out" || { bad=1; say "  $fs, $d: see $out"; }
 done
