@@ -115,30 +115,6 @@ prepare_drivers()
 	done
 }
 
-# prepare_delay KERNEL FOLDER: prepare dm-delay; set `delay` to the options of boot.sh that it
-# needs, and `load_delay` to lines for the plan. The uml kernels are configured without it:
-# build it from their source.
-prepare_delay()
-{
-	local kernel=$1 folder=$2 kdir source dir log=$LOGS/dm-delay-$1.log
-	# shellcheck disable=SC2034 # for the caller
-	delay=(--kmod dm_delay) load_delay=''
-	[ "$(matrix_field "$kernel" kind)" = uml ] || return 0
-	kdir=$("$SCRIPTS/kernel.sh" get "$kernel")/kdir
-	source=$("$SCRIPTS/kernel.sh" source "$(matrix_field "$kernel" version)")
-	[ ! -e "$kdir/drivers/md/dm-delay.ko" ] || return 0
-	dir=$CACHE/build/fs/$kernel/dm-delay
-	mkdir -p "$dir"
-	cp "$source/drivers/md/dm-delay.c" "$dir/"
-	echo 'obj-m := dm-delay.o' >"$dir/Kbuild"
-	: >"$log"
-	step "building dm-delay for $kernel" "5 s" "$log" \
-		"$SCRIPTS/kernel.sh" build "$kernel" "$dir" modules || die "cannot build dm-delay"
-	# shellcheck disable=SC2034 # for the caller
-	delay=() load_delay="load dm-delay"
-	cp "$dir/dm-delay.ko" "$folder/"
-}
-
 # verdict_of OUT: print a guest's results; fails if a test failed
 verdict_of()
 {

@@ -11,8 +11,6 @@
 # POINTS=100      crashes of each driver
 # SEED=NUM        seed of the workload and the points; printed; default: the time
 # DURATION=30     seconds of workload for each driver
-# LATE=MS         delay writes to every other 4 KiB by MS ms, but not flushes: writes that an
-#                 fsync does not wait for are lost. Stock f2fs loses some with LATE=5
 # MOUNT=OPTIONS   of the mount, for example fsync_mode=strict
 # DRIVERS=LIST    drivers, separated by blanks, see drivers.sh
 #
@@ -39,7 +37,7 @@ meta)	points=6 duration=4 drivers=stock
 	esac ;;
 *) die "crash.sh: no mode $mode: must be quick or meta" ;;
 esac
-points=${POINTS:-$points} duration=${DURATION:-$duration} seed=${SEED:-$(date +%s)} late=${LATE:-0}
+points=${POINTS:-$points} duration=${DURATION:-$duration} seed=${SEED:-$(date +%s)}
 drivers=${DRIVERS:-$drivers}
 for n in "$points" "$duration" "$seed"; do
 	[[ $n =~ ^[1-9][0-9]{0,9}$ ]] || die "$n: POINTS, DURATION and SEED must be numbers from 1"
@@ -47,7 +45,6 @@ done
 if [ "$points" -gt 10000 ] || [ "$duration" -gt 3600 ]; then
 	die "POINTS must be at most 10000, DURATION at most 3600"
 fi
-[[ $late =~ ^[0-9]{1,3}$ ]] || die "LATE=$late: must be a number from 0 to 999, in ms"
 slow=1
 [ "$(matrix_field "$kernel" kind)" = uml ] || slow=8
 [ "$kernel" != uml-debug ] || slow=4
@@ -59,18 +56,14 @@ out=$LOGS/crash-$fs-$kernel boot=() product=''
 # shellcheck disable=SC2086 # a list
 prepare_drivers "$fs" "$kernel" "$out.drivers" $drivers
 
-delay=() load_delay=''
-[ "$late" -eq 0 ] || prepare_delay "$kernel" "$out.drivers"
-
 limit=$(((duration * 3 + points * 4 + 60) * slow))
 n=0
 {
-	[ -z "$load_delay" ] || echo "$load_delay"
 	[ -z "$product" ] || echo "load fscommit"
 	for d in $drivers; do
 		file=$(driver_file "$fs" "$d")
 		echo "load $file"
-		run="LATE=$late MOUNT=${MOUNT:-} crash_guest $fs $file $points $seed $duration"
+		run="MOUNT=${MOUNT:-} crash_guest $fs $file $points $seed $duration"
 		case $mode:$d in
 		meta:*EDIT*)
 			run="crash_guest $fs $file $((points * 8)) $seed $((duration * 5))"
@@ -92,7 +85,7 @@ say "crashes of $fs on $kernel: $n runs of $points points, SEED=$seed; all in $o
 step "crashing, replaying, checking" "$((n * (duration + points) * slow)) s" "$out.log" \
 	"$SCRIPTS/boot.sh" --out "$out" --timeout $((limit * (n + 8) + 60)) --mem 2G \
 	--no-panic --disk "$size" --disk 1500M --kmod dm_log_writes --kmod loop \
-	--with dmsetup --with losetup "${boot[@]}" "${delay[@]}" \
+	--with dmsetup --with losetup "${boot[@]}" \
 	"$kernel" "$out.plan" "$out.drivers"/*.ko "$programs"/filesystems/crash/crash_* \
 	"$FILESYSTEMS/guest_lib.sh" "$FILESYSTEMS/crash/crash_guest" || true
 if [ "$mode" = meta ]; then
