@@ -120,6 +120,9 @@ static void print_history(const struct model *m, uint32_t name, uint32_t serial)
 		bool named = op->kind != OP_FSYNC && op->kind != OP_XATTR && op->name == name;
 
 		named |= two && op->name2 == name;
+		/* A history can be long. */
+		if (n + 64 < m->synced)
+			continue;
 		if (folder || (kinds[op->kind] && (named || op->file == serial)))
 			printf("#   %u %s: file %u, n%02u n%02u, promised at entry %u\n", n,
 			       kinds[op->kind], op->file, op->name, op->name2, m->promised[n]);
@@ -457,7 +460,7 @@ static void check_contents(struct model *m, const char *name, uint32_t serial,
 
 /*
  * Returns the file, or NONE if this was reported, or may have no contents. A folder's mode is its
- * number modulo 64; a symbolic link names its file.
+ * number modulo 1024; a symbolic link names its file.
  */
 static uint32_t identify(struct model *m, int dir, const char *name, int n, const struct stat *st,
 			 const struct block *b, ssize_t size)
@@ -475,7 +478,7 @@ static uint32_t identify(struct model *m, int dir, const char *name, int n, cons
 		struct file *f = a->file[i] == NONE ? NULL : file_of(m, a->file[i]);
 
 		if (f && S_ISDIR(st->st_mode) && f->type == FOLDER &&
-		    (st->st_mode & 0777) == FOLDER_MODE(a->file[i]))
+		    (st->st_mode & 01777) == FOLDER_MODE(a->file[i]))
 			serial = a->file[i];
 		/* Fine for a file without promised contents, or one that may be empty by now. */
 		if (f && S_ISREG(st->st_mode) && f->type == REGULAR)

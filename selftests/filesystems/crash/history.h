@@ -28,7 +28,7 @@
 #define NO_NAME		NR_NAMES
 #define NR_PLACES	3	/* names of the folders */
 #define FOLDER_OF(name)	((name) / (NR_NAMES / 2))
-#define FOLDER_MODE(file) (0700 | ((file) & 077))
+#define FOLDER_MODE(file) ((file) & 01777)
 #define XATTR		"user.version"
 
 /*
