@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0
-# `make crash-FS`, FS f2fs, btrfs, nilfs2 or xfs: crash a driver at many points of a workload, and check
+# `make crash-FS`, FS f2fs, btrfs, nilfs2 or xfs: crash a driver at many points, and check
 # that nothing promised is lost.
 #
 #   crash.sh FS KERNEL         the stock driver and ours, in one boot; losses of the stock
