@@ -343,7 +343,8 @@ static void unpin_oldest(struct btrfs_fs_info *fs_info)
 
 /*
  * Unpin all that no pin reaches. Does not wait: if another task holds @unpinning, it looks again
- * after it has released that.
+ * after it has released that. may_unpin() takes @lock before trylock and after unlock, so either
+ * that task sees what this one saw, or this one finds @unpinning free.
  */
 static void unpin_unreachable(struct btrfs_fs_info *fs_info)
 {
