@@ -4,7 +4,7 @@
  *
  *	fsops run DIR SECONDS TASKS	work below DIR
  *	fsops verify DIR		check each file that a run has left there
- *	fsops clone FROM TO TIMES	write to FROM, share a part TIMES with TO, fsync TO, then FROM
+ *	fsops clone FROM TO TIMES	write FROM, share a part TIMES with TO, fsync TO, then FROM
  *	fsops fsync PATH...		fsync files and folders
  *
  * For the smoke tests of ported drivers. Each block names its file and index, so that a
