@@ -83,3 +83,16 @@ expression C;
 +		ret = BTRFS_LOG_FORCE_COMMIT;
 +		goto out_unlock;
 +	}
+
+// A replay that adds the name of a folder has succeeded: it does not return 1, which fails the mount.
+
+@@
+symbol ret;
+@@
+ replay_one_dir_item(...)
+ {
+	...
+	if (ret == 1 && ...) { ... }
+-	return ret;
++	return min(ret, 0);
+ }

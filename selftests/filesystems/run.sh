@@ -129,7 +129,7 @@ quick)
 	done
 	crash f2fs fscommit
 	crash btrfs fscommit-all
-	sites_of stress_btrfs env TESTS="full chunks" DURATION=30 DRIVERS=fscommit-all \
+	sites_of stress_btrfs env TESTS=full DURATION=30 DRIVERS=fscommit-all \
 		"$FSDIR/stress/stress.sh" btrfs uml ;;
 smoke)
 	[ $# -ge 3 ] || die "run.sh smoke FS KERNEL [OPTION=VALUE...]"

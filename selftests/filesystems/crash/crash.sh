@@ -5,7 +5,8 @@
 #
 #   crash.sh FS KERNEL         the stock driver and ours, in one boot; losses of the stock
 #                              driver are printed, but are no failure
-#   crash.sh FS KERNEL quick   our driver, few points, in about 20 seconds
+#   crash.sh FS KERNEL quick   our driver, few points, in about 20 seconds; of btrfs, no links, and
+#                              folders stay
 #   crash.sh FS KERNEL meta    test of the test: it must find broken promises
 #
 # POINTS=100      crashes of each driver
@@ -64,6 +65,8 @@ n=0
 		file=$(driver_file "$fs" "$d")
 		echo "load $file"
 		run="MOUNT=${MOUNT:-} crash_guest $fs $file $points $seed $duration"
+		# the kernel's own btrfs may lose renamed files and folders: see filesystems.rst
+		[ "$mode-$fs" != quick-btrfs ] || run="PLAIN=1 $run"
 		case $mode:$d in
 		meta:*EDIT*)
 			run="crash_guest $fs $file $((points * 8)) $seed $((duration * 5))"

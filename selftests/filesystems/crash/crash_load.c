@@ -12,6 +12,7 @@
  * Any disk with the log up to this mark must hold all that the call promises. The words:
  *
  *	share		clone ranges of files
+ *	names		links, symbolic links, folders that move
  *	extended	exchange names, link files without a name, fallocate, set attributes
  *	mmap		write by mmap(), too
  *	loose		do not fsync the folders after each rename
@@ -46,7 +47,7 @@
 
 static const char *dir, *dm;
 static uint32_t seed;
-static bool share_files, extended, map_files, loose, no_fsync;
+static bool share_files, names, extended, map_files, loose, no_fsync;
 
 static struct history *history;
 static _Atomic int *stop;
@@ -494,7 +495,7 @@ static void share(struct task *t, int to_name, int from_name)
 
 static void fill_name(struct task *t, int name, int other)
 {
-	uint32_t how = pick(t, 8);
+	uint32_t how = names ? pick(t, 8) : 8;
 
 	if (how == 0 && t->files[other] && t->files[other]->type == REGULAR) {
 		link_file(t, other, name);
@@ -544,7 +545,8 @@ static void step(struct task *t)
 		make_file_durable(t, name, pick(t, 2));
 		break;
 	case 6:
-		move_folder(t);
+		if (names)
+			move_folder(t);
 		break;
 	default:
 		if (f->type == REGULAR)
@@ -715,6 +717,7 @@ int main(int argc, char **argv)
 	end = duration(argv[5], 3600);
 	seed = number("SEED", argv[6], 1, INT32_MAX);
 	share_files = strstr(how, "share");
+	names = strstr(how, "names");
 	extended = strstr(how, "extended");
 	map_files = strstr(how, "mmap");
 	loose = strstr(how, "loose");
