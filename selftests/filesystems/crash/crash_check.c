@@ -9,7 +9,7 @@
  *
  *	names		After fsync of a folder or a sync, each name in it belongs to the same
  *			file, or to a file that got the name later. After fsync of a file, each
- *			of its names does so. If "strict", a name may also be an old one: the
+ *			of its names does so. With PLAIN=1 a name may also be an old one: the
  *			kernel's btrfs brings some back.
  *	reachable	A file that was fsynced or had a promised name, and was not removed
  *			later, has at least one name. It never has more than it had at one time,
@@ -82,7 +82,7 @@ struct model {
 	uint32_t place[2], places[2];	/* of the folders; since the last promise, a bitmap */
 };
 
-static bool strict;
+static bool strict, old_names;
 static unsigned long failures, torn, strangers;
 static unsigned long checked_blocks, checked_names, checked_files;
 
@@ -525,7 +525,7 @@ static void check_file(struct model *m, int dir, const char *name, int n, uint32
 		*unknown |= 1u << n;
 		goto out;
 	}
-	if (!strict && !is_allowed(&m->allowed[n], serial)) {
+	if (!old_names && !is_allowed(&m->allowed[n], serial)) {
 		wrong(m, "%s is file %u, which has not had this name since the promise", name,
 		      serial);
 		print_history(m, n, serial);
@@ -604,7 +604,7 @@ static void check_worker(struct model *m, const char *top)
 			wrong(m, "n%02u is missing", i);
 			print_history(m, i, m->bound[i]);
 		}
-		if (!strict && present[i] && m->allowed[i].nr == 1 &&
+		if (!old_names && present[i] && m->allowed[i].nr == 1 &&
 		    is_allowed(&m->allowed[i], NONE)) {
 			wrong(m, "n%02u was removed, but exists", i);
 			print_history(m, i, NONE);
@@ -682,6 +682,7 @@ int main(int argc, char **argv)
 	if (argc < 4)
 		fatal("usage: crash_check DIR HISTORY MARKS [strict] [empty]");
 	strict = argc > 4 && !strcmp(argv[4], "strict");
+	old_names = getenv("PLAIN");
 	h = history_map(argv[2], false);
 	promised = read_marks(h, argv[3], synced, &promises);
 	for (w = 0; w < WORKERS; w++) {
