@@ -16,7 +16,7 @@
 root=/apps
 mnt=$root/mnt
 thp=/sys/kernel/mm/transparent_hugepage/enabled
-name=$*
+name=$* group=/sys/fs/cgroup/low
 # shellcheck source-path=SCRIPTDIR
 . /fscommit/driver_guest.sh
 
@@ -182,22 +182,18 @@ prepare()
 # and busy to their process ids.
 start_low()
 {
-	local n=${1%%:*} kind=${1#*:} group=/sys/fs/cgroup/low each=$((${1%%:*} / 4))
-	mkdir -p $mnt/low $group
+	local n=${1%%:*} kind=${1#*:} each=$((${1%%:*} / 4))
+	mkdir -p $mnt/low
 	set -- stress-ng --temp-path /mnt/low --dentry $((n - each - each - 1)) --dentries 256 \
 		--rename $each --link 1 --dir $each --dir-dirs 64 \
 		--metrics --yaml /tmp/low.yaml
 	case $kind in
 	nice:*) set -- nice -n "${kind#nice:}" "$@" ;;
 	idle) set -- chrt -i 0 "$@" ;;
-	weight:*) echo "${kind#weight:}" >$group/cpu.weight ;;
-	quota:*) echo "$((${kind#quota:} * 1000)) 100000" >$group/cpu.max ;;
-	*) die "no kind of load '$kind'" ;;
+	*) limit_group "$kind" ;;
 	esac
 	(
-		case $kind in weight:*|quota:*)
-			sh -c 'echo $PPID' >$group/cgroup.procs ;;
-		esac
+		! [ -d "$group" ] || sh -c 'echo $PPID' >"$group/cgroup.procs"
 		in_root "$@" >/tmp/low.said 2>&1
 	) &
 	waiter=$!
@@ -223,7 +219,7 @@ end_low()
 {
 	# shellcheck disable=SC2086 # words
 	[ -z "$busy" ] || kill -KILL $busy
-	echo max >/sys/fs/cgroup/low/cpu.max
+	! [ -d "$group" ] || lift_limits
 	kill "$low"
 }
 
@@ -235,7 +231,7 @@ stop_low()
 	wait "$waiter"
 	cp /tmp/low.yaml "$1.low" || die "stress-ng: $(tail -n 5 /tmp/low.said)"
 	rm -f /tmp/low.yaml
-	rmdir /sys/fs/cgroup/low
+	! [ -d "$group" ] || rmdir "$group"
 }
 
 if [ "$1" = prepare ]; then

@@ -20,6 +20,7 @@
 #   LOADS=          number and kind of low-priority tasks, for example '8:nice:19 32:idle'; of harm
 #                   its runs, see harm_guest.sh; of apps also none
 #   BUSY=4          number of tasks at nice 0 that spin
+#   SCHEDULER=      of the disk's I/O, with MEDIUM=disk: none, mq-deadline or bfq
 #   MEDIUM=ram      a disk in the guest's memory, whose requests have no latency, or disk: a file in
 #                   the host's memory
 #   PREEMPT=full    preemption of a kernel in QEMU; PREEMPT= leaves it as the kernel boots
@@ -44,7 +45,7 @@ bench=$TOP/selftests/bench
 about()
 {
 	local v command="make bench-$1"
-	for v in FS KERNEL ROUNDS DURATION QUICK APPS LOADS VARIANTS BUSY MEDIUM NICE LIMIT PREEMPT \
+	for v in FS KERNEL ROUNDS DURATION QUICK APPS LOADS VARIANTS BUSY MEDIUM SCHEDULER NICE LIMIT PREEMPT \
 		ICOUNT; do
 		[ -z "${!v+set}" ] || command+=" $v='${!v}'"
 	done
@@ -216,7 +217,12 @@ prepare()
 {
 	options=(--mem 2G) slow=1 first=()
 	case ${MEDIUM:-ram} in
-	disk) store=(--disk 1G) disk='$DISK' ;;
+	disk)	store=(--disk 1G) disk='$DISK'
+		case ${SCHEDULER:-none} in
+		none) ;;
+		mq-deadline|bfq) is_uml "$kernel" || store+=(--kmod "$SCHEDULER") ;;
+		*) die "SCHEDULER=$SCHEDULER: must be none, mq-deadline or bfq" ;;
+		esac ;;
 	ram) store=(--kmod 'brd rd_nr=1 rd_size=1048576') disk=/dev/ram0 ;;
 	*) die "MEDIUM=$MEDIUM: must be disk or ram" ;;
 	esac
@@ -233,7 +239,7 @@ prepare()
 	# shellcheck disable=SC2086 # a list
 	prepare_drivers "$fs" "$kernel" "$drivers" $variants
 	options+=("${boot[@]}")
-	environment="BUSY=${BUSY:-4} DURATION=$duration"
+	environment="BUSY=${BUSY:-4} DURATION=$duration SCHEDULER=${SCHEDULER:-}"
 	limit=$((duration * 10 * slow + 300))
 }
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
-# shellcheck shell=dash
+# shellcheck shell=dash disable=SC2154
 # In the guest: mount a new filesystem with one driver, and check it afterwards. Sourced by scripts
-# that set $name, for messages, and $mnt, the folder to mount on. The disk is $DISK.
+# that set $name, for messages, $mnt, the folder to mount on, and $group, a cgroup for limit_group().
+# The disk is $DISK.
 
-# shellcheck disable=SC2154 # of the script that sources this
 die() { echo "${0##*/}: $name: $*"; exit 1; }
 
 # mount_new FS MODULE KNOB=VALUE,...: load MODULE.ko as the driver of FS, and mount a new filesystem.
@@ -13,6 +13,9 @@ mount_new()
 	driver=$1
 	trap unmount EXIT
 	mkdir -p "$mnt" /tmp/out
+	[ -z "$SCHEDULER" ] ||
+		echo "$SCHEDULER" >"/sys/class/block/${DISK##*/}/queue/scheduler" ||
+		die "$DISK has no scheduler $SCHEDULER"
 	insmod "/fscommit/$2.ko" || die "cannot load $2.ko"
 	case $1 in
 	f2fs) mkfs.f2fs -f -q "$DISK" ;;
@@ -28,6 +31,41 @@ mount_new()
 			die "$2.ko has no ${k%%=*}, or refuses ${k#*=}"
 	done
 }
+
+# limit_group KIND: make a cgroup for the low-priority tasks, with one limit:
+#
+#   weight:N        cpu.weight
+#   quota:PERCENT   of a CPU, in total
+#   iomax:KIB       reads, and writes, of the disk in a second
+#   memory:MIB      memory.high
+limit_group()
+{
+	local value=${1#*:} controller dev
+	case $1 in
+	iomax:*) controller=io ;;
+	memory:*) controller=memory ;;
+	*) controller=cpu ;;
+	esac
+	echo +$controller >/sys/fs/cgroup/cgroup.subtree_control && mkdir -p "$group" ||
+		die "no cgroup v2 with the controller $controller"
+	case $1 in
+	weight:*) echo "$value" >"$group/cpu.weight" ;;
+	quota:*) echo "$((value * 1000)) 100000" >"$group/cpu.max" ;;
+	iomax:*)
+		dev=$(cat "/sys/class/block/${DISK##*/}/dev")
+		echo "$dev rbps=$((value << 10)) wbps=$((value << 10))" >"$group/io.max" ;;
+	memory:*) echo "${value}M" >"$group/memory.high" ;;
+	*) false ;;
+	esac || die "no load '$1' on this kernel"
+}
+
+# lift_limits: what the group still has to write is no longer limited
+lift_limits()
+{
+	echo max >"$group/cpu.max"
+	echo max >"$group/memory.high"
+	echo "$(cat "/sys/class/block/${DISK##*/}/dev") rbps=max wbps=max" >"$group/io.max"
+} 2>/dev/null
 
 # at the exit
 unmount()

@@ -7,8 +7,9 @@
 #
 # KIND of the N tasks:
 #
-#   nice:N idle weight:N quota:PERCENT   see fsyncbench --help
-#   fsync:KIND     the same, and they call fsync for each file
+#   nice:N idle    see fsyncbench --help
+#   weight:N quota:PERCENT iomax:KIB memory:MIB   tasks at nice 0 in a cgroup, see driver_guest.sh
+#   fsync:KIND     one of these, and they call fsync for each file
 #   readers        SCHED_IDLE tasks that read old files: times of sync
 #   alone          tasks at nice 0, and no busy ones. All drivers get the same rate of fsyncs, so
 #                  that the work of these tasks is comparable
@@ -17,7 +18,7 @@
 # BUSY is the number of tasks at nice 0 that spin, DURATION that of fsyncbench.
 
 # shellcheck disable=SC2034,SC3043 # for driver_guest.sh; busybox has `local`
-name=$* mnt=/tmp/mnt n=${4%%:*} kind=${4#*:}
+name=$* mnt=/tmp/mnt n=${4%%:*} kind=${4#*:} fsyncs='' group=/sys/fs/cgroup/low
 # shellcheck source-path=SCRIPTDIR
 . /fscommit/driver_guest.sh
 
@@ -35,11 +36,21 @@ fio_jobs()
 }
 
 mount_new "$1" "$2" "$3"
+case $kind in fsync:*)
+	kind=${kind#fsync:}
+	fsyncs=--low-fsync ;;
+esac
 case $kind in
-fsync:*) bench --low="${kind#fsync:}" --low-fsync -b "$BUSY" ;;
 readers) bench --low=idle --readers -b "$BUSY" ;;
 alone) bench --low=nice:0 -b 0 --timed=nice:0 --period=1000000 ;;
 fio) fio_jobs ;;
-*) bench --low="$kind" -b "$BUSY" ;;
+nice:*|idle) bench --low="$kind" $fsyncs -b "$BUSY" ;;
+*)	limit_group "$kind"
+	# the kernel stops a task above memory.high once it has charged 64 pages
+	size=4-64
+	[ "${kind%:*}" != memory ] || size=256-1024
+	bench --low=nice:0 --low-cgroup="$group/cgroup.procs" --size=$size $fsyncs -b "$BUSY"
+	lift_limits
+	rmdir "$group" ;;
 esac
 unmount_and_check

@@ -35,7 +35,7 @@
 #define MAX_LOW		1024
 #define MAX_BUSY	64
 #define MAX_SAMPLES	(1 << 17)
-#define MAX_FILE	(64 << 10)
+#define MAX_FILE	(1 << 20)
 /* Seconds that tasks may take to end after the run. Longer is a hang. */
 #define GRACE		120
 /* Files that a low-priority task keeps; it unlinks older ones. */
@@ -54,13 +54,13 @@
 #define OLD_SIZE	(1 << 20)
 #define CHUNK		(64 << 10)
 #define WRITERS		2
-#define CGROUP		"/sys/fs/cgroup/fsyncbench"
 
 enum { OP_FSYNC, OP_WRITE, OP_SYNC, NR_OPS };
 static const char * const op_names[NR_OPS] = { "fsync", "write", "sync" };
 
 struct class {
-	int policy, nice, rt_priority, cpu_weight, cpu_max;
+	int policy, nice, rt_priority;
+	const char *cgroup;
 };
 
 static struct {
@@ -143,34 +143,12 @@ static void put(const char *path, const char *text)
 	close(fd);
 }
 
-static bool wants_cgroup(const struct class *c)
-{
-	return c->cpu_weight || c->cpu_max;
-}
-
-static void setup_cgroup(const struct class *c)
-{
-	char text[64];
-
-	if (!wants_cgroup(c))
-		return;
-	put("/sys/fs/cgroup/cgroup.subtree_control", "+cpu");
-	if (mkdir(CGROUP, 0700) && errno != EEXIST)
-		fatal("%s: %s (no cgroup v2 with the cpu controller?)", CGROUP, strerror(errno));
-	snprintf(text, sizeof(text), "%d", c->cpu_weight ?: 100);
-	put(CGROUP "/cpu.weight", text);
-	if (c->cpu_max) {
-		snprintf(text, sizeof(text), "%d 100000", c->cpu_max * 1000);
-		put(CGROUP "/cpu.max", text);
-	}
-}
-
 static void set_class(const struct class *c)
 {
 	struct sched_param param = { .sched_priority = c->rt_priority };
 
-	if (wants_cgroup(c))
-		put(CGROUP "/cgroup.procs", "0");
+	if (c->cgroup)
+		put(c->cgroup, "0");
 	if (c->policy != SCHED_OTHER && sched_setscheduler(0, c->policy, &param))
 		fatal("sched_setscheduler: %s", strerror(errno));
 	if (c->nice && setpriority(PRIO_PROCESS, 0, c->nice))
@@ -522,15 +500,15 @@ static void usage(FILE *f)
 	fprintf(f,
 "Usage: fsyncbench [OPTIONS] DIR        DIR: empty, on the filesystem to measure\n"
 "  -n NUM   --low-tasks=NUM  low-priority tasks, 0 to 1024                 [8]\n"
-"           --low=CLASS      their class: nice:N, idle, weight:N (a cgroup with this\n"
-"                            cpu.weight), quota:PERCENT (of a CPU, in total)  [nice:19]\n"
+"           --low=CLASS      their class: nice:N, idle or fifo:PRIO          [nice:19]\n"
+"           --low-cgroup=FILE  a cgroup.procs file: they are in this cgroup\n"
 "           --low-fsync      they call fsync for each file\n"
 "           --readers        they read old files instead; the timed task only calls sync\n"
 "  -b NUM   --busy=NUM       tasks at nice 0 that spin, 0 to 64             [4]\n"
-"           --timed=CLASS    class of the timed task: nice:N or fifo:PRIO   [nice:-20]\n"
+"           --timed=CLASS    class of the timed task                        [nice:-20]\n"
 "           --period=US      time between the starts of two turns of the timed task, 1000\n"
 "                            to 10000000, in place of a pause\n"
-"           --size=MIN-MAX   file size in KiB, 1 to 64                      [4-64]\n"
+"           --size=MIN-MAX   file size in KiB, 1 to 1024                   [4-64]\n"
 "  -D TIME  --duration=TIME  0.1s to 600s; suffix s, m or h                 [5s]\n"
 "           --help\n");
 }
@@ -540,7 +518,8 @@ static void parse_class(struct class *c, const char *option, const char *text)
 	const char *value = strchr(text, ':');
 	char kind[16];
 
-	*c = (struct class){ .policy = SCHED_OTHER };
+	c->policy = SCHED_OTHER;
+	c->nice = 0;
 	snprintf(kind, sizeof(kind), "%.*s", value ? (int)(value - text) : 15, text);
 	if (!strcmp(kind, "idle") && !value)
 		c->policy = SCHED_IDLE;
@@ -548,12 +527,8 @@ static void parse_class(struct class *c, const char *option, const char *text)
 		c->nice = number(option, value + 1, -20, 19);
 	else if (!strcmp(kind, "fifo") && value)
 		c->policy = SCHED_FIFO, c->rt_priority = number(option, value + 1, 1, 89);
-	else if (!strcmp(kind, "weight") && value)
-		c->cpu_weight = number(option, value + 1, 1, 10000);
-	else if (!strcmp(kind, "quota") && value)
-		c->cpu_max = number(option, value + 1, 1, 10000);
 	else
-		fatal("%s=%s: must be nice:N, idle, fifo:N, weight:N or quota:N", option, text);
+		fatal("%s=%s: must be nice:N, idle or fifo:N", option, text);
 }
 
 static void parse_size(const char *arg)
@@ -563,11 +538,12 @@ static void parse_size(const char *arg)
 	if (!dash)
 		fatal("--size=%s: must be MIN-MAX", arg);
 	*dash = 0;
-	opt.min_size = number("--size", list, 1, 64);
-	opt.max_size = number("--size", dash + 1, opt.min_size, 64);
+	opt.min_size = number("--size", list, 1, 1024);
+	opt.max_size = number("--size", dash + 1, opt.min_size, 1024);
 }
 
-enum { OPT_LOW = 256, OPT_LOW_FSYNC, OPT_READERS, OPT_TIMED, OPT_PERIOD, OPT_SIZE, OPT_HELP };
+enum { OPT_LOW = 256, OPT_LOW_CGROUP, OPT_LOW_FSYNC, OPT_READERS, OPT_TIMED, OPT_PERIOD, OPT_SIZE,
+	OPT_HELP };
 
 static const struct number_option numbers[] = {
 	{ 'n', "--low-tasks", &opt.nr_low, 0, MAX_LOW },
@@ -579,6 +555,7 @@ static void parse_options(int argc, char **argv)
 {
 	static const struct option options[] = {
 		{ "low-tasks", 1, NULL, 'n' }, { "low", 1, NULL, OPT_LOW },
+		{ "low-cgroup", 1, NULL, OPT_LOW_CGROUP },
 		{ "low-fsync", 0, NULL, OPT_LOW_FSYNC }, { "readers", 0, NULL, OPT_READERS },
 		{ "busy", 1, NULL, 'b' }, { "timed", 1, NULL, OPT_TIMED },
 		{ "period", 1, NULL, OPT_PERIOD }, { "size", 1, NULL, OPT_SIZE },
@@ -595,6 +572,9 @@ static void parse_options(int argc, char **argv)
 			break;
 		case OPT_LOW:
 			parse_class(&opt.low, "--low", optarg);
+			break;
+		case OPT_LOW_CGROUP:
+			opt.low.cgroup = optarg;
 			break;
 		case OPT_LOW_FSYNC:
 			opt.low_fsync = true;
@@ -616,8 +596,6 @@ static void parse_options(int argc, char **argv)
 			exit(1);
 		}
 	}
-	if (wants_cgroup(&opt.timed))
-		fatal("--timed: must be nice:N, idle or fifo:N");
 	if (optind + 1 != argc) {
 		usage(stderr);
 		exit(1);
@@ -638,11 +616,8 @@ int main(int argc, char **argv)
 	for (op = 0; op < NR_OPS; op++)
 		samples_init(&shared->took[op], (char *)(shared + 1) +
 			     op * samples_size(MAX_SAMPLES), MAX_SAMPLES);
-	setup_cgroup(&opt.low);
 	if (opt.readers)
 		make_old_files();
 	measure();
-	if (wants_cgroup(&opt.low))
-		rmdir(CGROUP);
 	return 0;
 }

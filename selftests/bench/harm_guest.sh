@@ -21,7 +21,7 @@
 
 # shellcheck disable=SC2034 # $name is for driver_guest.sh
 name=$* run=${4%%:*} value=${4#*:} seconds=$DURATION
-mnt=/tmp/mnt
+mnt=/tmp/mnt group=/sys/fs/cgroup/low
 tracing=/sys/kernel/tracing
 unit=us
 
@@ -114,7 +114,8 @@ ticks()
 measure_share()
 {
 	local n pids='' before='' now was
-	load -n 8 --low="quota:$value" --low-fsync -b 0 --timed=nice:0 --period=1000000
+	limit_group "quota:$value"
+	load -n 8 --low=nice:0 --low-cgroup="$group/cgroup.procs" --low-fsync -b 0 --timed=nice:0 --period=1000000
 	for n in $(seq "$(nproc)"); do
 		sh -c 'while :; do :; done' &
 		pids="$pids $!"
@@ -134,6 +135,7 @@ measure_share()
 	# shellcheck disable=SC2086 # numbers
 	kill $pids
 	end_of_load low_files
+	rmdir "$group"
 	unit=1/1000
 }
 

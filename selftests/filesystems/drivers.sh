@@ -5,7 +5,8 @@
 # for port.sh, separated by commas:
 #
 #   stock         the kernel's driver
-#   stock-tuned   f2fs: stock with the knobs of 7.x against low-priority readers
+#   stock-tuned   f2fs: stock with the knobs of 7.x against low-priority readers, and REQ_META on
+#                 node blocks
 #   f2fs-unfair   f2fs: the kernel's driver with CONFIG_F2FS_UNFAIR_RWSEM
 #   fscommit      the ported driver with its default options
 #   fscommit-all  f2fs: every f2fs_rwsem is converted; btrfs: also CSUM=1 and SHARE_GATE=1
@@ -59,7 +60,7 @@ driver_knobs()
 {
 	case $1 in
 	stock-tuned) echo "adjust_lock_priority=127,lock_duration_priority=100,$(
-		)critical_task_priority=100" ;;
+		)critical_task_priority=100,node_io_flag=56" ;;
 	*) echo - ;;
 	esac
 }
