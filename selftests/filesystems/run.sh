@@ -25,7 +25,7 @@ edit=
 # smoke FS KERNEL [OPTION=VALUE...]
 smoke()
 {
-	local fs=$1 kernel=$2 ko dir out name m start=$SECONDS args=()
+	local fs=$1 kernel=$2 ko dir out name variant m start=$SECONDS args=()
 	local append=sysctl.kernel.hung_task_timeout_secs=900
 	local module=$1 tools=() kmods=() extras=() disk=512M modules
 	shift 2
@@ -38,6 +38,10 @@ smoke()
 	fi
 	dir=$(dirname "$ko")
 	name=$(basename "$dir")${edit:+-faults}
+	variant=$(basename "$dir")
+	for m; do
+		[[ $m != EDIT=* ]] || variant=${variant%-"${m#*=}"}
+	done
 	modules=("$dir"/*.ko)
 	if [ -n "$edit" ]; then
 		modules=("$ko" "$("$HARNESS/stage.sh" "$kernel" "$edit")/module/fscommit.ko")
@@ -59,7 +63,7 @@ smoke()
 		echo "load $module"
 		# A load on the debug kernel fails in its first second, if at all.
 		echo "test $name 1500 smoke ${SMOKE_SECONDS:-$(
-			[ "$kernel" = uml-debug ] && echo 1 || echo 2)} $name ${SMOKE_ROUNDS:-}"
+			[ "$kernel" = uml-debug ] && echo 1 || echo 2)} $variant ${SMOKE_ROUNDS:-}"
 		echo "unload $module"
 		[ ! -e "$dir/fscommit.ko" ] || echo "unload fscommit"
 	} >"$out.plan"
