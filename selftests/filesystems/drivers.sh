@@ -9,7 +9,7 @@
 #                 node blocks
 #   f2fs-unfair   f2fs: the kernel's driver with CONFIG_F2FS_UNFAIR_RWSEM
 #   fscommit      the ported driver with its default options
-#   fscommit-all  f2fs: every f2fs_rwsem is converted; btrfs: also CSUM=1 and SHARE_GATE=1
+#   fscommit-all  f2fs: every f2fs_rwsem is converted; btrfs: also SHARE_GATE=1
 #   gate          btrfs: only the share gate
 #   always-locked btrfs: each fsync locks its range of the log
 
@@ -47,7 +47,7 @@ driver_options()
 	f2fs:f2fs-unfair) echo VARIANT=f2fs-unfair ;;
 	*:fscommit) ;;
 	f2fs:fscommit-all) echo LOCKS=all ;;
-	btrfs:fscommit-all) echo CSUM=1,SHARE_GATE=1 ;;
+	btrfs:fscommit-all) echo SHARE_GATE=1 ;;
 	btrfs:gate) echo LOCKS=none,COMMIT_ROOT=0,SHARE_GATE=1,EXPEDITE=0 ;;
 	btrfs:always-locked) echo VARIANT=stock,EDIT=always-locks ;;
 	*=*) echo "$2" ;;
