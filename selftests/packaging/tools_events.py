@@ -6,9 +6,12 @@ Seen failing, with a line of the program changed: top_table (chain() without "le
 empty), top_later_arguments (MORE empty), top_kernel_threads (found if the names are equal),
 top_readers_and_writers (longest and waits of both), top_keys (" " ignored), check_advice (PORTS
 empty; READY not entered for "R"; OURS matches nothing), check_lock_types (BEGIN_FILTER "flags &
-38"), check_io_is_no_lock (IO matches nothing), check_memory (forget() does nothing), hostile_names
-(".{0,15}" without re.S; HEAD with ".*"; no translate()), end_on_time (read() without READS),
-same_code (a blank added).
+38"; no "six_"), check_requests (no THROTTLED, QUEUED, submitter, most()), check_sleeps (MEMORY,
+LIMIT match nothing), check_timeouts (no AGAIN), check_handles (HANDLES, FOR_COMMIT match nothing;
+no sample), check_steps_of_f2fs (min for max), check_cannot_tell (no "if lost"),
+waits_that_have_begun (no stacks()), check_memory (forget()
+does nothing), hostile_names (".{0,15}" without re.S; HEAD with ".*"; no translate()), end_on_time
+(read() without READS), same_code (a blank added).
 """
 
 import importlib.machinery
@@ -195,7 +198,8 @@ def switch(at, prev, state, following, cpu=1):
                  f"==> next_comm=x next_pid={following.rsplit('-', 1)[1]} next_prio=120", cpu)
 
 
-def waking(at, task, woken, flags="d..1."):
+def waking(at, task, woken, flags=None):
+    flags = flags or ("d.h1." if task[0] == "x" else "d..1.")
     return event(at, task, "sched_waking", f"comm=x pid={woken} prio=120 target_cpu=000", 1, flags)
 
 
@@ -212,10 +216,22 @@ def stall(*during, at=1.0, commit="f2fs_write_checkpoint", lock="down_write", fl
             *during, event(at + 1, "ckpt-9", "contention_end", "aa (ret=0)")]
 
 
-def starved(at=1.0):
+def sleep(at, task, *frames):
+    return [switch(at, task, "D", "x-3"), *stack(at, task, *frames, cpu=1)]
+
+
+def rq(at, task, what, io_class="be", size="64 + 8"):
+    """An event of a request, each of another form; a completion is in an interrupt."""
+    args = {"queue": f"8,1 W {size} [x]", "complete": f"8,0 W () {size} {io_class},0,4 [0]"}
+    return event(at, task, "block_bio_queue" if what == "queue" else "block_rq_" + what,
+                 args.get(what, f"8,0 W 4096 () {size} {io_class},0,4 [x]"), 1,
+                 "d.h1." if what == "complete" else "d..1.")
+
+
+def starved(at=1.0, holder="low-7"):
     """The holder has no CPU for 0.8 s, then wakes the waiter."""
-    return (switch(at + 0.1, "low-7", "R+", "hog-5"), switch(at + 0.9, "hog-5", "R", "low-7"),
-            waking(at + 0.99, "low-7", 9))
+    return (switch(at + 0.1, holder, "R+", "hog-5"), switch(at + 0.9, "hog-5", "R", holder),
+            waking(at + 0.99, holder, 9))
 
 
 class TestCheck(unittest.TestCase):
@@ -223,13 +239,17 @@ class TestCheck(unittest.TestCase):
         for commit, advice in (("f2fs_write_checkpoint", "make install-f2fs"),
                                ("btrfs_commit_transaction", "make install-btrfs"),
                                ("nilfs_segctor_do_construct", "make install-nilfs2"),
+                               ("__x64_sys_fsync", "no port"),
                                ("jbd2_journal_commit_transaction", "no port")):
             self.assertRegex(
                 check_prints(data_of(stall(*starved(), commit=commit))),
                 r"rw_semaphore for writing, in .*\n  waited 1 times, 1000 ms in all.*\n"
                 r"  woken by low\[7\].*\n.*no CPU 80 %(.*\n)*  CONVERT: .*"
                 rf"{advice}(.*\n)*exit status 4")
-        self.assertIn("No commit has waited 1000 us or more for a lock.",
+        # less than a tenth of the time
+        self.check_says([*stall(*starved()), *sleep(3, "ckpt-9", "io_schedule", "do_fsync"),
+                         waking(99, "x-3", 9)], "CONVERT: ")
+        self.assertIn("No commit has waited 1000 us or more.",
                       check_prints(data_of(stall(*starved(), commit="do_truncate"))))
         self.assertRegex(
             check_prints(data_of(stall(*starved(), lock="__unfair_down_slow"))),
@@ -238,6 +258,8 @@ class TestCheck(unittest.TestCase):
 
     def test_check_lock_types(self):
         """All locks on which tasks sleep count, also those of PREEMPT_RT, and no spinlocks."""
+        self.assertIn("(), six lock", check_prints(data_of(stall(
+            *starved(), flags="", lock="six_lock_slowpath"))))
         for flags, kind in (("", "semaphore"), ("RT", "rt_mutex"), ("MUTEX|SPIN", "mutex"),
                             ("RT|READ", "rw_semaphore for reading"),
                             ("PERCPU|WRITE", "percpu_rw_semaphore for writing")):
@@ -247,18 +269,103 @@ class TestCheck(unittest.TestCase):
             # pylint: disable-next=eval-used
             self.assertEqual(bool(eval(kernel_tests)), not flags & 1 or flags & 32 != 0)
 
-    def test_check_io_is_no_lock(self):
-        """The holder sleeps for I/O, and so does the commit itself, later."""
-        said = check_prints(data_of([
-            *stall(switch(1.1, "low-7", "D", "idle-0"),
-                   *stack(1.1, "low-7", "io_schedule", "f2fs_get_block", cpu=1),
-                   waking(1.9, "idle-0", 7, "d.h1."), waking(1.99, "low-7", 9)),
-            switch(3.0, "ckpt-9", "D", "idle-0", 0),
-            *stack(3.0, "ckpt-9", "io_schedule", "f2fs_write_checkpoint"),
-            waking(9.0, "idle-0", 9, "d.h1.")]))
-        for text in ("the time is I/O of the holder", "Commits slept 6000 ms for I/O",
-                     "Their time is I/O: no lock is worth a conversion.", "exit status 0"):
+    def check_says(self, lines, *texts, status=0):
+        said = check_prints(data_of(lines))
+        for text in (*texts, f"exit status {status}\n"):
             self.assertIn(text, said)
+
+    def test_check_requests(self):
+        """The request that ends a sleep says what it was for: of a commit, or of the holder."""
+        end = [rq(1.85, "x-3", "complete"), waking(1.851, "x-3", 77)]
+        for resource, advice, *more in (
+                ("device", "the device's", rq(1.05, "low-7", "queue"), rq(1.1, "low-7", "issue")),
+                ("I/O scheduler", "a better I/O class", rq(1.05, "low-7", "queue"),
+                 rq(1.06, "low-7", "insert"), rq(1.8, "x-3", "issue")),
+                ("I/O limit", "raise io.max", rq(1.7, "kworker/0:1-4", "queue"),
+                 *stack(1.7, "kworker/0:1-4", "blk_throtl_dispatch_work_fn"),
+                 rq(1.71, "kworker/0:1-4", "issue")),
+                ("CPU", "cpu.weight", switch(1.1, "low-8", "R", "x-5"),
+                 switch(1.8, "x-5", "R", "low-8"), rq(1.81, "low-8", "queue"),
+                 rq(1.81, "low-8", "issue")),
+                # a worker that completes it
+                ("CPU", "cpu.weight", rq(1.0, "low-7", "issue"), switch(1.0, "work-4", "I", "x-5"),
+                 rq(1.1, "x-3", "complete"), waking(1.1, "x-3", 4),
+                 switch(1.8, "x-5", "R", "work-4"), waking(1.851, "work-4", 77)),
+                ("device", "the device's", rq(1.0, "low-7", "issue"),
+                 switch(1.0, "work-4", "I", "x-5"), rq(1.85, "x-3", "complete"),
+                 waking(1.85, "x-3", 4), waking(1.851, "work-4", 77))):
+            more += end if "77" not in more[-1] else []
+            asleep = "io_schedule", "vfs_fsync_range"
+            self.check_says([*sleep(1.0, "ckpt-77", *asleep), *more],
+                            "(), I/O, in vfs_fsync_range()\n", f"resource: {resource}\n", advice)
+            if resource != "CPU":
+                self.check_says(stall(*sleep(1.0, "low-77", *asleep), *more,
+                                      waking(1.86, "low-77", 9)),
+                                "woken by low[77]", f"resource: {resource}\n", advice)
+
+    def test_check_sleeps(self):
+        """The stack of the holder says why it slept, also after another request has ended."""
+        for resource, frame, advice in (
+                ("I/O limit", "ioc_rqos_throttle", "raise io.max"),
+                ("memory limit", "__mem_cgroup_handle_over_high", "raise memory.high"),
+                ("memory limit", "try_to_free_mem_cgroup_pages", "raise memory.high")):
+            self.check_says(stall(*sleep(1.0, "low-7", "io_schedule", frame),
+                                  rq(1.9, "x-3", "complete"), waking(1.9, "x-3", 7),
+                                  waking(1.99, "low-7", 9), lock="__unfair_down_slow"),
+                            "woken by low[7]", f"resource: {resource}\n", advice)
+
+    def test_check_timeouts(self):
+        """Sleeps with a timeout are one wait, for the request that ends the last of them."""
+        lines = [rq(1.0, "ckpt-9", "queue"), rq(1.0, "ckpt-9", "insert", io_class="idle")]
+        for at in (1 + i / 100 for i in range(100)):
+            lines += [*sleep(at, "ckpt-9", "io_schedule_timeout", "f2fs_wait_on_all_pages",
+                             "f2fs_write_checkpoint"),
+                      rq(at + 0.0089, "x-0", "complete", size="99 + 8"),
+                      waking(at + 0.009, "x-0", 9, "d.s1."),
+                      switch(at + 0.009, "x-0", "S", "ckpt-9")]
+        lines[-3:] = [rq(1.9985, "x-3", "issue", io_class="idle"), rq(1.999, "x-3", "complete"),
+                      waking(1.9991, "x-3", 9)]
+        self.check_says(lines, "f2fs_wait_on_all_pages(), I/O, in f2fs_write_checkpoint()\n"
+                        "  waited 1 times, 999 ms in all", "requests of ckpt[9] class idle (1)",
+                        "resource: I/O scheduler", "make install-f2fs")
+
+    def test_check_handles(self):
+        """The task that closes the last handle has held the commit up, or one that still sleeps."""
+        for frames in (("schedule", "jbd2_journal_wait_updates", "jbd2_journal_commit_transaction"),
+                       ("schedule", "btrfs_commit_transaction")):
+            begin = sleep(1.0, "ckpt-9", *frames)
+            self.check_says([*begin, *starved()], "(), open handles, in " + frames[-1],
+                            "woken by low[7]", "resource: CPU", "CONVERT: ", status=4)
+            self.check_says(
+                [*begin, *sleep(1.1, "low-7", "__mem_cgroup_handle_over_high", "ext4_create"),
+                 switch(2, "x-3", "S", "x-4")], "may be held by low[7]", "resource: memory limit")
+            sample = [event(1.5, "low-7", "sample", ""), *stack(1.5, "low-7", "ext4_create")]
+            self.check_says([*begin, *sample, switch(2, "x-3", "S", "x-4")],
+                            "may be held by low[7]", "resource: CPU", status=4)
+        # no holder is a kernel worker; a sleep that is over at once; the commit counts itself
+        self.check_says([*sleep(1.0, "ckpt-9", "do_fsync"), *starved(holder="kworker/1:1-7")],
+                        "(), kernel worker, in do_fsync()", "resource: CPU")
+        self.check_says([*sleep(1.0, "ckpt-9", "do_fsync"), switch(1, "x-3", "S", "ckpt-9"),
+                         switch(9, "ckpt-9", "S", "x-3")], "No commit has waited")
+        self.check_says([*sleep(1.0, "ckpt-9", "schedule", "jbd2_log_wait_commit", "do_fsync"),
+                         waking(1.99, "low-7", 9)], "No commit has waited")
+
+    def test_check_steps_of_f2fs(self):
+        lines = [event(1, "x-0", "kmsg", "F2FS-fs (sda1): " + text) for text in (
+            "checkpoint was blocked for 6535 ms", "Step#0: 1 ms", "Step#8: 6526 ms",
+            "Step#9: 0 ms")]
+        self.check_says(lines, "f2fs on sda1 took 6535 ms, 6526 ms in step 8: wait for written")
+
+    def test_check_cannot_tell(self):
+        self.check_says(["CPU:1 [LOST 7 EVENTS]"], "Cannot tell whether a commit has", status=3)
+
+    def test_check_waits_that_have_begun(self):
+        files = {"/status": "Name:\tx\nState:\tD (disk sleep)\n", "/comm": "ckpt\n",
+                 "/stack": "[<0>] io_schedule+0x1/0x2\n[<0>] f2fs_write_checkpoint+0x1/0x2\n"}
+        with mock.patch.object(check.glob, "glob", return_value=["/proc/9/task/9"]), \
+                mock.patch.object(check, "read", lambda path: files[path[path.rindex("/"):]]):
+            self.assertRegex(printed(check, ["--time=1"], data_of(
+                [switch(time.monotonic() + 9, "x-7", "S", "y-8")])), "(?s)waited 1 times.*ckpt")
 
     def test_check_memory(self):
         """It forgets what no wait of a commit needs, and some of the rest if it is too much."""
@@ -268,8 +375,9 @@ class TestCheck(unittest.TestCase):
                 analysis.feed(data_of(stall(*(
                     line for pid in range(at * 500, at * 500 + 500)
                     for line in (switch(at, f"x-{pid}", "S", "y-7"), switch(at, "y-7", "S", "x-8"),
+                                 rq(at, f"x-{pid}", "queue", size=f"{pid} + 8"),
                                  waking(at, f"x-{pid}", 9))), at=at)))
-        self.assertLess(len(analysis.tasks), 1500)
+        self.assertLess(len(analysis.tasks) + len(analysis.requests), 1800)
         self.assertLess(sum(len(task.history) for task in analysis.tasks.values()), 9000)
 
 
