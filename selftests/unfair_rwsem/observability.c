@@ -14,15 +14,17 @@ NEEDS_MODULES("fscommit_test");
 
 LENDING_LOCK_FIXTURE(observability, "1")
 
-/* A writer waits for a reader that sleeps. */
+/* A writer waits for a reader that sleeps, and lends to it. */
 static int wait_once(int fd)
 {
+	long loans = counter("loans");
 	struct task *r, *w;
 
 	r = hold_until_go(fd, LOCK_TEST_READ, (struct job){ .nice = 19 });
 	CHECK(r);
 	w = start(fd, (struct job){ .mode = LOCK_TEST_WRITE, .nice = -20 });
 	CHECK(reached(state(fd).queued_writers == 1 && is_asleep(w)));
+	CHECK(reached(counter("loans") > loans));
 	go(fd, 0);
 	CHECK(!finish(w));
 	CHECK(!finish(r));
