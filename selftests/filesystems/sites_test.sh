@@ -42,7 +42,8 @@ verdict()
 check_all()
 {
 	check_eb "$original" "$1" && check_roots "$original" "$1" &&
-		check_gate "$original" "$1" && check_expedite "$original" "$1"
+		check_csum "$original" "$1" && check_gate "$original" "$1" &&
+		check_expedite "$original" "$1"
 }
 
 # fires CHECK FILE OLD=>NEW REGEX: with the first OLD of FILE replaced, CHECK prints REGEX
@@ -62,7 +63,8 @@ fires()
 
 btrfs()
 {
-	local original=$1 patched=$2 rc=0
+	# shellcheck disable=SC2034 # for check_roots
+	local original=$1 patched=$2 rc=0 CSUM=1
 	. "$TOP/ports/btrfs/options"
 	mkdir "$work/src"
 	cp "$patched"/*.[ch] "$work/src/"
@@ -94,6 +96,7 @@ btrfs()
 	fires check_roots disk-io.c 'btrfs_root_has_first\(root\);=>;' 'get a committed root'
 	fires check_eb locking.c 'unfair_up_read\(&eb->lock\)=>up_read(\&eb->lock)' \
 		'locking.c:[0-9]+: still'
+	fires check_csum bio.c 'gen = (orig_bbio|bbio)->gen=>gen = other->gen' 'of 2 sites'
 	fires check_gate reflink.c 'share_gate_mark\(&src->gate.*;=>;' 'marks'
 	fires check_gate tree-log.c '!share_gate_may_be_shared\(.*transid\)\)=>true)' 'questions'
 	fires check_gate tree-log.c 'share_gate_log_end\(&inode->gate, seen\)=>pass(seen)' 'of 4 sites'
