@@ -45,8 +45,8 @@ bench=$TOP/selftests/bench
 about()
 {
 	local v command="make bench-$1"
-	for v in FS KERNEL ROUNDS DURATION QUICK APPS LOADS VARIANTS BUSY MEDIUM SCHEDULER NICE LIMIT PREEMPT \
-		ICOUNT; do
+	for v in FS KERNEL ROUNDS DURATION QUICK APPS LOADS VARIANTS BUSY MEDIUM SCHEDULER NICE \
+		LIMIT PREEMPT ICOUNT; do
 		[ -z "${!v+set}" ] || command+=" $v='${!v}'"
 	done
 	cat <<-END
@@ -223,7 +223,8 @@ prepare()
 		mq-deadline|bfq) is_uml "$kernel" || store+=(--kmod "$SCHEDULER") ;;
 		*) die "SCHEDULER=$SCHEDULER: must be none, mq-deadline or bfq" ;;
 		esac ;;
-	ram) store=(--kmod 'brd rd_nr=1 rd_size=1048576') disk=/dev/ram0 ;;
+	ram)	[ -z "${SCHEDULER:-}" ] || die "SCHEDULER=$SCHEDULER needs MEDIUM=disk"
+		store=(--kmod 'brd rd_nr=1 rd_size=1048576') disk=/dev/ram0 ;;
 	*) die "MEDIUM=$MEDIUM: must be disk or ram" ;;
 	esac
 	is_uml "$kernel" || options+=(--append "${PREEMPT-preempt=full}")
