@@ -21,8 +21,8 @@
 #                   its runs, see harm_guest.sh; of apps also none
 #   BUSY=4          number of tasks at nice 0 that spin
 #   SCHEDULER=      of the disk's I/O, with MEDIUM=disk: none, mq-deadline or bfq
-#   MEDIUM=ram      a disk in the guest's memory, whose requests have no latency, or disk: a file in
-#                   the host's memory
+#   MEDIUM=ram      a disk in the guest's memory, whose requests have no latency; disk: a file in the
+#                   host's memory; or crypt: dm-crypt on that disk, in QEMU
 #   PREEMPT=full    preemption of a kernel in QEMU; PREEMPT= leaves it as the kernel boots
 #   ICOUNT=1        QEMU counts instructions, 1 ns each, on one CPU: whatever else the host does, a
 #                   time shows what a driver costs. A second takes a minute
@@ -223,10 +223,12 @@ prepare()
 		mq-deadline|bfq) is_uml "$kernel" || store+=(--kmod "$SCHEDULER") ;;
 		*) die "SCHEDULER=$SCHEDULER: must be none, mq-deadline or bfq" ;;
 		esac ;;
-	ram)	[ -z "${SCHEDULER:-}" ] || die "SCHEDULER=$SCHEDULER needs MEDIUM=disk"
-		store=(--kmod 'brd rd_nr=1 rd_size=1048576') disk=/dev/ram0 ;;
-	*) die "MEDIUM=$MEDIUM: must be disk or ram" ;;
+	crypt)	! is_uml "$kernel" || die "MEDIUM=crypt: $kernel has no dm-crypt"
+		store=(--disk 1G --kmod dm-crypt --with dmsetup) disk='$DISK' ;;
+	ram)	store=(--kmod 'brd rd_nr=1 rd_size=1048576') disk=/dev/ram0 ;;
+	*) die "MEDIUM=$MEDIUM: must be ram, disk or crypt" ;;
 	esac
+	[[ -z ${SCHEDULER:-} || ${MEDIUM:-ram} = disk ]] || die "SCHEDULER=$SCHEDULER needs MEDIUM=disk"
 	is_uml "$kernel" || options+=(--append "${PREEMPT-preempt=full}")
 	if [ "${ICOUNT:-}" ]; then
 		! is_uml "$kernel" || die "ICOUNT=1: $kernel must be a kernel for QEMU"
@@ -240,7 +242,7 @@ prepare()
 	# shellcheck disable=SC2086 # a list
 	prepare_drivers "$fs" "$kernel" "$drivers" $variants
 	options+=("${boot[@]}")
-	environment="BUSY=${BUSY:-4} DURATION=$duration SCHEDULER=${SCHEDULER:-}"
+	environment="BUSY=${BUSY:-4} DURATION=$duration MEDIUM=${MEDIUM:-ram} SCHEDULER=${SCHEDULER:-}"
 	limit=$((duration * 10 * slow + 300))
 }
 

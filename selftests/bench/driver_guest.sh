@@ -16,6 +16,7 @@ mount_new()
 	[ -z "$SCHEDULER" ] ||
 		echo "$SCHEDULER" >"/sys/class/block/${DISK##*/}/queue/scheduler" ||
 		die "$DISK has no scheduler $SCHEDULER"
+	[ "$MEDIUM" != crypt ] || encrypt
 	insmod "/fscommit/$2.ko" || die "cannot load $2.ko"
 	case $1 in
 	f2fs) mkfs.f2fs -f -q "$DISK" ;;
@@ -32,29 +33,48 @@ mount_new()
 	done
 }
 
+# encrypt: put dm-crypt on the disk; its kernel threads have nice 0
+encrypt()
+{
+	[ -e /dev/mapper/crypt ] ||
+		dmsetup create crypt --noudevsync --table "0 $(blockdev --getsz "$DISK") crypt \
+			aes-xts-plain64 $(printf %0128d 1) 0 $DISK 0" && dmsetup mknodes ||
+		die "cannot encrypt $DISK"
+	DISK=/dev/mapper/crypt
+}
+
 # limit_group KIND: make a cgroup for the low-priority tasks, with one limit:
 #
 #   weight:N        cpu.weight
 #   quota:PERCENT   of a CPU, in total
 #   iomax:KIB       reads, and writes, of the disk in a second
+#   ioweight:N      io.weight, by iocost on a disk of 20 MiB and 1,000 requests in a second
 #   memory:MIB      memory.high
+#   memmax:MIB      memory.max
 limit_group()
 {
-	local value=${1#*:} controller dev
+	local value=${1#*:} controller dev d rate=''
 	case $1 in
-	iomax:*) controller=io ;;
-	memory:*) controller=memory ;;
+	iomax:*|ioweight:*) controller=io ;;
+	mem*:*) controller=memory ;;
 	*) controller=cpu ;;
 	esac
 	echo +$controller >/sys/fs/cgroup/cgroup.subtree_control && mkdir -p "$group" ||
 		die "no cgroup v2 with the controller $controller"
+	dev=$(cat "/sys/class/block/${DISK##*/}/dev")
 	case $1 in
 	weight:*) echo "$value" >"$group/cpu.weight" ;;
 	quota:*) echo "$((value * 1000)) 100000" >"$group/cpu.max" ;;
-	iomax:*)
-		dev=$(cat "/sys/class/block/${DISK##*/}/dev")
-		echo "$dev rbps=$((value << 10)) wbps=$((value << 10))" >"$group/io.max" ;;
+	iomax:*) echo "$dev rbps=$((value << 10)) wbps=$((value << 10))" >"$group/io.max" ;;
+	ioweight:*)
+		for d in r w; do
+			rate="$rate ${d}bps=20971520 ${d}seqiops=1000 ${d}randiops=1000"
+		done
+		echo "$dev ctrl=user model=linear$rate" >/sys/fs/cgroup/io.cost.model &&
+			echo "$dev enable=1 ctrl=user min=100 max=100" >/sys/fs/cgroup/io.cost.qos &&
+			echo "$value" >"$group/io.weight" ;;
 	memory:*) echo "${value}M" >"$group/memory.high" ;;
+	memmax:*) echo "${value}M" >"$group/memory.max" ;;
 	*) false ;;
 	esac || die "no load '$1' on this kernel"
 }
@@ -64,6 +84,8 @@ lift_limits()
 {
 	echo max >"$group/cpu.max"
 	echo max >"$group/memory.high"
+	echo max >"$group/memory.max"
+	echo 100 >"$group/io.weight"
 	echo "$(cat "/sys/class/block/${DISK##*/}/dev") rbps=max wbps=max" >"$group/io.max"
 } 2>/dev/null
 

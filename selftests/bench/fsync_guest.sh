@@ -8,7 +8,7 @@
 # KIND of the N tasks:
 #
 #   nice:N idle    see fsyncbench --help
-#   weight:N quota:PERCENT iomax:KIB memory:MIB   tasks at nice 0 in a cgroup, see driver_guest.sh
+#   weight:N quota:PERCENT iomax:KIB ...   tasks at nice 0 in a cgroup, see driver_guest.sh
 #   fsync:KIND     one of these, and they call fsync for each file
 #   readers        SCHED_IDLE tasks that read old files: times of sync
 #   alone          tasks at nice 0, and no busy ones. All drivers get the same rate of fsyncs, so
@@ -47,8 +47,10 @@ fio) fio_jobs ;;
 nice:*|idle) bench --low="$kind" $fsyncs -b "$BUSY" ;;
 *)	limit_group "$kind"
 	# the kernel stops a task above memory.high once it has charged 64 pages
-	size=4-64
-	[ "${kind%:*}" != memory ] || size=256-1024
+	case $kind in
+	mem*) size=256-1024 ;;
+	*) size=4-64 ;;
+	esac
 	bench --low=nice:0 --low-cgroup="$group/cgroup.procs" --size=$size $fsyncs -b "$BUSY"
 	lift_limits
 	rmdir "$group" ;;
