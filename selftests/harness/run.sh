@@ -142,7 +142,8 @@ lane()
 }
 
 # Two lanes of guests: no guest uses all of two CPUs, and no test asserts times. But randomised tests
-# reach fewer cases on a busy machine, so builds and deterministic checks run at nice 19.
+# reach fewer cases on a busy machine, so builds and deterministic checks run at nice 5. They must
+# still progress beside other tasks of the host.
 one=() two=()
 for k in "${kernels[@]}"; do
 	if [ "$(matrix_field "$k" kind)" = uml ] || [ "$1:$k" = first:7.3 ]; then
@@ -153,7 +154,7 @@ for k in "${kernels[@]}"; do
 done
 lane one 0 "run_kernels ${one[*]}" ${parts:+"run_part filesystems quick"} &
 [ "${LANES:-2}" != 1 ] || wait
-[ -z "$checkers" ] || lane checks 19 "run_part lint $checkers" \
+[ -z "$checkers" ] || lane checks 5 "run_part lint $checkers" \
 	${parts:+"run_part models quick" "run_part clang quick"} &
 lane two 0 "run_kernels ${two[*]}" run_misuses ${parts:+"run_part mutants quick" \
 	"run_part packaging quick" "run_part faults quick"} &
