@@ -365,7 +365,7 @@ static void charge_bucket(u64 *empty_at, u64 now, u64 ns, const struct fscommit_
 		return;
 	ns = div_u64(min_t(u64, ns, NSEC_PER_SEC) * BUDGET_INTERVAL, limit);
 	/* limit the penalty when the watcher charges late */
-	*empty_at = min(max(*empty_at, now) + ns, now + 2 * BUDGET_INTERVAL);
+	*empty_at = min(max(*empty_at, now) + ns, now + NSEC_PER_SEC);
 }
 
 /* Of the task's cgroup; NULL for the root, which has no quota that loans could exceed. */
