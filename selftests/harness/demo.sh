@@ -20,13 +20,18 @@ mkdir -p "$out"
 common='-r 2 -D 1.2s --busy=4 --threads=8'
 idle='--reader-policy=idle --reader-hold=500'
 throttled='--reader-nice=0 --reader-cpu-max=10'
-# Debian's 6.12 boots with voluntary preemption; 7.3 and PREEMPT_RT have no such mode
+# as Debian's kernels boot
+case $kernel in
+6.*-rt) mode=full ;;
+6.*) mode=voluntary ;;
+*) mode=lazy ;;
+esac
 cat >"$CACHE/build/demo.plan" <<END
 load fscommit
 load fscommit_test
 test idle 100 mkdir -p /tmp/out; ckptlat $common $idle --json=/tmp/out/idle.json
 test throttled 100 ckptlat $common $throttled --json=/tmp/out/throttled.json
-test default 100 echo voluntary >/sys/kernel/debug/sched/preempt && ckptlat $common $idle --json=/tmp/out/default.json
+test default 100 echo $mode >/sys/kernel/debug/sched/preempt && ckptlat $common $idle --json=/tmp/out/default.json
 unload fscommit_test
 unload fscommit
 END
@@ -56,7 +61,7 @@ echo
 echo "Linux $release, 2 CPUs, 4 busy tasks at nice 0, one checkpoint writer at nice -20"
 table idle "8 SCHED_IDLE readers that hold the lock for 0.5 ms, preempt=full"
 table throttled "8 readers in a cgroup that gets 10 % of a CPU, preempt=full"
-table default "8 SCHED_IDLE readers that hold the lock for 0.5 ms, the kernel as it boots"
+table default "8 SCHED_IDLE readers that hold the lock for 0.5 ms, preempt=$mode as the kernel boots"
 echo
 awk '
 	/^(rw_sem|percpu|f2fs)/ { m = $(NF - 5) + 0; if (!least || m < least) least = m; if (m > most) most = m }
