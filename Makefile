@@ -65,9 +65,8 @@ help-all: help
 	@echo '  make torture          the lock under random loads for DURATION=600 s'
 	@echo '  make lint             checkpatch, sparse, kernel-doc, shellcheck and more          5 min'
 	@echo 'Figures and documents'
-	@echo '  make bench            all figures but those of apps, as tables and TSV               2 h'
-	@echo '  make bench-PART       locks, csum, diff, share, f2fs, btrfs, harm             5-30 min'
-	@echo '  make bench-apps       databases, fio, ... on FS=f2fs or btrfs; QUICK=1 takes 3 min   2 h'
+	@echo '  make bench-PART       locks, csum, diff, share, f2fs, btrfs, harm: tables      5-30 min'
+	@echo '  make bench-apps       databases, fio, ... on FS=f2fs or btrfs                          2 h'
 	@echo '  make docs             the documents as a site, in docs/_build/html                30 s'
 	@echo '  make container        TARGET=test in Debian 12, by podman or docker: for other distributions'
 	@echo '  make kernels, clean   fetch and build all kernels; remove what builds leave here'
@@ -176,9 +175,6 @@ test-faults:
 test-scale:
 	@selftests/scale/run.sh $(GUEST)
 
-bench:
-	@selftests/bench/bench.sh
-
 bench-%:
 	@selftests/bench/bench.sh $*
 
@@ -250,7 +246,7 @@ clean:
 
 .PHONY: kselftest check all help help-all module check-kdir check-other install modules_install install-headers install-tools \
 	uninstall uninstall-tools deb dist $(PORTS:%=dist-%) \
-	test-package demo test test-all test-rest torture bench \
+	test-package demo test test-all test-rest torture \
 	test-meta verify verify-quick lint docs \
 	container kernels clean test-arch $(PORTS) coverage test-debug test-faults test-clang test-newest upstream \
 	test-upstream test-scale $(PORTS:%=install-%) $(PORTS:%=uninstall-%)

@@ -145,9 +145,13 @@ def untar(text, _path, _stopped):
     return {"throughput": len(times) / sum(times)} if times else {}
 
 
-READERS = {"fio": fio, "fio-64": fio, "fs_mark": fs_mark, "sqlite": sqlite, "fillsync": fillsync,
-           "pgbench": pgbench, "etcd": etcd, "dbench": dbench, "untar": untar}
-UNITS = {"throughput": "1/s", "p99": "ms", "max": "ms", "verdict": "-", "low": "1/s"}
+# the function that reads the output, and the unit of the throughput
+APPS = {"fio": (fio, "fsyncs/s"), "fio-64": (fio, "requests/s"), "fs_mark": (fs_mark, "files/s"),
+        "sqlite": (sqlite, "transactions/s"), "fillsync": (fillsync, "writes/s"),
+        "pgbench": (pgbench, "transactions/s"), "etcd": (etcd, "writes/s"),
+        "dbench": (dbench, "MB/s"), "untar": (untar, "trees/s")}
+# low: operations of the tasks in the background
+UNITS = {"p99": "ms", "max": "ms", "verdict": "-", "low": "operations/s"}
 
 
 def read_run(app, path):
@@ -155,7 +159,7 @@ def read_run(app, path):
     with open(path, encoding="utf-8", errors="replace") as f:
         text = f.read()
     stopped = "\nstopped after " in text
-    figures = READERS[app](text, path, stopped)
+    figures = APPS[app][0](text, path, stopped)
     low = re.findall(r"bogo-ops-per-second-real-time: ([0-9.]+)", side_file(path, "low"))
     if low:
         figures["low"] = sum(map(float, low))
@@ -173,4 +177,5 @@ def read_folder(folder):
         app, load, module = os.path.basename(path)[:-len(".said")].split(".", 2)
         # the module is named by filesystem and driver
         for figure, value in read_run(app, path).items():
-            yield "%s,%s" % (app, load), module.partition("-")[2], figure, UNITS[figure], value
+            unit = UNITS.get(figure, APPS[app][1])
+            yield "%s,%s" % (app, load), module.partition("-")[2], figure, unit, value

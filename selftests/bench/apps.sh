@@ -93,11 +93,7 @@ part_apps()
 {
 	local app load runs failed='' apps all
 	choose 5 'none 8:nice:19 32:idle 8:weight:1 8:quota:20' 3
-	case ${QUICK:-0} in
-	0)	apps=${APPS:-$(app_names)} ;;
-	*)	duration=${DURATION:-2} apps=${APPS:-fio fs_mark sqlite fillsync pgbench}
-		duration=${duration%s} loads=${LOADS:-32:idle} variants=${VARIANTS:-stock fscommit} ;;
-	esac
+	apps=${APPS:-$(app_names)}
 	for app in $apps; do
 		[[ " $(app_names)" = *" $app "* ]] ||
 			die "APPS: no application '$app'; there are: $(app_names)"

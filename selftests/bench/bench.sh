@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # `make bench-PART`: measure a part of fscommit, or filesystems on it, in guests.
 #
-#   bench.sh [PART...]      default: all but apps
+#   bench.sh PART...
 #
 #   locks      the lock and its peers: the wait of a checkpoint writer, a mix, a bound, costs
 #   csum diff share         commit roots, COW diff, share gate
@@ -15,7 +15,6 @@
 #   KERNEL=uml      a kernel of the matrix; uml runs at native speed, stock kernels in QEMU. For the
 #                   first two lines it may be a list
 #   ROUNDS=         rounds of all runs and drivers; DURATION= seconds of a run
-#   QUICK=1         a few short runs, which check these scripts
 #   VARIANTS=       drivers, see selftests/filesystems/drivers.sh
 #   LOADS=          number and kind of low-priority tasks, for example '8:nice:19 32:idle'; of harm
 #                   its runs, see harm_guest.sh; of apps also none
@@ -29,9 +28,11 @@
 #   FS=f2fs APPS= NICE=-10 LIMIT=100   of apps: the application's nice value, and the seconds after
 #                   DURATION at which a run is stopped
 #
+#   OUT=DIR         instead of out/bench; results of boots that DIR has are kept
+#
 # A round is a boot. All drivers run in it, each run on a new filesystem, and another driver is the
-# first in each round. Tables go to stdout and, with a head of comment lines, to
-# out/bench/PART-KERNEL/*.tsv. The folders beside them have what the guests printed.
+# first in each round. The table goes to stdout and, with a head of comment lines, to
+# out/bench/PART-KERNEL/figures.tsv. The folders beside it have what the guests printed.
 #
 # The figures are ratios within one run. Keep the machine idle otherwise. QEMU without KVM and
 # User-Mode Linux add the jitter of the host.
@@ -41,21 +42,29 @@
 bench=$TOP/selftests/bench
 . "$bench/apps.sh"
 
-# about PART KERNEL ROUNDS: write the head of the data files
+# about PART KERNEL ROUNDS [OPTION]: write the head of the table; OPTION is one of the kernel
 about()
 {
-	local v command="make bench-$1"
-	for v in FS KERNEL ROUNDS DURATION QUICK APPS LOADS VARIANTS BUSY MEDIUM SCHEDULER NICE \
-		LIMIT PREEMPT ICOUNT; do
+	local v command="make bench-$1" system=Linux machine='2 CPUs of QEMU without KVM' commit
+	for v in FS KERNEL ROUNDS DURATION APPS LOADS VARIANTS BUSY MEDIUM SCHEDULER NICE LIMIT \
+		PREEMPT ICOUNT; do
 		[ -z "${!v+set}" ] || command+=" $v='${!v}'"
 	done
+	! is_uml "$2" || system='User-Mode Linux' machine='2 CPUs'
+	[ -z "${ICOUNT:-}" ] || machine='one CPU of QEMU, which counts instructions, 1 ns each'
+	machine+=", on $(nproc) of $(sed -n 's/^model name.*: //p' /proc/cpuinfo | head -n 1)"
+	commit=$(git -C "$TOP" rev-parse --short HEAD 2>/dev/null) || commit=unknown
+	# make figures writes into docs/
+	[ "$commit" = unknown ] || git -C "$TOP" diff --quiet HEAD -- . ':!docs' || commit+=-dirty
 	cat <<-END
+		# SPDX-License-Identifier: GPL-2.0
+		# values: median (lowest-highest); ">" is a lower bound
+		# rounds: $3 rounds
+		# kernel: $system $(cat "$CACHE/kernels/$2/release")${4:+, $4}
+		# machine: $machine
 		# command: $command
 		# date: $(date -I)
-		# commit: $(git -C "$TOP" describe --always --dirty 2>/dev/null || echo unknown)
-		# machine: $(nproc) of $(sed -n 's/^model name.*: //p' /proc/cpuinfo | head -n 1)
-		# kernel: $2 $(cat "$CACHE/kernels/$2/release")
-		# rounds: $3
+		# commit: $commit
 	END
 }
 
@@ -72,22 +81,59 @@ check_runs()
 	done < <(grep '^DONE ' "$1/result.txt")
 }
 
-# boot DIR SECONDS OPTION...: boot a guest with the plan DIR.plan
+# ticks PID: print the ticks of all CPUs that others than this shell and its children used, and all
+ticks()
+{
+	awk '/^cpu / { busy = $2 + $3 + $4 + $7 + $8 + $9; all = busy + $5 + $6 }
+		!/^[a-z]/ { ours = $14 + $15 + $16 + $17 }
+		END { print busy - ours, all }' /proc/stat "/proc/$1/stat"
+}
+
+# kill_below PID: end what PID started; a guest is in a process group of its own
+kill_below()
+{
+	local p
+	for p in $(pgrep -P "$1"); do
+		kill_below "$p"
+		kill "$p" 2>/dev/null || true
+	done
+}
+
+# boot DIR SECONDS OPTION...: boot a guest with the plan DIR.plan, if OUT= has not its results
 boot()
 {
-	local dir=$1 seconds=$2 n
+	local dir=$1 seconds=$2 self=$BASHPID n begin others
 	shift 2
+	[ ! -e "$dir/others" ] || return 0
+	rm -rf "$dir"
 	n=$(grep -c '^test' "$dir.plan")
 	: >"$LOGS/bench.log"
+	begin=$(ticks "$self")
+	trap 'kill_below "$self"; trap - INT; kill -INT "$self"' INT
 	step "${dir#"$out/"}: $n runs" "$seconds s" "$LOGS/bench.log" boot_and_follow "$dir" \
 		--timeout $((seconds * 5 + 1800)) "$@" || die "$(guest_verdict "$dir"); see $dir"
+	trap - INT
 	check_runs "$dir"
+	# the last file of a guest: percent of the CPUs that other processes took
+	others=$(ticks "$self" | awk -v begin="$begin" '{ split(begin, b)
+		printf "%.0f", 100 * ($1 - b[1]) / ($2 - b[2]) }')
+	echo "$others" >"$dir/others"
 }
+
+# new_folder: make $dir, or keep what it has if it is in OUT=
+new_folder()
+{
+	[ "${OUT:-}" ] || rm -rf "$dir"
+	mkdir -p "$dir"
+}
+
+# table FOLDER...: make the table of the figures in the guests' folders
+table() { /usr/bin/python3 "$bench/figures.py" table "$dir/about" "$@"; }
 
 # --- programs of the parts --------------------------------------------------------
 
 # programs FOLDER KERNEL SECONDS [OPTION...]: run the programs of a part of selftests in a guest;
-# stdin has lines `NAME COMMAND`. Each table that they print becomes NAME.tsv.
+# stdin has lines `NAME COMMAND`. LOADS has the names of those to run.
 programs()
 {
 	local folder=$1 kernel=$2 seconds=$3 dir=$out/$part-$2 tree modules m name command
@@ -97,13 +143,13 @@ programs()
 	unfair_rwsem) modules=fscommit_test ;;
 	*) modules="cow_tree_test ${folder}_test" ;;
 	esac
-	rm -rf "$dir"
-	mkdir -p "$dir"
+	new_folder
 	{
 		# shellcheck disable=SC2086 # a list
 		printf 'load %s\n' fscommit $modules
 		while read -r name command; do
-			echo "test $name $seconds $command"
+			[[ " ${LOADS:-$name} " != *" $name "* ]] ||
+				echo "test $name $seconds $command"
 		done
 		for m in $(tac -s ' ' <<<"$modules ") fscommit; do
 			echo "unload $m"
@@ -112,44 +158,43 @@ programs()
 	about "$part" "$kernel" "$rounds" >"$dir/about"
 	boot "$dir/guest" "$seconds" "$@" "$kernel" "$dir/guest.plan" "$tree/module/fscommit.ko" \
 		"$tree"/selftests/*_test.ko "$built/$folder/bench"/* "$built/tools/ckptlat"
-	/usr/bin/python3 "$bench/figures.py" programs "$dir" "$dir/guest/result.txt"
+	table "$dir/guest"
 }
 
 # settings ROUNDS DURATION: set rounds and duration of programs
 settings()
 {
-	[ "${QUICK:-0}" = 0 ] || set -- 1 0.5
 	rounds=${ROUNDS:-$1} duration=${DURATION:-$2}
 	duration=${duration%s}s
 }
 
 part_locks()
 {
-	local kernel ckptlat
+	local kernel ckptlat='mkdir -p /tmp/out && ckptlat --json=/tmp/out' each
 	settings 5 2
-	ckptlat="ckptlat -r $rounds -D $duration"
+	each="-r $rounds -D $duration"
 	for kernel in ${KERNEL:-uml 6.12}; do
 		if [ "${ICOUNT:-}" ]; then
-			# a round is shorter than a tick, so the minimum contains no tick
+			# a round is shorter than a tick, so most of them contain none
 			programs unfair_rwsem "$kernel" 200 --icount \
-				<<<"pairs lockbench pairs -r 20 -n 10000 --unit=instructions"
+				<<<"pairs lockbench pairs -r $((rounds * 20)) -n 10000 --unit=instructions"
 			continue
 		fi
 		{
-			echo "nice19 $ckptlat"
-			echo "idle $ckptlat --reader-policy=idle"
-			echo "weight $ckptlat --reader-nice=0 --reader-cpu-weight=1"
+			echo "nice19 $ckptlat/nice19.json $each"
+			echo "idle $ckptlat/idle.json $each --reader-policy=idle"
+			echo "weight $ckptlat/weight.json $each --reader-nice=0 --reader-cpu-weight=1"
 			is_uml "$kernel" ||
-				echo "throttled $ckptlat --reader-nice=0 --reader-cpu-max=20"
-			echo "holders $ckptlat --reader-policy=idle --reader-hold=2000" \
+				echo "throttled $ckptlat/throttled.json $each --reader-nice=0 --reader-cpu-max=20"
+			echo "holders $ckptlat/holders.json $each --reader-policy=idle --reader-hold=2000" \
 				--reader-interval=5000
-			echo "fifo $ckptlat -p 1"
-			echo "mix lockbench mix -r $rounds -D $duration"
-			echo "bound lockbench bound -r $rounds -D $duration"
+			echo "fifo $ckptlat/fifo.json $each -p 1"
+			echo "mix lockbench mix $each"
+			echo "bound lockbench bound $each"
 			# ICOUNT=1 tells the cost in QEMU
 			! is_uml "$kernel" || printf '%s\n' \
 				"pairs lockbench pairs -r $((rounds * 20))" \
-				"scaling lockbench scaling -r $rounds -D $duration"
+				"scaling lockbench scaling $each"
 		} | programs unfair_rwsem "$kernel" 300
 	done
 }
@@ -169,23 +214,21 @@ part_csum()
 # the blocks that three walkers mark after a tree has changed
 part_diff()
 {
-	local kernel keys=100000
+	local kernel
 	settings 3 1
-	[ "${QUICK:-0}" = 0 ] || keys=10000
 	for kernel in ${KERNEL:-uml}; do
-		programs cow_diff "$kernel" 300 <<<"diff diffbench -r $rounds -k $keys"
+		programs cow_diff "$kernel" 300 <<<"diff diffbench -r $((rounds * 5))"
 	done
 }
 
 # fsyncs by 1 to 1,024 jobs, without and with shared extents
 part_share()
 {
-	local kernel most
+	local kernel
 	settings 5 0.5
-	most=$([ "${QUICK:-0}" = 0 ] && echo 1024 || echo 64)
 	for kernel in ${KERNEL:-6.12}; do
 		programs share_gate "$kernel" 900 <<-END
-			share sharebench -r $rounds -D $duration --max-jobs=$most
+			share sharebench -r $rounds -D $duration
 			shared sharebench -s 10 --min-jobs=16 --max-jobs=128 -r $rounds -D $duration
 		END
 	done
@@ -203,9 +246,6 @@ choose()
 	f2fs,*) variants='stock stock-tuned f2fs-unfair fscommit fscommit-all' ;;
 	*) variants='stock fscommit fscommit-all' ;;
 	esac
-	if [ "${QUICK:-0}" != 0 ]; then
-		rounds=${ROUNDS:-1} duration=${DURATION:-1} loads=${LOADS:-${2##* }}
-	fi
 	variants=${VARIANTS:-$variants} duration=${duration%s}
 	[[ $rounds =~ ^[1-9][0-9]*$ && $duration =~ ^[1-9][0-9]*$ ]] ||
 		die "ROUNDS and DURATION must be numbers from 1"
@@ -229,16 +269,16 @@ prepare()
 	*) die "MEDIUM=$MEDIUM: must be ram, disk or crypt" ;;
 	esac
 	[[ -z ${SCHEDULER:-} || ${MEDIUM:-ram} = disk ]] || die "SCHEDULER=$SCHEDULER needs MEDIUM=disk"
-	is_uml "$kernel" || options+=(--append "${PREEMPT-preempt=full}")
+	is_uml "$kernel" || preempt=${PREEMPT-preempt=full}
+	options+=(${preempt:+--append "$preempt"})
 	if [ "${ICOUNT:-}" ]; then
 		! is_uml "$kernel" || die "ICOUNT=1: $kernel must be a kernel for QEMU"
 		options+=(--icount) slow=60
 	fi
 	dir=$out/$1-$kernel drivers=$CACHE/build/bench-$1-$kernel
 	[ "$1" != apps ] || dir=$out/$1-$fs-$kernel
-	rm -rf "$dir"
-	mkdir -p "$dir"
-	about "$1" "$kernel" "$rounds" >"$dir/about"
+	new_folder
+	about "$1" "$kernel" "$rounds" "$preempt" >"$dir/about"
 	# shellcheck disable=SC2086 # a list
 	prepare_drivers "$fs" "$kernel" "$drivers" $variants
 	options+=("${boot[@]}")
@@ -272,9 +312,6 @@ in_rounds()
 			"$bench/driver_guest.sh" "$bench/$script"
 	done
 }
-
-# table ROUND-FOLDER...: print the figures of all rounds
-table() { /usr/bin/python3 "$bench/figures.py" rounds "$dir" "$@"; }
 
 part_f2fs()
 {
@@ -320,7 +357,7 @@ part_harm()
 run()
 {
 	local part fs=${FS:-f2fs} kernel rounds duration loads variants dir disk store options slow \
-		first environment limit drivers boot product
+		first environment limit drivers boot product preempt=''
 	mkdir -p "$out" "$LOGS"
 	built=$(build_programs) || die "cannot build the programs"
 	for part; do
@@ -328,8 +365,7 @@ run()
 	done
 }
 
-out=$TOP/out/bench
-[ $# -gt 0 ] || set -- locks csum diff share f2fs btrfs harm
+out=${OUT:-$TOP/out/bench}
 for p; do
 	case $p in
 	locks|csum|diff|share|f2fs|btrfs|harm|apps) ;;

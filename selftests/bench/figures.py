@@ -1,18 +1,22 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
-"""Print tables of a benchmark's figures, and write each of them as tab-separated values.
+"""Make the table of a benchmark's figures, or compare a table with a later one.
 
-figures.py rounds DIR ROUND...    DIR/figures.tsv: a line for each run and driver
-figures.py programs DIR RESULT    DIR/NAME.tsv: the table that the program NAME printed
+figures.py table ABOUT FOLDER...         print the table, and write it to figures.tsv beside ABOUT
+figures.py compare PUBLISHED LATER       do the published tables hold? Prints which rows do not
 
-The head of each file is DIR/about. ROUND is the folder of a guest. Its result.txt has lines `TEST
-RUN/DRIVER` and `TAP FIGURE NAME VALUE UNIT`; apps.py reads what applications printed. A value that
-begins with ">" is a lower limit. One that is no number is printed as it is.
+ABOUT is the table's head. FOLDER is that of a guest. Its result.txt has lines `TEST RUN/DRIVER` and
+`TAP FIGURE NAME VALUE UNIT [RUN DRIVER]`; apps.py and read_ckptlat() read what other programs
+wrote. A value that begins with ">" is a lower bound. One that is no number is printed as it is.
 
-Each figure is the median of all rounds. Of a maximum, a column "worst" has the largest of them.
-"better" compares ours with the better of the kernel's own drivers: their median of the first
-maximum, divided by that of ours.
+A row has the figures of a run, a column those of a driver: the median of the rounds and, in
+brackets, the lowest and the highest. "1 of 3": the other rounds have no figure. "better" compares
+fscommit with the better of the kernel's own drivers; above 1, fscommit is better.
 """
+import glob
+import itertools
+import json
+import math
 import os
 import re
 import statistics
@@ -21,28 +25,18 @@ import sys
 import apps
 
 STOCK = ("stock", "stock-tuned")
+PEERS = STOCK + ("f2fs-unfair",)
+TIMES = ("ns", "us", "ms", "s", "instructions")
+# locks of ckptlat, as lockbench calls them
+LOCKS = {"rwsem": "rw_semaphore", "percpu": "percpu_rw_semaphore", "f2fs": "f2fs-style",
+         "unfair": "unfair_rwsem"}
+# columns that are no driver
+OTHERS = ("figure", "run", "better")
+# a table holds if the ratio of two drivers differs by less than this
+FACTOR = 1.5
 
 
-def write(about, name, head, rows):
-    """Print a table, and write it to NAME.tsv beside the file @about."""
-    rows = [row + [""] * (len(head) - len(row)) for row in rows]
-    widths = [max(len(r[i]) for r in [head] + rows) for i in range(len(head))]
-    print("\n" + name)
-    for row in [head] + rows:
-        print("  ".join([row[0].ljust(widths[0])] +
-                        [c.rjust(w) for c, w in zip(row[1:], widths[1:])]).rstrip())
-    with open(about, encoding="utf-8") as f:
-        text = f.read()
-    with open(os.path.join(os.path.dirname(about), name + ".tsv"), "w", encoding="utf-8") as f:
-        f.write(text + "".join("\t".join(row) + "\n" for row in [head] + rows))
-
-
-# --- figures of several rounds ----------------------------------------------------------------
-
-def is_limit(value):
-    """Return whether it is only known that a figure is at least as large."""
-    return value.startswith(">")
-
+# --- a table --------------------------------------------------------------------------------------
 
 def as_number(value):
     """Return a value as a number, or None."""
@@ -53,18 +47,28 @@ def as_number(value):
 
 
 def short(number):
-    """Return a number with four digits."""
-    return "%.0f" % number if number >= 1000 else "%.4g" % number
+    """Return a number with four digits, and without an exponent."""
+    return ("%.0f" if number >= 1000 else "%.6f" if 0 < number < 0.001 else "%.4g") % number
 
 
-def pick(values, function):
-    """Return what the function picks from the values of all rounds, as text."""
+def median(values):
+    """Return the median of values as text, which is a bound if a bound may be above it."""
+    middle = statistics.median(map(as_number, values))
+    bound = any(v.startswith(">") and as_number(v) <= middle for v in values)
+    return ">" * bound + short(middle)
+
+
+def cell(values, rounds):
+    """Return what the table says of the values of all rounds."""
+    if not values:
+        return "–"
     numbers = [as_number(v) for v in values]
     if None in numbers:
         return "/".join(sorted(set(values)))
-    picked = function(numbers)
-    limit = any(is_limit(v) and as_number(v) <= picked for v in values)
-    return (">" if limit else "") + short(picked)
+    text = median(values)
+    if min(numbers) < max(numbers):
+        text += " (%s-%s)" % (short(min(numbers)), short(max(numbers)))
+    return text + (" %d of %d" % (len(values), rounds) if len(values) < rounds else "")
 
 
 def read_guest(path):
@@ -75,157 +79,156 @@ def read_guest(path):
             words = line.split()
             if words[:1] == ["TEST"]:
                 run, _, driver = words[1].partition("/")
-            elif words[:2] == ["TAP", "FIGURE"] and len(words) == 5:
-                yield run, driver, words[2], words[4], words[3]
+            elif words[:2] == ["TAP", "FIGURE"] and len(words) in (5, 7):
+                yield *(words[5:] or (run, driver)), words[2], words[4], words[3]
 
 
-def read_rounds(rounds):
-    """Return {(run, driver): {(figure, unit): [value of each round]}}, in the order of the files."""
-    found = {}
-    for folder in rounds:
+def read_ckptlat(folder):
+    """Yield the same from the files of ckptlat."""
+    for path in sorted(glob.glob(os.path.join(folder, "*.json"))):
+        with open(path, encoding="utf-8") as f:
+            locks = json.load(f)["locks"]
+        for lock, result in locks.items():
+            for name, ns in result["writer_wait"].items():
+                yield (os.path.basename(path)[:-len(".json")], LOCKS[lock], "writer_" + name, "ms",
+                       "%.6g" % (ns / 1e6))
+
+
+def better(row, unit):
+    """Return how much better fscommit is than the kernel's own drivers, from {driver: values}."""
+    ours, stock = row.get("fscommit"), [row[d] for d in STOCK if row.get(d)]
+    # not if there are other rounds without a figure
+    if not ours or not stock or None in map(as_number, sum(stock, ours)) or \
+            {len(v) for v in stock} != {len(ours)}:
+        return "–"
+    ours, stock = median(ours), [median(v) for v in stock]
+    lower = unit in TIMES
+    peer = (min if lower else max)(stock, key=as_number)
+    above, below = (peer, ours) if lower else (ours, peer)
+    if not as_number(below) or ">" in below:
+        return "–"
+    return ">" * (">" in above) + short(as_number(above) / as_number(below))
+
+
+def make_table(folders):
+    """Return the rows of the table, the first of which has the names of the columns."""
+    found, drivers, rounds = {}, {}, {}
+    for folder in folders:
         for run, driver, figure, unit, value in [
-                *read_guest(os.path.join(folder, "result.txt")), *apps.read_folder(folder)]:
-            found.setdefault((run, driver), {}).setdefault((figure, unit), []).append(value)
-    return found
+                *read_guest(os.path.join(folder, "result.txt")), *read_ckptlat(folder),
+                *apps.read_folder(folder)]:
+            row = found.setdefault((figure, unit), {}).setdefault(run, {})
+            row.setdefault(driver, []).append(value)
+            rounds[run] = max(rounds.get(run, 0), len(row[driver]))
+            drivers[driver] = None
+    # the others in the order of the first round
+    drivers = sorted(drivers, key=lambda d: (PEERS + (d,)).index(d))
+    ours = ["better"] if "fscommit" in drivers and set(STOCK) & set(drivers) else []
+    rows = [["figure", "run", *drivers, *ours]]
+    for (figure, unit), runs in found.items():
+        for run, row in runs.items():
+            rows.append(["%s, %s" % (figure, unit), run] +
+                        [cell(row.get(d), rounds[run]) for d in drivers] +
+                        [better(row, unit) for _ in ours])
+    return rows
 
 
-def ratio(found, run, driver):
-    """Return how much longer the better stock driver's first maximum is than this driver's."""
-    def first_max(name):
-        for (figure, _), values in found.get((run, name), {}).items():
-            if figure.endswith("max"):
-                text = pick(values, statistics.median)
-                return as_number(text), is_limit(text)
+def load_of_host(folders):
+    """Return which part of the CPUs other processes took while the guests ran."""
+    parts = []
+    for folder in folders:
+        with open(os.path.join(folder, "others"), encoding="ascii") as f:
+            parts.append(int(f.read()))
+    return "other processes took %s %% of the CPUs" % "-".join(
+        map(str, sorted({min(parts), max(parts)})))
+
+
+def write_table(about, folders):
+    """Print the table, and write it with its head."""
+    rows = make_table(folders)
+    if len(rows) == 1:
+        sys.exit("figures.py: no figures in " + " ".join(folders))
+    with open(about, encoding="utf-8") as f:
+        head = f.read() + "# load: %s\n" % load_of_host(folders)
+    widths = [max(map(len, column)) for column in zip(*rows)]
+    print("\n" + head)
+    for row in rows:
+        print("  ".join(c.ljust(w) for c, w in zip(row, widths)).rstrip())
+    with open(os.path.join(os.path.dirname(about), "figures.tsv"), "w", encoding="utf-8") as f:
+        f.write(head + "".join("\t".join(row) + "\n" for row in rows))
+
+
+# --- a comparison ---------------------------------------------------------------------------------
+
+def read_table(path):
+    """Return {(table, figure, run): {driver: its cell}} from a file of tables."""
+    rows, columns, table = {}, None, 0
+    with open(path, encoding="utf-8") as f:
+        for line in f.read().splitlines():
+            cells = line.split("\t")
+            if line.startswith("#") or not line:
+                columns = None
+            elif not columns:
+                columns, table = cells, table + 1
+                if columns[:2] != ["figure", "run"]:
+                    return {}
+            else:
+                rows["table %d" % table, cells[0], cells[1]] = {
+                    c: v for c, v in zip(columns, cells) if c not in OTHERS}
+    return rows
+
+
+def interval(text, of_rounds):
+    """Return the lowest and the highest value of a cell, of all rounds or the median, or None."""
+    match = re.match(r"(>?)([0-9.]+)(?: \(([0-9.]+)-([0-9.]+)\))?", text)
+    if not match:
         return None
-
-    ours, stock = first_max(driver), [m for m in map(first_max, STOCK) if m]
-    if driver.startswith("stock") or not ours or not stock or not ours[0]:
-        return ""
-    peer = min(stock)
-    if ours[1] and peer[1]:
-        return ""
-    return ">" * peer[1] + "<" * ours[1] + short(peer[0] / ours[0])
+    bound, value, low, high = match.groups()
+    if not of_rounds:
+        low = high = None
+    return float(low or value), math.inf if bound else float(high or value)
 
 
-def table_of_rounds(folder, rounds):
-    """Write the figures of all rounds."""
-    found = read_rounds(rounds)
-    if not found:
-        sys.exit("figures.py: no figures in " + " ".join(rounds))
-    columns = list(dict.fromkeys(c for figures in found.values() for c in figures))
-    head = ["run", "driver", "rounds"]
-    for figure, unit in columns:
-        head.append("%s %s" % (figure, unit))
-        head += ["%sworst %s" % (figure[:-len("max")], unit)] if figure.endswith("max") else []
-    rows = []
-    for (run, driver), figures in found.items():
-        row = [run, driver, str(max(len(v) for v in figures.values()))]
-        for column in columns:
-            values = figures.get(column)
-            row.append(pick(values, statistics.median) if values else "-")
-            if column[0].endswith("max"):
-                row.append(pick(values, max) if values else "-")
-        rows.append(row + [ratio(found, run, driver)])
-    # the drivers of a run beside each other, in the order of the first round
-    order = list(dict.fromkeys(run for run, _ in found))
-    rows.sort(key=lambda row: order.index(row[0]))
-    write(os.path.join(folder, "about"), "figures", head + ["better"], rows)
+def ratios(row, a, b, of_rounds):
+    """Return the lowest and the highest ratio of two drivers in a row, or None."""
+    x, y = (interval(row.get(d, "–"), of_rounds) for d in (a, b))
+    if not x or not y:
+        return None
+    return x[0] and (x[0] / y[1] if y[1] else math.inf), x[1] / y[0] if y[0] else math.inf
 
 
-# --- tables of programs -----------------------------------------------------------------------
-
-NUMBER = re.compile(r"[-+(]?[0-9.]+[0-9.x%)]*$|-$")
-
-
-def cells(line):
-    """Return [(column where it ends, text)] of the numbers in a line, and the column of the first.
-
-    A word after a number belongs to it. A number in brackets is a cell of its own. One in the first
-    column of the line is a label.
-    """
-    found, first = [], len(line)
-    for word in re.finditer(r"\S+", line):
-        if word.start() and NUMBER.match(word.group()):
-            first = min(first, word.start())
-            found.append((word.end(), word.group().strip("()")))
-        elif found:
-            found[-1] = (word.end(), found[-1][1] + " " + word.group())
-    return found, first
+def compare_row(old, new):
+    """Yield how the drivers of a row do not hold, given {driver: cell} of each table."""
+    for a, b in itertools.combinations(old, 2):
+        was, now = ratios(old, a, b, True), ratios(new, a, b, False)
+        # if one of them was 0, only the order is compared
+        if was and now and (now[0] > was[1] * FACTOR > 0 or now[1] < was[0] / FACTOR < math.inf or
+                            was[0] > 1 > now[1] or was[1] < 1 < now[0]):
+            yield "%s to %s was %s to %s, is %s to %s" % (a, b, old[a], old[b], new[a], new[b])
 
 
-def is_row(line):
-    """Return whether a line may be one of a table: at least three numbers, and few words."""
-    found = cells(line)[0]
-    plain = sum(bool(NUMBER.match(text)) for _, text in found)
-    return plain >= 3 and plain * 2 > len(found)
-
-
-def table_of(head, rows):
-    """Return the head and the rows of a table as lists of cells. Numbers are aligned on the right."""
-    rows = [(line[:cells(line)[1]].strip(), dict(cells(line)[0])) for line in rows]
-    columns = sorted({end for _, found in rows for end in found})
-    titles, begin = [], 0
-    for end in columns:
-        titles.append(head[begin:end])
-        begin = end
-    # the label's title stands before that of the first number
-    label, _, titles[0] = titles[0].rpartition("  ")
-    titles = [" ".join(title.split()) for title in titles]
-    for i in range(1, len(titles)):
-        # a number and another one in brackets have one title
-        if not titles[i - 1]:
-            titles[i - 1:i + 1] = [titles[i], titles[i] + " ratio"]
-    return [label.strip() or "-"] + titles, \
-        [[label] + [found.get(end, "-") for end in columns] for label, found in rows]
-
-
-def tables_of(lines):
-    """Return [(head, rows)] of the tables in the lines, and the other lines."""
-    tables, others = [], []
-    i = 0
-    while i < len(lines):
-        if i + 1 == len(lines) or is_row(lines[i]) or not is_row(lines[i + 1]):
-            others += [lines[i]] if lines[i] else []
-            i += 1
-            continue
-        ends = {end for end, _ in cells(lines[i + 1])[0]}
-        rows = [lines[i + 1]]
-        for line in lines[i + 2:]:
-            found = cells(line)[0]
-            known = sum(end in ends for end, _ in found)
-            if known < 2 or known * 2 < len(found):
-                break
-            rows.append(line)
-        tables.append(table_of(lines[i], rows))
-        i += 1 + len(rows)
-    return tables, others
-
-
-def tables_of_programs(folder, result):
-    """Write the tables that each program printed, and print the rest of its output."""
-    output, name = {}, None
-    with open(result, encoding="utf-8", errors="replace") as f:
-        for line in f:
-            if line.startswith("TEST "):
-                name = line.split()[1]
-            elif line.startswith("DONE "):
-                name = None
-            elif line.startswith("TAP ") and name:
-                output.setdefault(name, []).append(line[4:].rstrip())
-    for name, lines in output.items():
-        tables, others = tables_of([line for line in lines if not line.startswith("round ")])
-        for number, (head, rows) in enumerate(tables, 1):
-            write(os.path.join(folder, "about"), name + ("-%d" % number if number > 1 else ""),
-                  head, rows)
-        print("\n".join(others if tables else ["", name] + others))
+def compare(published, later):
+    """Print whether the published tables hold, and return it."""
+    name = os.path.basename(published)
+    old, new, compared, wrong = read_table(published), read_table(later), 0, 0
+    for key, row in old.items():
+        compared += key in new
+        for text in compare_row(row, new.get(key, {})):
+            wrong += 1
+            print("%s: does not hold: %s, %s, %s: %s" % (name, *key, text))
+    if not compared:
+        print("%s: cannot be compared: no row was measured again" % name)
+    elif not wrong:
+        print("%s: holds (%d of %d rows measured)" % (name, compared, len(old)))
+    return compared and not wrong
 
 
 def main():
     """Run the command."""
-    if len(sys.argv) > 3 and sys.argv[1] == "rounds":
-        table_of_rounds(sys.argv[2], sys.argv[3:])
-    elif len(sys.argv) == 4 and sys.argv[1] == "programs":
-        tables_of_programs(sys.argv[2], sys.argv[3])
+    if len(sys.argv) > 3 and sys.argv[1] == "table":
+        write_table(sys.argv[2], sys.argv[3:])
+    elif len(sys.argv) == 4 and sys.argv[1] == "compare":
+        sys.exit(not compare(sys.argv[2], sys.argv[3]))
     else:
         sys.exit(__doc__)
 

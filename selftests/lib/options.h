@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Options of the benchmark programs: error messages with the program's name, numbers with a range,
- * durations as in cyclictest. Define PROGRAM before including this file.
+ * durations as in cyclictest; and figures. Define PROGRAM before including this file.
  */
 #ifndef FSCOMMIT_OPTIONS_H
 #define FSCOMMIT_OPTIONS_H
@@ -81,18 +81,12 @@ static inline double duration(const char *s, unsigned int max)
 	return v;
 }
 
-static inline int compare_double(const void *a, const void *b)
+/* Prints what a driver or lock reached in a round, for selftests/bench/figures.py. No spaces. */
+static inline void print_figure(const char *name, double value, const char *unit, const char *run,
+				const char *driver)
 {
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return x < y ? -1 : x > y;
-}
-
-/* Sorts @values and returns the median. */
-static inline double median_of(double *values, int nr)
-{
-	qsort(values, nr, sizeof(*values), compare_double);
-	return values[nr / 2];
+	printf("FIGURE %s %.6g %s %s %s\n", name, value, unit, run, driver);
+	fflush(stdout);
 }
 
 #endif /* FSCOMMIT_OPTIONS_H */

@@ -20,21 +20,19 @@
 #define PROGRAM "diffbench"
 #include "options.h"
 
-#define MAX_ROUNDS	100
+#define KEYS	100000
 
-static struct {
-	long keys, rounds;
-} opt = { .keys = 100000, .rounds = 9 };
+static long rounds = 9;
 
 static int open_tree(void)
 {
-	struct diff_test_setup setup = { .keys = opt.keys, .seed = 1 };
+	struct diff_test_setup setup = { .keys = KEYS, .seed = 1 };
 	int fd = open("/dev/cow_diff_test", O_RDWR);
 
 	if (fd < 0)
 		fatal("/dev/cow_diff_test: %s (load cow_diff_test.ko)", strerror(errno));
 	if (ioctl(fd, DIFF_TEST_SETUP, &setup))
-		fatal("a tree of %ld keys: %s", opt.keys, strerror(errno));
+		fatal("a tree of %d keys: %s", KEYS, strerror(errno));
 	return fd;
 }
 
@@ -52,46 +50,34 @@ static void change_some(int fd, uint32_t nr, bool insert)
 	if (ioctl(fd, DIFF_TEST_MARK, &m))
 		fatal("commit: %s", strerror(errno));
 	change(fd, (struct diff_test_change){
-		.op = DIFF_TEST_INSERT_RANDOM, .first = (opt.keys - 1ULL) * DIFF_TEST_STEP,
+		.op = DIFF_TEST_INSERT_RANDOM, .first = (KEYS - 1ULL) * DIFF_TEST_STEP,
 		.nr = nr, .step = insert ? 1 : DIFF_TEST_STEP,
 	});
 }
 
-static int compare_u64(const void *a, const void *b)
+static void run(int fd, uint32_t walker, const char *change)
 {
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+	static const char * const names[DIFF_TEST_NR_WALKERS] = {
+		"whole_trees", "by_position", "COW_diff",
+	};
+	struct diff_test_walk w = { .walker = walker };
 
-	return x < y ? -1 : x > y;
-}
-
-static void run(int fd, uint32_t walker)
-{
-	struct diff_test_walk w;
-	uint64_t ns[MAX_ROUNDS];
-	int i;
-
-	for (i = 0; i < opt.rounds; i++) {
-		w = (struct diff_test_walk){ .walker = walker };
-		if (ioctl(fd, DIFF_TEST_WALK, &w))
-			fatal("walk: %s", strerror(errno));
-		if (w.error == -ENOENT) {
-			printf("  %9s %9s", "-", "-");
-			return;
-		}
-		if (w.error || w.missed)
-			fatal("walker %u: error %d, %llu blocks missed", walker, w.error,
-			      (unsigned long long)w.missed);
-		ns[i] = w.ns;
-	}
-	qsort(ns, opt.rounds, sizeof(*ns), compare_u64);
-	printf("  %9llu %9.0f", (unsigned long long)w.marked, ns[opt.rounds / 2] / 1e3);
+	if (ioctl(fd, DIFF_TEST_WALK, &w))
+		fatal("walk: %s", strerror(errno));
+	/* the shape has changed */
+	if (w.error == -ENOENT)
+		return;
+	if (w.error || w.missed)
+		fatal("walker %u: error %d, %llu blocks missed", walker, w.error,
+		      (unsigned long long)w.missed);
+	print_figure("marked", w.marked, "blocks", change, names[walker]);
+	print_figure("time", w.ns / 1e3, "us", change, names[walker]);
 }
 
 static void usage(FILE *f)
 {
 	fprintf(f,
 "Usage: diffbench [OPTIONS]\n"
-"  -k NUM   --keys=NUM    of the tree, 1000 to 4000000  [100000]\n"
 "  -r NUM   --rounds=NUM  of each walk, 1 to 100                [9]\n"
 "           --help\n");
 }
@@ -99,15 +85,14 @@ static void usage(FILE *f)
 static void parse(int argc, char **argv)
 {
 	static const struct option options[] = {
-		{ "keys", 1, NULL, 'k' }, { "rounds", 1, NULL, 'r' }, { "help", 0, NULL, 'h' }, { }
+		{ "rounds", 1, NULL, 'r' }, { "help", 0, NULL, 'h' }, { }
 	};
 	const struct number_option numbers[] = {
-		{ 'k', "--keys", &opt.keys, 1000, DIFF_TEST_MAX_KEYS },
-		{ 'r', "--rounds", &opt.rounds, 1, MAX_ROUNDS }, { }
+		{ 'r', "--rounds", &rounds, 1, 100 }, { }
 	};
 	int c;
 
-	while ((c = getopt_long(argc, argv, "k:r:", options, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, "r:", options, NULL)) != -1) {
 		if (set_number_option(numbers, c, optarg))
 			continue;
 		usage(c == 'h' ? stdout : stderr);
@@ -121,24 +106,22 @@ static void parse(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-	uint32_t nr, insert, walker;
-	int fd;
+	uint32_t nr, insert, turn;
+	char name[32];
+	int fd, round;
 
 	parse(argc, argv);
 	fd = open_tree();
 	/* an insertion splits full blocks on its way, also if it overwrites */
-	change(fd, (struct diff_test_change){ .op = DIFF_TEST_INSERT, .nr = opt.keys,
+	change(fd, (struct diff_test_change){ .op = DIFF_TEST_INSERT, .nr = KEYS,
 					      .step = DIFF_TEST_STEP });
-	printf("%-7s %9s  %9s %9s  %9s %9s  %9s %9s\n", "change", "keys", "whole", "us",
-	       "position", "us", "diff", "us");
 	for (insert = 0; insert < 2; insert++) {
-		for (nr = 1; nr <= opt.keys / 10; nr *= 10) {
+		for (nr = 1; nr <= KEYS / 10; nr *= 10) {
 			change_some(fd, nr, insert);
-			printf("%-7s %9u", insert ? "insert" : "write", nr);
-			for (walker = 0; walker < DIFF_TEST_NR_WALKERS; walker++)
-				run(fd, walker);
-			printf("\n");
-			fflush(stdout);
+			snprintf(name, sizeof(name), "%s:%u", insert ? "insert" : "overwrite", nr);
+			for (round = 0; round < rounds; round++)
+				for (turn = 0; turn < DIFF_TEST_NR_WALKERS; turn++)
+					run(fd, (turn + round) % DIFF_TEST_NR_WALKERS, name);
 		}
 	}
 	return 0;

@@ -23,18 +23,17 @@
 #define PROGRAM "sharebench"
 #include "options.h"
 
-#define MAX_ROUNDS	16
 #define MAX_JOBS	1024
 
 /* by enum gate_test_mode */
 static const char * const modes[GATE_TEST_NR_MODES] = {
-	"always locked", "share gate", "never locked",
+	"always_locked", "share_gate", "never_locked",
 };
 
 static struct {
-	long rounds, shared, interval, max_jobs, min_jobs;
+	long rounds, shared, max_jobs, min_jobs;
 	double duration;
-} opt = { .rounds = 5, .interval = 200, .max_jobs = MAX_JOBS, .min_jobs = 1, .duration = 0.5 };
+} opt = { .rounds = 5, .max_jobs = MAX_JOBS, .min_jobs = 1, .duration = 0.5 };
 
 static atomic_int ready, go, stop;
 static atomic_ulong fsyncs, failed, slept;
@@ -43,11 +42,6 @@ struct job {
 	pthread_t thread;
 	int fd, number, jobs;
 };
-
-static struct result {
-	double rate[MAX_ROUNDS];	/* fsyncs a second */
-	unsigned long fsyncs, locked, slept;
-} results[GATE_TEST_NR_MODES];
 
 static int open_fs(unsigned int mode, int files)
 {
@@ -121,13 +115,13 @@ static void start_jobs(struct job *job, int jobs, int fd)
 		usleep(1000);
 }
 
-static void run(unsigned int mode, int jobs, int round)
+static void run(unsigned int mode, int jobs)
 {
 	static struct job job[MAX_JOBS];
-	struct result *r = &results[mode];
 	struct gate_test_state state = { };
 	int fd = open_fs(mode, jobs), i;
-	double start;
+	double start, rate;
+	char name[32];
 
 	start_jobs(job, jobs, fd);
 	/* the main thread only */
@@ -135,37 +129,25 @@ static void run(unsigned int mode, int jobs, int round)
 	start = now();
 	atomic_store(&go, 1);
 	while (now() < start + opt.duration) {
-		usleep(opt.interval * 1000);
+		usleep(200000);
 		if (ioctl(fd, GATE_TEST_COMMIT))
 			fatal("commit: %s", strerror(errno));
 	}
-	r->rate[round] = atomic_load(&fsyncs) / (now() - start);
-	r->fsyncs += atomic_load(&fsyncs);
+	rate = atomic_load(&fsyncs) / (now() - start);
 	atomic_store(&stop, 1);
 	setpriority(PRIO_PROCESS, 0, 0);
 	for (i = 0; i < jobs; i++)
 		pthread_join(job[i].thread, NULL);
-	r->slept += atomic_load(&slept);
 	if (atomic_load(&failed))
 		fatal("%s, %d jobs: %lu calls failed", modes[mode], jobs, atomic_load(&failed));
 	ioctl(fd, GATE_TEST_STATE, &state);
-	r->locked += state.locked;
 	close(fd);
-}
-
-static void print_row(int jobs)
-{
-	double always = median_of(results[GATE_TEST_ALWAYS].rate, opt.rounds);
-	int m;
-
-	printf("%-7d", jobs);
-	for (m = 0; m < GATE_TEST_NR_MODES; m++)
-		printf(" %14.0f %8.3f", median_of(results[m].rate, opt.rounds),
-		       (double)results[m].slept / results[m].fsyncs);
-	printf(" %+7.1f%% %9lu\n",
-	       100 * (median_of(results[GATE_TEST_GATE].rate, opt.rounds) / always - 1),
-	       results[GATE_TEST_GATE].locked);
-	fflush(stdout);
+	snprintf(name, sizeof(name), opt.shared ? "jobs:%d,shared:%ld%%" : "jobs:%d", jobs,
+		 opt.shared);
+	print_figure("fsyncs", rate, "1/s", name, modes[mode]);
+	print_figure("sleeps", (double)slept / fsyncs, "per_fsync", name, modes[mode]);
+	if (mode == GATE_TEST_GATE)
+		print_figure("locked", state.locked, "sections", name, modes[mode]);
 }
 
 static void usage(FILE *f)
@@ -175,7 +157,6 @@ static void usage(FILE *f)
 "           --min-jobs=NUM   first number of jobs, doubled, 1 to 1024  [1]\n"
 "           --max-jobs=NUM   last number of jobs                       [1024]\n"
 "  -s NUM   --shared=PERCENT of the writes, in part with another file  [0]\n"
-"  -i MS    --interval=MS    pause between commits, 1 to 10000         [200]\n"
 "  -D TIME  --duration=TIME  of one round of one mode                  [0.5s]\n"
 "  -r NUM   --rounds=NUM     rounds in rotated order, 1 to 16          [5]\n"
 "           --help\n");
@@ -185,20 +166,18 @@ static void parse(int argc, char **argv)
 {
 	static const struct option options[] = {
 		{ "min-jobs", 1, NULL, 'm' }, { "max-jobs", 1, NULL, 'M' },
-		{ "shared", 1, NULL, 's' }, { "interval", 1, NULL, 'i' },
-		{ "duration", 1, NULL, 'D' }, { "rounds", 1, NULL, 'r' },
-		{ "help", 0, NULL, 'h' }, { }
+		{ "shared", 1, NULL, 's' }, { "duration", 1, NULL, 'D' },
+		{ "rounds", 1, NULL, 'r' }, { "help", 0, NULL, 'h' }, { }
 	};
 	const struct number_option numbers[] = {
 		{ 'm', "--min-jobs", &opt.min_jobs, 1, MAX_JOBS },
 		{ 'M', "--max-jobs", &opt.max_jobs, 1, MAX_JOBS },
 		{ 's', "--shared", &opt.shared, 0, 100 },
-		{ 'i', "--interval", &opt.interval, 1, 10000 },
-		{ 'r', "--rounds", &opt.rounds, 1, MAX_ROUNDS }, { }
+		{ 'r', "--rounds", &opt.rounds, 1, 16 }, { }
 	};
 	int c;
 
-	while ((c = getopt_long(argc, argv, "s:i:D:r:", options, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, "s:D:r:", options, NULL)) != -1) {
 		if (set_number_option(numbers, c, optarg))
 			continue;
 		if (c != 'D') {
@@ -216,25 +195,14 @@ static void parse(int argc, char **argv)
 int main(int argc, char **argv)
 {
 	int round, jobs, turn;
-	unsigned int m;
 
 	parse(argc, argv);
-	printf("%-7s", "jobs");
-	for (m = 0; m < GATE_TEST_NR_MODES; m++)
-		printf(" %14s %8s", modes[m], "sleeps");
-	printf(" %8s %9s\n", "gate", "locked");
 	for (jobs = 1; jobs <= opt.max_jobs; jobs *= 2) {
 		if (jobs < opt.min_jobs)
 			continue;
-		memset(results, 0, sizeof(results));
 		for (round = 0; round < opt.rounds; round++)
 			for (turn = 0; turn < GATE_TEST_NR_MODES; turn++)
-				run((turn + round) % GATE_TEST_NR_MODES, jobs, round);
-		print_row(jobs);
+				run((turn + round) % GATE_TEST_NR_MODES, jobs);
 	}
-	printf("fsyncs a second, median of %ld rounds; sleeps: per fsync\n", opt.rounds);
-	printf("gate: against always locked; locked: sections of the gate\n");
-	printf("%ld %% of the writes are shared, a commit every %ld ms\n", opt.shared,
-	       opt.interval);
 	return 0;
 }

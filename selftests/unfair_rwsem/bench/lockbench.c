@@ -4,13 +4,13 @@
  *
  * Uncontended pairs, readers on two CPUs, a write-heavy mix, and the longest wait of
  * a reader under back-to-back writers. All lock types run in interleaved rounds, in rotated
- * order. The timed code runs in the kernel, called by userspace tasks. Prints a table.
+ * order. The timed code runs in the kernel, called by userspace tasks. Prints each figure of each
+ * round, for selftests/bench/figures.py.
  */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
-#include <math.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -31,9 +31,9 @@
 #define PROGRAM "lockbench"
 #include "options.h"
 
-#define MAX_ROUNDS	1000
 #define MAX_TASKS	8
 #define SECTION_NS	5000
+#define BOUND_US	10000	/* of a reader's wait */
 #define CHUNK		10000	/* pairs between two readings of the clock */
 #define WINDOW_PARAM	"/sys/module/fscommit/parameters/window_us"
 
@@ -43,38 +43,28 @@ static const struct lock_name {
 } lock_names[] = {
 	{ "rw_semaphore", LOCK_TEST_RWSEM },
 	{ "percpu_rw_semaphore", LOCK_TEST_PERCPU },
-	{ "f2fs-style unfair", LOCK_TEST_F2FS },
+	{ "f2fs-style", LOCK_TEST_F2FS },
 	{ "unfair_rwsem", LOCK_TEST_UNFAIR },
 	/* last: the cost of a pair without a lock */
-	{ "(empty loop)", LOCK_TEST_BUSTED },
+	{ "no_lock", LOCK_TEST_BUSTED },
 };
 
 #define NR_LOCKS	(sizeof(lock_names) / sizeof(lock_names[0]))
-#define RWSEM		0
 #define OURS		(NR_LOCKS - 2)
-
-enum figure {
-	READ_PAIR, WRITE_PAIR, ONE_CPU, TWO_CPUS, SPEEDUP, WRITES, READS, WRITES_RATIO,
-	READS_RATIO, WRITER_WAIT, READER_WAIT, WRITER_HOLD, NR_FIGURES,
-};
 
 static struct part {
 	const char *name;
-	void (*run)(unsigned int l, int round);
-	void (*print)(void);
+	void (*run)(unsigned int l);
 	int rounds, writers, readers, reader_nice, reader_pause_us;
 } *part;
 
 static unsigned int nr_locks;	/* with the empty loop, or without */
 
 static struct {
-	long rounds, pairs, bound;
+	long rounds, pairs;
 	double duration;
 	const char *unit;
-} opt = { .rounds = -1, .duration = 3, .pairs = 20000, .bound = 10000, .unit = "ns" };
-
-/* NAN: not measured */
-static double figures[NR_LOCKS][NR_FIGURES][MAX_ROUNDS];
+} opt = { .rounds = -1, .duration = 3, .pairs = 20000, .unit = "ns" };
 
 struct task {
 	struct lock_test_loop loop;	/* for pairs_task(): only mode and count */
@@ -93,38 +83,11 @@ static int cpus(void)
 	return sysconf(_SC_NPROCESSORS_ONLN);
 }
 
-static int compare(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return x < y ? -1 : x > y;
-}
-
-/* A quantile of the rounds; NAN if no round was measured. */
-static double quantile(unsigned int l, enum figure f, double q)
-{
-	double v[MAX_ROUNDS];
-	int i, n = 0;
-
-	for (i = 0; i < opt.rounds; i++)
-		if (!isnan(figures[l][f][i]))
-			v[n++] = figures[l][f][i];
-	if (!n)
-		return NAN;
-	qsort(v, n, sizeof(*v), compare);
-	i = q * (n - 1);
-	return q == 0.5 && !(n % 2) ? (v[i] + v[i + 1]) / 2 : v[i];
-}
-
-static double lowest(unsigned int l, enum figure f) { return quantile(l, f, 0); }
-static double median(unsigned int l, enum figure f) { return quantile(l, f, 0.5); }
-static double highest(unsigned int l, enum figure f) { return quantile(l, f, 1); }
-
 /* --- the tasks ------------------------------------------------------------ */
 
 static int open_lock(unsigned int l)
 {
-	__u32 type = lock_names[l].type, bound = opt.bound;
+	__u32 type = lock_names[l].type, bound = BOUND_US;
 	int fd = open("/dev/fscommit_test", O_RDWR);
 
 	if (fd < 0)
@@ -133,7 +96,7 @@ static int open_lock(unsigned int l)
 	if (ioctl(fd, LOCK_TEST_CREATE, &type))
 		fatal("cannot create %s: %s", lock_names[l].shown, strerror(errno));
 	if (l == OURS && ioctl(fd, LOCK_TEST_SET_BOUND, &bound))
-		fatal("bound of %ld us: %s", opt.bound, strerror(errno));
+		fatal("bound of %d us: %s", BOUND_US, strerror(errno));
 	return fd;
 }
 
@@ -229,24 +192,24 @@ static void run_tasks(int fd, int n, void (*fn)(int fd, struct task *t))
 
 /* --- the parts ------------------------------------------------------------ */
 
-static double time_pairs(int fd, unsigned int l, unsigned int mode)
+static void time_pairs(int fd, unsigned int l, unsigned int mode)
 {
 	struct lock_test_pairs p = { .mode = mode, .pairs = opt.pairs };
 
-	/* percpu_down_write() waits for an RCU grace period */
-	if (lock_names[l].type == LOCK_TEST_PERCPU && mode == LOCK_TEST_WRITE)
-		return NAN;
 	if (ioctl(fd, LOCK_TEST_PAIRS, &p))
 		fatal("LOCK_TEST_PAIRS on %s: %s", lock_names[l].shown, strerror(errno));
-	return (double)p.ns / opt.pairs;
+	print_figure(mode == LOCK_TEST_READ ? "read_pair" : "write_pair",
+		     (double)p.ns / opt.pairs, opt.unit, "uncontended", lock_names[l].shown);
 }
 
-static void run_pairs(unsigned int l, int round)
+static void run_pairs(unsigned int l)
 {
 	int fd = open_lock(l);
 
-	figures[l][READ_PAIR][round] = time_pairs(fd, l, LOCK_TEST_READ);
-	figures[l][WRITE_PAIR][round] = time_pairs(fd, l, LOCK_TEST_WRITE);
+	time_pairs(fd, l, LOCK_TEST_READ);
+	/* percpu_down_write() waits for an RCU grace period */
+	if (lock_names[l].type != LOCK_TEST_PERCPU)
+		time_pairs(fd, l, LOCK_TEST_WRITE);
 	close_lock(fd, l);
 }
 
@@ -265,13 +228,14 @@ static double pairs_per_second(int fd, int tasks)
 	return sum;
 }
 
-static void run_scaling(unsigned int l, int round)
+static void run_scaling(unsigned int l)
 {
 	int fd = open_lock(l);
 
-	figures[l][ONE_CPU][round] = pairs_per_second(fd, 1);
-	figures[l][TWO_CPUS][round] = pairs_per_second(fd, 2);
-	figures[l][SPEEDUP][round] = figures[l][TWO_CPUS][round] / figures[l][ONE_CPU][round];
+	print_figure("read_pairs", pairs_per_second(fd, 1) / 1e6, "10^6/s", "1_CPU",
+		     lock_names[l].shown);
+	print_figure("read_pairs", pairs_per_second(fd, 2) / 1e6, "10^6/s", "2_CPUs",
+		     lock_names[l].shown);
 	close_lock(fd, l);
 }
 
@@ -289,112 +253,6 @@ static struct task make_loop(bool write)
 	};
 }
 
-static void take_longer(double *max, double v)
-{
-	if (!(*max >= v))
-		*max = v;
-}
-
-static void run_loops(unsigned int l, int round)
-{
-	double *rate[] = { &figures[l][READS][round], &figures[l][WRITES][round] };
-	double *wait[] = { &figures[l][READER_WAIT][round], &figures[l][WRITER_WAIT][round] };
-	int i, fd = open_lock(l);
-
-	/* few readers first: a task starts slowly while many others already run */
-	for (i = 0; i < part->readers + part->writers; i++)
-		shared->task[i] = make_loop(i >= part->readers);
-	run_tasks(fd, part->readers + part->writers, loop_task);
-	for (i = 0; i < part->readers + part->writers; i++) {
-		const struct task *t = &shared->task[i];
-		bool write = i >= part->readers;
-
-		*rate[write] = (isnan(*rate[write]) ? 0 : *rate[write]) +
-			       t->loop.count / t->seconds;
-		take_longer(wait[write], t->loop.wait_max_ns);
-		if (write)
-			take_longer(&figures[l][WRITER_HOLD][round], t->loop.hold_max_ns);
-	}
-	close_lock(fd, l);
-}
-
-static void make_ratios(void)
-{
-	unsigned int l;
-	int i;
-
-	for (l = 0; l < nr_locks; l++) {
-		for (i = 0; i < opt.rounds; i++) {
-			figures[l][WRITES_RATIO][i] =
-				figures[l][WRITES][i] / figures[RWSEM][WRITES][i];
-			figures[l][READS_RATIO][i] =
-				figures[l][READS][i] / figures[RWSEM][READS][i];
-		}
-	}
-}
-
-/* --- results -------------------------------------------------------------- */
-
-/* A cell of a table; "-" if the value was not measured. */
-static void print_cell(int width, int digits, double value)
-{
-	if (isnan(value))
-		printf(" %*s", width, "-");
-	else
-		printf(" %*.*f", width, digits, value);
-}
-
-static void print_pairs(void)
-{
-	unsigned int l;
-
-	printf("%-20s %9s %9s %9s %9s\n", "uncontended pair", "read", "/rwsem", "write", "/rwsem");
-	for (l = 0; l < nr_locks; l++) {
-		printf("%-20s", lock_names[l].shown);
-		print_cell(9, 2, lowest(l, READ_PAIR));
-		print_cell(9, 2, lowest(l, READ_PAIR) / lowest(RWSEM, READ_PAIR));
-		print_cell(9, 2, lowest(l, WRITE_PAIR));
-		print_cell(9, 2, lowest(l, WRITE_PAIR) / lowest(RWSEM, WRITE_PAIR));
-		printf("\n");
-	}
-	printf("%s, minimum of %ld rounds of %ld pairs\n", opt.unit, opt.rounds, opt.pairs);
-}
-
-static void print_scaling(void)
-{
-	unsigned int l;
-
-	printf("%-20s %9s %9s %9s\n", "readers", "1 CPU", "2 CPUs", "ratio");
-	for (l = 0; l < nr_locks; l++) {
-		printf("%-20s", lock_names[l].shown);
-		print_cell(9, 2, median(l, ONE_CPU) / 1e6);
-		print_cell(9, 2, median(l, TWO_CPUS) / 1e6);
-		print_cell(9, 2, median(l, SPEEDUP));
-		printf("\n");
-	}
-	printf("million read pairs a second, median of %ld rounds\n", opt.rounds);
-}
-
-static void print_mix(void)
-{
-	unsigned int l;
-
-	printf("%-20s %9s %7s %9s %7s %11s %11s\n", "mix", "writes/s", "/rwsem", "reads/s",
-	       "/rwsem", "wr max ms", "rd max ms");
-	for (l = 0; l < nr_locks; l++) {
-		printf("%-20s", lock_names[l].shown);
-		print_cell(9, 0, median(l, WRITES));
-		print_cell(7, 3, median(l, WRITES_RATIO));
-		print_cell(9, 0, median(l, READS));
-		print_cell(7, 3, median(l, READS_RATIO));
-		print_cell(11, 2, highest(l, WRITER_WAIT) / 1e6);
-		print_cell(11, 2, highest(l, READER_WAIT) / 1e6);
-		printf("\n");
-	}
-	printf("%d writers, %d readers; rates, ratios: median of %ld rounds; waits: longest\n",
-	       part->writers, part->readers, opt.rounds);
-}
-
 static long window_us(void)
 {
 	FILE *f = fopen(WINDOW_PARAM, "r");
@@ -406,48 +264,44 @@ static long window_us(void)
 	return us;
 }
 
-/* The longest permitted wait of a running reader in that round. */
-static double limit_ns(int round)
+static void run_loops(unsigned int l)
 {
-	return (opt.bound + window_us()) * 1e3 + figures[OURS][WRITER_HOLD][round];
-}
+	const char *lock = lock_names[l].shown;
+	/* of readers and writers */
+	double rate[2] = { }, wait[2] = { }, hold = 0;
+	int i, fd = open_lock(l);
 
-static int rounds_within(void)
-{
-	int i, within = 0;
+	/* few readers first: a task starts slowly while many others already run */
+	for (i = 0; i < part->readers + part->writers; i++)
+		shared->task[i] = make_loop(i >= part->readers);
+	run_tasks(fd, part->readers + part->writers, loop_task);
+	for (i = 0; i < part->readers + part->writers; i++) {
+		const struct task *t = &shared->task[i];
+		bool write = i >= part->readers;
 
-	for (i = 0; i < opt.rounds; i++)
-		within += figures[OURS][READER_WAIT][i] <= limit_ns(i);
-	return within;
-}
-
-static void print_bound(void)
-{
-	unsigned int l;
-
-	printf("%-20s %11s %11s %11s %9s %9s\n", "reader's wait (ms)", "max", "median max",
-	       "hold max", "reads/s", "writes/s");
-	for (l = 0; l < nr_locks; l++) {
-		printf("%-20s", lock_names[l].shown);
-		print_cell(11, 3, highest(l, READER_WAIT) / 1e6);
-		print_cell(11, 3, median(l, READER_WAIT) / 1e6);
-		print_cell(11, 3, highest(l, WRITER_HOLD) / 1e6);
-		print_cell(9, 0, median(l, READS));
-		print_cell(9, 0, median(l, WRITES));
-		printf("\n");
+		rate[write] += t->loop.count / t->seconds;
+		if (t->loop.wait_max_ns > wait[write])
+			wait[write] = t->loop.wait_max_ns;
+		if (write && t->loop.hold_max_ns > hold)
+			hold = t->loop.hold_max_ns;
 	}
-	if (!opt.bound)
-		return;
-	printf("limit: bound %ld us + window %ld us + the round's longest hold of a writer; ",
-	       opt.bound, window_us());
-	printf("kept in %d of %ld rounds of %.1f s\n", rounds_within(), opt.rounds, opt.duration);
+	close_lock(fd, l);
+	print_figure("writes", rate[1], "1/s", part->name, lock);
+	print_figure("reads", rate[0], "1/s", part->name, lock);
+	print_figure("writer_max", wait[1] / 1e6, "ms", part->name, lock);
+	print_figure("reader_max", wait[0] / 1e6, "ms", part->name, lock);
+	print_figure("writer_hold_max", hold / 1e6, "ms", part->name, lock);
+	/* the longest permitted wait of a running reader; those of `mix' wait for a CPU */
+	if (l == OURS && part->reader_nice < 0)
+		print_figure("reader_limit", (BOUND_US + window_us()) / 1e3 + hold / 1e6, "ms",
+			     part->name, lock);
 }
 
 static struct part parts[] = {
-	{ "pairs", run_pairs, print_pairs, .rounds = 50 },
-	{ "scaling", run_scaling, print_scaling, .rounds = 5 },
-	{ "mix", run_loops, print_mix, .rounds = 5, .writers = 4, .readers = 2 },
-	{ "bound", run_loops, print_bound, .rounds = 5, .writers = 4, .readers = 1,
+	{ "pairs", run_pairs, .rounds = 50 },
+	{ "scaling", run_scaling, .rounds = 5 },
+	{ "mix", run_loops, .rounds = 5, .writers = 4, .readers = 2 },
+	{ "bound", run_loops, .rounds = 5, .writers = 4, .readers = 1,
 	  .reader_nice = -20, .reader_pause_us = 200 },
 };
 
@@ -467,7 +321,6 @@ static void usage(FILE *f)
 "  -r NUM   --rounds=NUM      rounds, order rotated, 1 to 1000    [5; pairs: 50]\n"
 "  -D TIME  --duration=TIME   of a round of one lock; s, m                 [3s]\n"
 "  -n NUM   --pairs=NUM       pairs in a round of `pairs'               [20000]\n"
-"           --bound=US        reader bound of unfair_rwsem, 0: off      [10000]\n"
 "           --unit=TEXT       meaning of a nanosecond in `pairs': instructions\n"
 "                             under QEMU's -icount shift=0                 [ns]\n"
 "  -h       --help\n\n"
@@ -482,18 +335,16 @@ static void choose_part(const char *name)
 	fatal("'%s': must be pairs, scaling, mix or bound", name);
 }
 
-enum { OPT_BOUND = 256, OPT_UNIT };
+#define OPT_UNIT	256
 
 static const struct option options[] = {
 	{ "rounds", 1, NULL, 'r' }, { "duration", 1, NULL, 'D' }, { "pairs", 1, NULL, 'n' },
-	{ "bound", 1, NULL, OPT_BOUND }, { "unit", 1, NULL, OPT_UNIT },
-	{ "help", 0, NULL, 'h' }, { }
+	{ "unit", 1, NULL, OPT_UNIT }, { "help", 0, NULL, 'h' }, { }
 };
 
 static const struct number_option numbers[] = {
-	{ 'r', "--rounds", &opt.rounds, 1, MAX_ROUNDS },
-	{ 'n', "--pairs", &opt.pairs, 1, LOCK_TEST_MAX_PAIRS },
-	{ OPT_BOUND, "--bound", &opt.bound, 0, 10000000 }, { }
+	{ 'r', "--rounds", &opt.rounds, 1, 1000 },
+	{ 'n', "--pairs", &opt.pairs, 1, LOCK_TEST_MAX_PAIRS }, { }
 };
 
 static void parse(int argc, char **argv)
@@ -527,7 +378,7 @@ static void parse(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-	unsigned int l, turn, f;
+	unsigned int turn;
 	int round;
 
 	parse(argc, argv);
@@ -540,15 +391,8 @@ int main(int argc, char **argv)
 		      -1, 0);
 	if (shared == MAP_FAILED)
 		fatal("mmap: %s", strerror(errno));
-	for (l = 0; l < NR_LOCKS; l++)
-		for (f = 0; f < NR_FIGURES; f++)
-			for (round = 0; round < MAX_ROUNDS; round++)
-				figures[l][f][round] = NAN;
 	for (round = 0; round < opt.rounds; round++)
 		for (turn = 0; turn < nr_locks; turn++)
-			part->run((turn + round) % nr_locks, round);
-	if (part->run == run_loops)
-		make_ratios();
-	part->print();
+			part->run((turn + round) % nr_locks);
 	return 0;
 }
