@@ -65,7 +65,7 @@ help-all: help
 	@echo '  make torture          the lock under random loads for DURATION=600 s'
 	@echo '  make lint             checkpatch, sparse, kernel-doc, shellcheck and more          5 min'
 	@echo 'Figures and documents'
-	@echo '  make bench-PART       locks, csum, diff, share, f2fs, btrfs, harm: tables      5-30 min'
+	@echo '  make bench-PART       locks, csum, diff, share, f2fs, btrfs, xfs, harm: tables 5-30 min'
 	@echo '  make bench-apps       databases, fio, ... on FS=f2fs or btrfs                          2 h'
 	@echo '  make docs             the documents as a site, in docs/_build/html                30 s'
 	@echo '  make container        TARGET=test in Debian 12, by podman or docker: for other distributions'

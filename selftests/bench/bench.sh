@@ -9,6 +9,7 @@
 #   f2fs       fsync beside low-priority writers (fsync_guest.sh)
 #   btrfs      sync beside low-priority readers of old data; with LOADS='1:fio 8:fio'
 #              VARIANTS='stock gate always-locked', fsyncs by jobs of fio
+#   xfs        create and unlink files, with stock's reuse of inodes and with stamps
 #   harm       what tasks that have nothing to do with the filesystem notice of lent priority
 #   apps       applications on FS=f2fs or btrfs, see apps.sh
 #
@@ -308,7 +309,7 @@ in_rounds()
 			[ -z "$product" ] || echo "unload $product"
 		} >"$dir/round-$r.plan"
 		boot "$dir/round-$r" "$seconds" "${options[@]}" "$kernel" "$dir/round-$r.plan" \
-			"$drivers"/*.ko "$built/bench/fsyncbench" \
+			"$drivers"/*.ko "$built/bench/fsyncbench" "$built/filesystems/inode_reuse" \
 			"$bench/driver_guest.sh" "$bench/$script"
 	done
 }
@@ -336,6 +337,19 @@ part_btrfs()
 	fi
 	# shellcheck disable=SC2086 # a list
 	in_rounds fsync_guest.sh $loads
+	table "$dir"/round-*/
+}
+
+# how XFS reuses inodes
+part_xfs()
+{
+	local fs=xfs
+	choose 4 'batch:8 batch:256' 3
+	variants=fscommit
+	prepare xfs
+	options+=("${store[@]}")
+	# shellcheck disable=SC2086 # a list
+	in_rounds reuse_guest.sh $loads
 	table "$dir"/round-*/
 }
 
@@ -368,8 +382,8 @@ run()
 out=${OUT:-$TOP/out/bench}
 for p; do
 	case $p in
-	locks|csum|diff|share|f2fs|btrfs|harm|apps) ;;
-	*) die "bench.sh: '$p': must be locks, csum, diff, share, f2fs, btrfs, harm or apps" ;;
+	locks|csum|diff|share|f2fs|btrfs|xfs|harm|apps) ;;
+	*) die "bench.sh: '$p': must be locks, csum, diff, share, f2fs, btrfs, xfs, harm or apps" ;;
 	esac
 done
 locked bench run "$@"

@@ -7,8 +7,7 @@
 #                          locks of f2fs on 7.3 without a build; and the site check
 #   run.sh smoke FS KERNEL [OPTION=VALUE...]
 #                          one variant on one kernel, see port.sh; EDIT=NAME breaks it by a
-#                          mutant. SMOKE_SECONDS= sets the time of each load, SMOKE_ROUNDS=
-#                          adds a comparison (xfs)
+#                          mutant
 #   run.sh faults KERNEL   btrfs with COMMIT_ROOT=1, while allocations of fscommit fail
 #   run.sh sites           the site check must find sites that spatch misses
 #
@@ -62,8 +61,7 @@ smoke()
 		[ ! -e "$dir/fscommit.ko" ] || echo "load fscommit"
 		echo "load $module"
 		# A load on the debug kernel fails in its first second, if at all.
-		echo "test $name 1500 smoke ${SMOKE_SECONDS:-$(
-			[ "$kernel" = uml-debug ] && echo 1 || echo 2)} $variant ${SMOKE_ROUNDS:-}"
+		echo "test $name 1500 smoke $([ "$kernel" = uml-debug ] && echo 1 || echo 2) $variant"
 		echo "unload $module"
 		[ ! -e "$dir/fscommit.ko" ] || echo "unload fscommit"
 	} >"$out.plan"
