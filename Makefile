@@ -67,6 +67,8 @@ help-all: help
 	@echo 'Figures and documents'
 	@echo '  make bench-PART       locks, csum, diff, share, f2fs, btrfs, xfs, harm: tables 5-30 min'
 	@echo '  make bench-apps       databases, fio, ... on FS=f2fs or btrfs                          2 h'
+	@echo '  make figures          measure the tables of the documents anew; TABLE= some of them   13 h'
+	@echo '  make figures QUICK=1  which of the tables no longer hold?                              1 h'
 	@echo '  make docs             the documents as a site, in docs/_build/html                30 s'
 	@echo '  make container        TARGET=test in Debian 12, by podman or docker: for other distributions'
 	@echo '  make kernels, clean   fetch and build all kernels; remove what builds leave here'
@@ -178,6 +180,9 @@ test-scale:
 bench-%:
 	@selftests/bench/bench.sh $*
 
+figures:
+	@selftests/bench/publish.sh $(TABLE)
+
 crash-%:
 	@selftests/filesystems/crash/crash.sh $* $(or $(KERNEL),uml)
 
@@ -246,7 +251,7 @@ clean:
 
 .PHONY: kselftest check all help help-all module check-kdir check-other install modules_install install-headers install-tools \
 	uninstall uninstall-tools deb dist $(PORTS:%=dist-%) \
-	test-package demo test test-all test-rest torture \
+	test-package demo test test-all test-rest torture figures \
 	test-meta verify verify-quick lint docs \
 	container kernels clean test-arch $(PORTS) coverage test-debug test-faults test-clang test-newest upstream \
 	test-upstream test-scale $(PORTS:%=install-%) $(PORTS:%=uninstall-%)
