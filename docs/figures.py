@@ -3,21 +3,25 @@
 
     .. figures:: NAME
 
-NAME.tsv is in docs/figures. It has a table, or the tables of one benchmark, each after an empty
-line. The head of a table has lines `# KEY: VALUE` that say where the values are from, the next line
-the names of the columns, and each other line is a row; a tab separates columns. The keys are values
-(what they are: the title of the table), rounds, kernel, machine, command, date, and commit, which
-is required. A later table keeps the keys that it does not repeat.
+NAME.tsv is in docs/figures; `make figures` writes it. It has a table, or several, each after an
+empty line. The head of a table has lines `# KEY: VALUE` that say where the values are from, the
+next line the names of the columns, and each other line is a row; a tab separates columns. The keys
+are values (what they are: the title of the table), rounds, kernel, machine, load (of the machine by
+others), command, date, and commit, which is required. A later table keeps the keys that it does not
+repeat. The page says so if the code has changed since that commit.
 """
 
 import pathlib
+import re
+import subprocess
 
 from docutils import nodes
 from docutils.parsers.rst import Directive
 from docutils.statemachine import StringList
 
 FOLDER = pathlib.Path(__file__).resolve().parent / "figures"
-KEYS = ("rounds", "kernel", "machine", "command", "date", "commit")
+TOP = FOLDER.parent.parent
+KEYS = ("rounds", "kernel", "machine", "load", "command", "date", "commit")
 
 
 def read(path):
@@ -32,6 +36,26 @@ def read(path):
                 head[key.strip()] = value
         tables.append((head, [line for line in lines if not line.startswith("#")]))
     return tables
+
+
+def changed(commit, folder):
+    """Return whether git knows that the folder has changed since the commit."""
+    try:
+        return subprocess.run(["git", "-C", TOP, "diff", "--quiet", commit, "HEAD", "--", folder],
+                              stderr=subprocess.DEVNULL, check=False).returncode == 1
+    except OSError:
+        return False
+
+
+def newer_code(name, head):
+    """Return the sentence that says which code behind a table has changed, or ""."""
+    commits = re.findall(r"\b[0-9a-f]{7,40}\b", head["commit"])
+    command = name + head.get("command", "")
+    ports = [path.parent.name for path in TOP.glob("ports/*/options")]
+    folders = ["module"] + sorted("ports/" + fs for fs in ports if fs in command)
+    folders = [f"``{f}``" for f in folders if any(changed(c, f) for c in commits)]
+    return f"**This table is older than the code:** {' and '.join(folders)} changed since." \
+        if folders else ""
 
 
 def source_of(head):
@@ -51,7 +75,8 @@ class Figures(Directive):
         """Called by docutils."""
         path = FOLDER / (self.arguments[0] + ".tsv")
         env = self.state.document.settings.env
-        env.note_dependency(str(path))
+        # the text also depends on HEAD
+        env.note_reread()
         try:
             tables = read(path)
         except OSError as error:
@@ -67,7 +92,7 @@ class Figures(Directive):
             text += ["   " + row for row in rows] + [""]
             # once for successive tables of one source
             if source_of(head) != source_of(later):
-                text += [source_of(head), ""]
+                text += [source_of(head), newer_code(path.stem, head), ""]
         node = nodes.container()
         self.state.nested_parse(StringList(text, str(path)), 0, node)
         return node.children

@@ -125,6 +125,30 @@ lint_mutants()
 	python3 "$LINT/seen_failing.py" "$TOP"
 }
 
+# Each published table has lines in the plan, says where it is from, and is of a commit of this
+# history, if all of that is here.
+check_figures()
+{
+	local f key line commit
+	cd "$TOP/docs/figures" || return 1
+	diff <(awk '!/^#/ && NF { print $1 ".tsv" }' plan | sort -u) <(ls -- *.tsv) |
+		sed -nE -e 's|^< (.*)|docs/figures/plan:1: no file \1|p' \
+			-e 's|^> (.*)|docs/figures/\1:1: not in the plan|p'
+	for f in *.tsv; do
+		for key in rounds kernel machine command commit; do
+			grep "^# $key: " "$f" >/dev/null || echo "docs/figures/$f:1: no $key"
+		done
+	done
+	[ "$(git rev-parse --show-toplevel --is-shallow-repository 2>/dev/null)" = \
+		"$TOP"$'\nfalse' ] || return 0
+	grep -n '^# commit: ' -- *.tsv | while IFS=: read -r f line key commit; do
+		for commit in $(grep -oE '\b[0-9a-f]{7,40}\b' <<<"$commit" || echo none); do
+			git merge-base --is-ancestor "$commit" HEAD 2>/dev/null ||
+				echo "docs/figures/$f:$line: commit $commit is not of this history"
+		done
+	done
+}
+
 # The rules of this tree that no other tool checks.
 lint_house()
 {
@@ -153,6 +177,7 @@ lint_house()
 		[ -e "$TOP/${link%%#*}" ] || echo "${f#./}:$n: no file ${link%%#*}"
 	done
 	python3 "$LINT/parameters.py" "$TOP"
+	(check_figures)
 	# names and members that the script for drgn uses
 	grep -oE '"(struct )?[a-z_]{4,}"|\b(sem|slot|watch|w)\.[a-z_]*[a-z]\b' "$TOP/tools/drgn_locks.py" |
 		sed 's/"//g; s/.*\.//' | while read -r name; do
