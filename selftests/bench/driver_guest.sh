@@ -36,11 +36,11 @@ mount_new()
 # encrypt: put dm-crypt on the disk; its kernel threads have nice 0
 encrypt()
 {
-	[ -e /dev/mapper/crypt ] ||
+	[ -e /dev/dm-0 ] ||
 		dmsetup create crypt --noudevsync --table "0 $(blockdev --getsz "$DISK") crypt \
-			aes-xts-plain64 $(printf %0128d 1) 0 $DISK 0" && dmsetup mknodes ||
+			aes-xts-plain64 $(printf %0128d 1) 0 $DISK 0" ||
 		die "cannot encrypt $DISK"
-	DISK=/dev/mapper/crypt
+	DISK=/dev/dm-0
 }
 
 # limit_group KIND: make a cgroup for the low-priority tasks, with one limit:
