@@ -55,8 +55,8 @@ about()
 	[ -z "${ICOUNT:-}" ] || machine='one CPU of QEMU, which counts instructions, 1 ns each'
 	machine+=", on $(nproc) of $(sed -n 's/^model name.*: //p' /proc/cpuinfo | head -n 1)"
 	commit=$(git -C "$TOP" rev-parse --short HEAD 2>/dev/null) || commit=unknown
-	# make figures writes into docs/
-	[ "$commit" = unknown ] || git -C "$TOP" diff --quiet HEAD -- . ':!docs' || commit+=-dirty
+	[ "$commit" = unknown ] ||
+		git -C "$TOP" diff --quiet HEAD -- module ports scripts selftests || commit+=-dirty
 	cat <<-END
 		# SPDX-License-Identifier: GPL-2.0
 		# values: median (lowest-highest); ">" is a lower bound

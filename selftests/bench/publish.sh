@@ -95,7 +95,8 @@ out=$TOP/out/figures/${code:0:12}
 if [ "$quick" != 0 ]; then
 	out=$TOP/out/figures/quick
 else
-	git diff --quiet HEAD -- . ':!docs' || die "a table names its commit: commit your changes first"
+	git diff --quiet HEAD -- module ports scripts selftests ||
+		die "a table names its commit: commit your changes first"
 fi
 mkdir -p "$out"
 # shellcheck disable=SC2046 # a list
