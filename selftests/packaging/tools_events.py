@@ -340,7 +340,8 @@ class TestCheck(unittest.TestCase):
                 [*begin, *sleep(1.1, "low-7", "__mem_cgroup_handle_over_high", "ext4_create"),
                  switch(2, "x-3", "S", "x-4")], "may be held by low[7]", "resource: memory limit")
             sample = [event(1.5, "low-7", "sample", ""), *stack(1.5, "low-7", "ext4_create")]
-            self.check_says([*begin, *sample, switch(2, "x-3", "S", "x-4")],
+            self.check_says([*begin, switch(1.1, "low-7", "R", "x-3"), *sample,
+                             switch(2, "x-3", "S", "x-4")],
                             "may be held by low[7]", "resource: CPU", status=4)
         # no holder is a kernel worker; a sleep that is over at once; the commit counts itself
         self.check_says([*sleep(1.0, "ckpt-9", "do_fsync"), *starved(holder="kworker/1:1-7")],
@@ -360,12 +361,29 @@ class TestCheck(unittest.TestCase):
         self.check_says(["CPU:1 [LOST 7 EVENTS]"], "Cannot tell whether a commit has", status=3)
 
     def test_check_waits_that_have_begun(self):
-        files = {"/status": "Name:\tx\nState:\tD (disk sleep)\n", "/comm": "ckpt\n",
-                 "/stack": "[<0>] io_schedule+0x1/0x2\n[<0>] f2fs_write_checkpoint+0x1/0x2\n"}
-        with mock.patch.object(check.glob, "glob", return_value=["/proc/9/task/9"]), \
-                mock.patch.object(check, "read", lambda path: files[path[path.rindex("/"):]]):
-            self.assertRegex(printed(check, ["--time=1"], data_of(
-                [switch(time.monotonic() + 9, "x-7", "S", "y-8")])), "(?s)waited 1 times.*ckpt")
+        """Those that sleep, and those that have no CPU, when it starts."""
+        with tempfile.TemporaryDirectory() as proc:
+            for pid, comm, state, frame in ((9, "ckpt", "D", "f2fs_write_checkpoint"),
+                                            (7, "low", "R", "f2fs_create")):
+                os.mkdir(f"{proc}/{pid}")
+                for name, text in (("status", f"Name:\tx\nState:\t{state} (x)\n"),
+                                   ("comm", comm + "\n"), ("stack", f"[<0>] {frame}+0x1/0x2\n")):
+                    with open(f"{proc}/{pid}/{name}", "w", encoding="ascii") as f:
+                        f.write(text)
+            # one wait, also if the trace has seen its begin
+            for seen in (0, 5):
+                at = time.monotonic()
+                first = stall(at=at)[:seen]
+                end = [switch(at + 9, "x-4", "S", "low-7"), waking(at + 9, "low-7", 9),
+                       event(at + 9, "ckpt-9", "contention_end", "aa (ret=0)")]
+                reads = mock.Mock(side_effect=itertools.chain(
+                    (data_of(first) or BlockingIOError(), BlockingIOError(), data_of(end)),
+                    itertools.repeat(BlockingIOError())))
+                with mock.patch.object(check.glob, "glob", return_value=[proc + "/9", proc + "/7"]):
+                    self.assertRegex(
+                        printed(check, ["--time=1"], reads), r"^.*\n\nf2fs_write_checkpoint\(.*\n"
+                        r"  waited 1 times.*ckpt.*\n  woken by low.*\n.*no CPU \d+ %\n"
+                        r"  resource: CPU\n.*CONVERT.*\n\nexit status 4")
 
     def test_check_memory(self):
         """It forgets what no wait of a commit needs, and some of the rest if it is too much."""
