@@ -6,10 +6,11 @@ Seen failing, with a line of the program changed: top_table (chain() without "le
 empty), top_later_arguments (MORE empty), top_kernel_threads (found if the names are equal),
 top_readers_and_writers (longest and waits of both), top_keys (" " ignored), check_advice (PORTS
 empty; READY not entered for "R"; OURS matches nothing), check_lock_types (BEGIN_FILTER "flags &
-38"; no "six_"), check_requests (no THROTTLED, QUEUED, submitter, most()), check_sleeps (MEMORY,
-LIMIT match nothing), check_timeouts (no AGAIN), check_handles (HANDLES, FOR_COMMIT match nothing;
-no sample), check_steps_of_f2fs (min for max), check_cannot_tell (no "if lost"),
-waits_that_have_begun (no stacks()), check_memory (forget()
+38"; no "six_"), check_requests (no THROTTLED, QUEUED, submitter, most(); SLEEP or RUNS without
+DEVICE), check_sleeps (MEMORY, LIMIT match nothing), check_chains (on_sched_waking() without
+during()), check_timeouts (no AGAIN), check_handles (HANDLES, FOR_COMMIT match nothing; no sample;
+no ADVICE for the key), check_steps_of_f2fs (min for max), check_cannot_tell (no "if lost"),
+waits_that_have_begun ("State:\\t"; no "R" in stacks(); no read() before it), check_memory (forget()
 does nothing), hostile_names (".{0,15}" without re.S; HEAD with ".*"; no translate()), end_on_time
 (read() without READS), same_code (a blank added).
 """
@@ -287,6 +288,10 @@ class TestCheck(unittest.TestCase):
                 ("CPU", "cpu.weight", switch(1.1, "low-8", "R", "x-5"),
                  switch(1.8, "x-5", "R", "low-8"), rq(1.81, "low-8", "queue"),
                  rq(1.81, "low-8", "issue")),
+                # a driver above the disk has delayed it
+                *(("device", "the device's", switch(1.0, *did), rq(1.8, "dm-8", "queue"),
+                   rq(1.81, "dm-8", "issue"))
+                  for did in (("dm-8", "S", "x-5"), ("x-5", "S", "dm-8"))),
                 # a worker that completes it
                 ("CPU", "cpu.weight", rq(1.0, "low-7", "issue"), switch(1.0, "work-4", "I", "x-5"),
                  rq(1.1, "x-3", "complete"), waking(1.1, "x-3", 4),
@@ -314,6 +319,17 @@ class TestCheck(unittest.TestCase):
                                   waking(1.99, "low-7", 9), lock="__unfair_down_slow"),
                             "woken by low[7]", f"resource: {resource}\n", advice)
 
+    def test_check_chains(self):
+        """What the holder slept for is what the task did that has woken it."""
+        for asleep in (sleep(1.0, "low-7", "schedule"), sleep(1.0, "low-7", "io_schedule"),
+                       [event(1.0, "low-7", "contention_begin", "bb (flags=READ)"),
+                        *sleep(1.0, "low-7", "down_read")]):
+            self.check_says(
+                stall(*asleep, switch(1.1, "low-8", "R", "x-5"),
+                      switch(1.9, "x-5", "R", "low-8"), waking(1.95, "low-8", 7),
+                      switch(1.95, "low-8", "S", "low-7"), waking(1.99, "low-7", 9)),
+                "woken by low[7]", "no CPU 80 %", "resource: CPU", status=4)
+
     def test_check_timeouts(self):
         """Sleeps with a timeout are one wait, for the request that ends the last of them."""
         lines = [rq(1.0, "ckpt-9", "queue"), rq(1.0, "ckpt-9", "insert", io_class="idle")]
@@ -336,6 +352,8 @@ class TestCheck(unittest.TestCase):
             begin = sleep(1.0, "ckpt-9", *frames)
             self.check_says([*begin, *starved()], "(), open handles, in " + frames[-1],
                             "woken by low[7]", "resource: CPU", "CONVERT: ", status=4)
+            # a task that sleeps for something else is held up itself
+            begin += sleep(1.0, "up-6", "schedule", "ext4_create")
             self.check_says(
                 [*begin, *sleep(1.1, "low-7", "__mem_cgroup_handle_over_high", "ext4_create"),
                  switch(2, "x-3", "S", "x-4")], "may be held by low[7]", "resource: memory limit")
@@ -348,8 +366,14 @@ class TestCheck(unittest.TestCase):
                         "(), kernel worker, in do_fsync()", "resource: CPU")
         self.check_says([*sleep(1.0, "ckpt-9", "do_fsync"), switch(1, "x-3", "S", "ckpt-9"),
                          switch(9, "ckpt-9", "S", "x-3")], "No commit has waited")
+        # nor does a task hold what the waiter, which spun, has got
+        self.check_says(stall(*sleep(1.1, "low-7", "schedule", "ext4_create")), "tasks did "
+                        "meanwhile: not known; no task has woken it")
         self.check_says([*sleep(1.0, "ckpt-9", "schedule", "jbd2_log_wait_commit", "do_fsync"),
                          waking(1.99, "low-7", 9)], "No commit has waited")
+        self.assertNotIn("f2fs_issue_checkpoint()", check_prints(data_of(
+            [*sleep(1.0, "app-6", "f2fs_issue_checkpoint", "do_fsync"), *stall(*starved()),
+             waking(2.1, "ckpt-9", 6)])))
 
     def test_check_steps_of_f2fs(self):
         lines = [event(1, "x-0", "kmsg", "F2FS-fs (sda1): " + text) for text in (
