@@ -9,7 +9,7 @@ empty; READY not entered for "R"; OURS matches nothing), check_lock_types (BEGIN
 38"; no "six_"), check_requests (no THROTTLED, QUEUED, submitter, most(); SLEEP or RUNS without
 DEVICE), check_sleeps (MEMORY, LIMIT match nothing), check_chains (on_sched_waking() without
 during()), check_timeouts (no AGAIN), check_handles (HANDLES, FOR_COMMIT match nothing; no sample;
-no ADVICE for the key), check_steps_of_f2fs (min for max), check_cannot_tell (no "if lost"),
+no ADVICE for the key), check_cannot_tell (no "if lost"),
 waits_that_have_begun ("State:\\t"; no "R" in stacks(); no read() before it), check_memory (forget()
 does nothing), hostile_names (".{0,15}" without re.S; HEAD with ".*"; no translate()), end_on_time
 (read() without READS), same_code (a blank added).
@@ -374,12 +374,6 @@ class TestCheck(unittest.TestCase):
         self.assertNotIn("f2fs_issue_checkpoint()", check_prints(data_of(
             [*sleep(1.0, "app-6", "f2fs_issue_checkpoint", "do_fsync"), *stall(*starved()),
              waking(2.1, "ckpt-9", 6)])))
-
-    def test_check_steps_of_f2fs(self):
-        lines = [event(1, "x-0", "kmsg", "F2FS-fs (sda1): " + text) for text in (
-            "checkpoint was blocked for 6535 ms", "Step#0: 1 ms", "Step#8: 6526 ms",
-            "Step#9: 0 ms")]
-        self.check_says(lines, "f2fs on sda1 took 6535 ms, 6526 ms in step 8: wait for written")
 
     def test_check_cannot_tell(self):
         self.check_says(["CPU:1 [LOST 7 EVENTS]"], "Cannot tell whether a commit has", status=3)
