@@ -6,13 +6,13 @@ Seen failing, with a line of the program changed: top_table (chain() without "le
 empty), top_later_arguments (MORE empty), top_kernel_threads (found if the names are equal),
 top_readers_and_writers (longest and waits of both), top_keys (" " ignored), check_advice (PORTS
 empty; READY not entered for "R"; OURS matches nothing), check_lock_types (BEGIN_FILTER "flags &
-38"; no "six_"), check_requests (no THROTTLED, QUEUED, submitter, most(); SLEEP or RUNS without
-DEVICE), check_sleeps (MEMORY, LIMIT match nothing), check_chains (on_sched_waking() without
+38"; no "six_", "rtlock_"), check_requests (no THROTTLED, QUEUED, submitter, most(); SLEEP or RUNS
+without DEVICE), check_sleeps (MEMORY, LIMIT match nothing), check_chains (on_sched_waking() without
 during()), check_timeouts (no AGAIN), check_handles (HANDLES, FOR_COMMIT match nothing; no sample;
-no ADVICE for the key), check_cannot_tell (no "if lost"),
-waits_that_have_begun ("State:\\t"; no "R" in stacks(); no read() before it), check_memory (forget()
-does nothing), hostile_names (".{0,15}" without re.S; HEAD with ".*"; no translate()), end_on_time
-(read() without READS), same_code (a blank added).
+no ADVICE for the key), check_cannot_tell (no "if lost"), waits_that_have_begun ("State:\\t"; no "R"
+in stacks(); no read() before it), check_memory (forget() does nothing), hostile_names (".{0,15}"
+without re.S; HEAD with ".*"; no translate()), end_on_time (read() without READS), same_code (a
+blank added).
 """
 
 import importlib.machinery
@@ -264,7 +264,8 @@ class TestCheck(unittest.TestCase):
         for flags, kind in (("", "semaphore"), ("RT", "rt_mutex"), ("MUTEX|SPIN", "mutex"),
                             ("RT|READ", "rw_semaphore for reading"),
                             ("PERCPU|WRITE", "percpu_rw_semaphore for writing")):
-            self.assertIn(f"(), {kind}", check_prints(data_of(stall(*starved(), flags=flags))))
+            self.assertIn(f"f2fs_write_checkpoint(), {kind}", check_prints(data_of(stall(
+                *starved(), flags=flags, lock="rtlock_slowlock_locked"))))
         kernel_tests = check.BEGIN_FILTER.replace("||", "or").replace("!", "not ")
         for flags in range(64):
             # pylint: disable-next=eval-used
