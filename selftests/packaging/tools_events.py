@@ -8,11 +8,11 @@ top_readers_and_writers (longest and waits of both), top_keys (" " ignored), che
 empty; READY not entered for "R"; OURS matches nothing), check_lock_types (BEGIN_FILTER "flags &
 38"; no "six_", "rtlock_"), check_requests (no THROTTLED, QUEUED, submitter, most(); SLEEP or RUNS
 without DEVICE), check_sleeps (MEMORY, LIMIT match nothing), check_chains (on_sched_waking() without
-during()), check_timeouts (no AGAIN), check_handles (HANDLES, FOR_COMMIT match nothing; no sample;
-no ADVICE for the key), check_cannot_tell (no "if lost"), waits_that_have_begun ("State:\\t"; no "R"
-in stacks(); no read() before it), check_memory (forget() does nothing), hostile_names (".{0,15}"
-without re.S; HEAD with ".*"; no translate()), end_on_time (read() without READS), same_code (a
-blank added).
+during()), check_timeouts (no AGAIN), check_cut_waits (no QUEUED for what began before; without
+wait.end), check_handles (HANDLES, FOR_COMMIT match nothing; no sample; no ADVICE for the key),
+check_cannot_tell (no "if lost"), waits_that_have_begun ("State:\\t"; no "R" in stacks(); no read()
+before it), check_memory (forget() does nothing), hostile_names (".{0,15}" without re.S; HEAD with
+".*"; no translate()), end_on_time (read() without READS), same_code (a blank added).
 """
 
 import importlib.machinery
@@ -308,6 +308,20 @@ class TestCheck(unittest.TestCase):
                 self.check_says(stall(*sleep(1.0, "low-77", *asleep), *more,
                                       waking(1.86, "low-77", 9)),
                                 "woken by low[77]", f"resource: {resource}\n", advice)
+
+    def test_check_cut_waits(self):
+        """The trace may have begun after the request, or ended before it has."""
+        asleep = sleep(1.0, "ckpt-9", "io_schedule", "do_fsync")
+        end = switch(2.0, "x-3", "S", "x-4")
+        for resource, *more in (
+                ("I/O scheduler", rq(1.9, "x-3", "issue"), rq(1.99, "x-3", "complete"),
+                 waking(1.99, "x-3", 9)),
+                ("I/O scheduler", rq(1.0, "ckpt-9", "queue"), rq(1.0, "ckpt-9", "insert"), end),
+                ("device", rq(1.0, "ckpt-9", "queue"), rq(1.0, "ckpt-9", "issue"), end),
+                # what was merged has no end; a lock of a page is no I/O
+                ("CPU", rq(1.0, "ckpt-9", "queue"), switch(1.0, "low-7", "R", "x-3"),
+                 event(1.9, "low-7", "sample", ""), *stack(1.9, "low-7", "f2fs_create"), end)):
+            self.check_says([*asleep, *more], f"resource: {resource}\n")
 
     def test_check_sleeps(self):
         """The stack of the holder says why it slept, also after another request has ended."""
