@@ -386,6 +386,8 @@ class TestCheck(unittest.TestCase):
                         "meanwhile: not known; no task has woken it")
         self.check_says([*sleep(1.0, "ckpt-9", "schedule", "jbd2_log_wait_commit", "do_fsync"),
                          waking(1.99, "low-7", 9)], "No commit has waited")
+        self.check_says([*sleep(1.0, "app-6", "schedule_timeout", "f2fs_write_cache_pages",
+                                "do_fsync"), switch(9, "x-3", "S", "app-6")], "No commit has")
         self.assertNotIn("f2fs_issue_checkpoint()", check_prints(data_of(
             [*sleep(1.0, "app-6", "f2fs_issue_checkpoint", "do_fsync"), *stall(*starved()),
              waking(2.1, "ckpt-9", 6)])))
