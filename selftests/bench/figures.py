@@ -7,7 +7,7 @@ figures.py compare PUBLISHED LATER       do the published tables hold? Prints wh
 
 ABOUT is the table's head. FOLDER is that of a guest. Its result.txt has lines `TEST RUN/DRIVER` and
 `TAP FIGURE NAME VALUE UNIT [RUN DRIVER]`; apps.py and read_ckptlat() read what other programs
-wrote. A value that begins with ">" is a lower bound. One that is no number is printed as it is.
+wrote. A ">" in front of a value makes it a lower bound. The table repeats a value that is a word.
 
 A row has the figures of a run, a column those of a driver: the median of the rounds and, in
 brackets, the lowest and the highest. "1 of 3": the other rounds have no figure. "better" compares
