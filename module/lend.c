@@ -721,8 +721,10 @@ static struct donor *new_loan(const struct unfair_rwsem *sem, struct task_struct
 	u64 now = ktime_get_ns();
 	struct donor *d = NULL;
 
-	if (over_budget(task, now, BUDGET_INTERVAL))
+	if (over_budget(task, now, BUDGET_INTERVAL)) {
+		count_event(sem, EV_BUDGET_SPENT);
 		return NULL;
+	}
 	if (nr_busy < (task_is_running(task) ? max : DIV_ROUND_UP(max, 2)))
 		d = take_donor();
 	if (!d) {

@@ -18,7 +18,7 @@ enum lock_event {
 	EV_LOAN,		/* loans */
 	EV_LOAN_ENDED,
 	EV_CHAIN,		/* loans to tasks that a holder is blocked on */
-	EV_BUDGET_SPENT,	/* times that a loan was suspended as a bucket was full */
+	EV_BUDGET_SPENT,	/* loans suspended, or not made, as a bucket was full */
 	EV_NO_DONOR,		/* loans not made, as no donor was idle */
 	EV_LATE,		/* loans taken back, as the task ran before the donor waited */
 	EV_NO_CPU,		/* times that a loan was suspended as its task got no CPU */
