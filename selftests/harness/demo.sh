@@ -70,7 +70,7 @@ awk '
 		printf "Low-priority readers stalled the slowest checkpoint for %.0f to %.0f ms under\n", least, most
 		printf "the other locks, and for %.1f ms under unfair_rwsem.\n", ours
 	}' < <(sed -n "/^writer's wait/,/^unfair_rwsem/p" "$out/idle.txt")
-/usr/bin/python3 "$HARNESS/demo_plot.py" "$out/demo.svg" "Linux $release: how long a checkpoint waits" \
+/usr/bin/python3 "$SCRIPTS/plot.py" "$out/demo.svg" "Linux $release: how long a checkpoint waits" \
 	"${picture[@]}"
 echo
 echo "Picture: $out/demo.svg"
