@@ -9,18 +9,23 @@ next line the names of the columns, and each other line is a row; a tab separate
 are values (what they are: the title of the table), rounds, kernel, machine, load (of the machine by
 others), command, date, and commit, which is required. A later table keeps the keys that it does not
 repeat. The page says so if the code has changed since that commit.
+
+The option :picture: FIGURE also draws the rows of one figure, a time in ms, of the first table.
 """
 
 import pathlib
 import re
 import subprocess
+import sys
 
 from docutils import nodes
-from docutils.parsers.rst import Directive
+from docutils.parsers.rst import Directive, directives
 from docutils.statemachine import StringList
 
 FOLDER = pathlib.Path(__file__).resolve().parent / "figures"
 TOP = FOLDER.parent.parent
+sys.path.append(str(TOP / "scripts"))
+import plot  # noqa: E402 pylint: disable=wrong-import-position
 KEYS = ("rounds", "kernel", "machine", "load", "command", "date", "commit")
 
 
@@ -66,10 +71,32 @@ def source_of(head):
     return "*Source:* " + "; ".join(parts) + "."
 
 
+def draw(figure, head, rows):
+    """Return the picture of a figure's rows: a group for each run, a bar for each variant."""
+    columns = rows[0].split("\t")
+    variants = columns[2:columns.index("better")]
+    groups = []
+    for row in rows[1:]:
+        name, run, *cells = row.split("\t")
+        bars = []
+        for variant, cell, colour in zip(variants, cells, plot.COLOURS[-len(variants):]):
+            values = re.fullmatch(r"(>?)([0-9.]+) \(([0-9.]+)-([0-9.]+)\)", cell)
+            if name == figure and values:
+                low, median, high = (float(values[i]) * 1e6 for i in (3, 2, 4))
+                bars.append((variant, colour, variant == variants[-1], [low, median, high],
+                             ["line", "ring", "line"], values[1] + plot.duration(median)))
+        if bars:
+            groups.append((run, bars))
+    return plot.picture(f"{figure.split(',')[0]}: {head['kernel']}",
+                        "A bar from the shortest round to the longest;", [("ring", "median")],
+                        groups)
+
+
 class Figures(Directive):
     """Inserts the tables of one file."""
 
     required_arguments = 1
+    option_spec = {"picture": directives.unchanged_required}
 
     def run(self):
         """Called by docutils."""
@@ -95,6 +122,8 @@ class Figures(Directive):
                 text += [source_of(head), newer_code(path.stem, head), ""]
         node = nodes.container()
         self.state.nested_parse(StringList(text, str(path)), 0, node)
+        if "picture" in self.options:
+            node.insert(0, nodes.raw("", draw(self.options["picture"], *tables[0]), format="html"))
         return node.children
 
 
