@@ -33,7 +33,7 @@
 #include <unistd.h>
 
 #define PROGRAM "ckptlat"
-#define VERSION "1.0"
+#define VERSION "1.1"
 
 #define EXIT_THRESHOLD	2	/* a latency was too long; like cyclictest and rtla */
 #define MAX_READERS	256
