@@ -8,7 +8,8 @@
 #   csum diff share         commit roots, COW diff, share gate
 #   f2fs       fsync beside low-priority writers (fsync_guest.sh)
 #   btrfs      sync beside low-priority readers of old data; with LOADS='1:fio 8:fio'
-#              VARIANTS='stock gate always-locked', fsyncs by jobs of fio
+#              VARIANTS='stock gate always-locked', fsyncs by jobs of fio; with
+#              LOADS=512:pressure:256, beside a cgroup that reads ten times its memory.high
 #   xfs        create and unlink files, with stock's reuse of inodes and with stamps
 #   harm       what tasks that have nothing to do with the filesystem notice of lent priority
 #   apps       applications on FS=f2fs or btrfs, see apps.sh
@@ -26,8 +27,8 @@
 #   PREEMPT=full    preemption of a kernel in QEMU; PREEMPT= leaves it as the kernel boots
 #   ICOUNT=1        QEMU counts instructions, 1 ns each, on one CPU: whatever else the host does, a
 #                   time shows what a driver costs. A second takes a minute
-#   FS=f2fs APPS= NICE=-10 LIMIT=100   of apps: the application's nice value, and the seconds after
-#                   DURATION at which a run is stopped
+#   FS=f2fs APPS= NICE=-10   of apps: the application's nice value
+#   LIMIT=100       seconds after DURATION at which a run of apps is stopped; 600 for pressure
 #
 #   OUT=DIR         instead of out/bench; results of boots that DIR has are kept
 #
@@ -70,6 +71,9 @@ about()
 }
 
 is_uml() { [ "$(matrix_field "$1" kind)" = uml ]; }
+
+# preemption KERNEL: print the option of a kernel in QEMU that PREEMPT= chooses
+preemption() { is_uml "$1" || printf '%s' "${PREEMPT-full}" | sed 's/^./preempt=&/'; }
 
 # check_runs DIR: exit unless each test of the guest succeeded
 check_runs()
@@ -137,7 +141,7 @@ table() { /usr/bin/python3 "$bench/figures.py" table "$dir/about" "$@"; }
 # stdin has lines `NAME COMMAND`. LOADS has the names of those to run.
 programs()
 {
-	local folder=$1 kernel=$2 seconds=$3 dir=$out/$part-$2 tree modules m name command
+	local folder=$1 kernel=$2 seconds=$3 dir=$out/$part-$2 tree modules m name command preempt
 	shift 3
 	tree=$("$HARNESS/stage.sh" "$kernel")
 	case $folder in
@@ -156,8 +160,9 @@ programs()
 			echo "unload $m"
 		done
 	} >"$dir/guest.plan"
-	about "$part" "$kernel" "$rounds" >"$dir/about"
-	boot "$dir/guest" "$seconds" "$@" "$kernel" "$dir/guest.plan" "$tree/module/fscommit.ko" \
+	preempt=$(preemption "$kernel")
+	about "$part" "$kernel" "$rounds" "$preempt" >"$dir/about"
+	boot "$dir/guest" "$seconds" ${preempt:+--append "$preempt"} "$@" "$kernel" "$dir/guest.plan" "$tree/module/fscommit.ko" \
 		"$tree"/selftests/*_test.ko "$built/$folder/bench"/* "$built/tools/ckptlat"
 	table "$dir/guest"
 }
@@ -266,11 +271,11 @@ prepare()
 		esac ;;
 	crypt)	! is_uml "$kernel" || die "MEDIUM=crypt: $kernel has no dm-crypt"
 		store=(--disk 1G --kmod dm-crypt --with dmsetup) disk='$DISK' ;;
-	ram)	store=(--kmod 'brd rd_nr=1 rd_size=1048576') disk=/dev/ram0 ;;
+	ram)	store=(--kmod "brd rd_nr=1 rd_size=$((${disk_mib:-1024} << 10))") disk=/dev/ram0 ;;
 	*) die "MEDIUM=$MEDIUM: must be ram, disk or crypt" ;;
 	esac
 	[[ -z ${SCHEDULER:-} || ${MEDIUM:-ram} = disk ]] || die "SCHEDULER=$SCHEDULER needs MEDIUM=disk"
-	is_uml "$kernel" || preempt=${PREEMPT-preempt=full}
+	preempt=$(preemption "$kernel")
 	options+=(${preempt:+--append "$preempt"})
 	if [ "${ICOUNT:-}" ]; then
 		! is_uml "$kernel" || die "ICOUNT=1: $kernel must be a kernel for QEMU"
@@ -329,9 +334,12 @@ part_btrfs()
 {
 	local fs=btrfs
 	choose 15 128:readers 5
+	[[ $loads != *:pressure:* ]] || local disk_mib=4096
 	prepare btrfs
-	options+=("${store[@]}")
-	if [[ $loads = *:fio* ]]; then
+	limit=$((limit + ${LIMIT:-600}))
+	environment+=" LIMIT=${LIMIT:-600}"
+	options+=("${store[@]}" ${disk_mib:+--mem 6G})
+	if [[ $loads = *:fio* || $loads = *:pressure:* ]]; then
 		need fio
 		options+=(--with fio)
 	fi
@@ -371,7 +379,7 @@ part_harm()
 run()
 {
 	local part fs=${FS:-f2fs} kernel rounds duration loads variants dir disk store options slow \
-		first environment limit drivers boot product preempt=''
+		first environment limit drivers boot product preempt
 	mkdir -p "$out" "$LOGS"
 	built=$(build_programs) || die "cannot build the programs"
 	for part; do

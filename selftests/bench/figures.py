@@ -89,9 +89,11 @@ def read_ckptlat(folder):
         with open(path, encoding="utf-8") as f:
             locks = json.load(f)["locks"]
         for lock, result in locks.items():
+            run = os.path.basename(path)[:-len(".json")]
             for name, ns in result["writer_wait"].items():
-                yield (os.path.basename(path)[:-len(".json")], LOCKS[lock], "writer_" + name, "ms",
-                       "%.6g" % (ns / 1e6))
+                yield run, LOCKS[lock], "writer_" + name, "ms", "%.6g" % (ns / 1e6)
+            for name in ("writes", "reads"):
+                yield run, LOCKS[lock], name, "count", str(result[name])
 
 
 def better(row, unit):

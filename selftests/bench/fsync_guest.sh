@@ -14,8 +14,10 @@
 #   alone          tasks at nice 0, and no busy ones. All drivers get the same rate of fsyncs, so
 #                  that the work of these tasks is comparable
 #   fio            no fsyncbench, but N jobs of fio, with an fsync after each write of 64 KiB
+#   pressure:MIB   no fsyncbench, but N readers in a cgroup with this memory.high, see pressure()
 #
-# BUSY is the number of tasks at nice 0 that spin, DURATION that of fsyncbench.
+# BUSY is the number of tasks at nice 0 that spin, DURATION that of fsyncbench. A run of pressure
+# ends LIMIT seconds later at the latest.
 
 # shellcheck disable=SC2034,SC3043 # for driver_guest.sh; busybox has `local`
 name=$* mnt=/tmp/mnt n=${4%%:*} kind=${4#*:} fsyncs='' group=/sys/fs/cgroup/low
@@ -35,6 +37,89 @@ fio_jobs()
 	awk -F ';' '/^3;/ { printf "FIGURE fsyncs %.1f 1/s\n", $49 }' /tmp/fio.log
 }
 
+now_ms() { awk '{ print int($1 * 1000) }' /proc/uptime; }
+
+# syncs LAST: a sync every 10 s, until the time LAST. Print when each began, and how long it took.
+syncs()
+{
+	while :; do
+		begin=$(now_ms)
+		echo "$begin -"
+		sync
+		echo "$begin $(($(now_ms) - begin))"
+		[ "$(now_ms)" -lt "$1" ] || return 0
+		sleep 10
+	done
+}
+
+# The readers of a cgroup have files of ten times its memory.high, each in a subvolume of its own.
+# On CPU 0, 32 tasks overwrite small files, and one calls sync. (After the load with which Boris
+# Burkov showed in 2025 why btrfs should search checksums in the commit root.)
+pressure()
+{
+	local mib=${kind#*:} good=/sys/fs/cgroup/good stats=/tmp/out/syncs i begin now fio pid commits before
+	for i in $(seq 0 $((n - 1))); do
+		btrfs -q subvolume create "$mnt/$i" &&
+			dd if=/dev/zero of="$mnt/$i/old" bs=4k count=$((mib * 2560 / n)) 2>/dev/null ||
+			die "cannot make file $i"
+	done
+	sync
+	echo 3 >/proc/sys/vm/drop_caches
+	echo '+memory +cpuset +io' >/sys/fs/cgroup/cgroup.subtree_control &&
+		mkdir -p "$group" "$good" && echo "${mib}M" >"$group/memory.high" &&
+		echo 0 >"$good/cpuset.cpus" || die "no cgroup v2 with memory, cpuset and io"
+	commits=$(echo /sys/fs/btrfs/*-*/commit_stats)
+	echo 0 >"$commits"
+	before=$(sed -n 's/^commits //p' "$commits")
+	begin=$(now_ms)
+	(echo 0 >"$group/cgroup.procs"
+	 exec fio --name=low --directory="$mnt" --filename_format="\$jobnum/old" --numjobs="$n" \
+		--thread --rw=read --bs=128k --size=$((mib * 10240 / n))k --ioengine=sync \
+		--time_based --runtime=36000 >/tmp/fio.log 2>&1) &
+	fio=$!
+	for i in $(seq 32); do
+		(echo 0 >"$good/cgroup.procs"
+		 while :; do
+			i=$(((i + 1) % 10))
+			dd if=/dev/zero of="$mnt/tmp.$i" bs=4k count=2 2>/dev/null
+		 done) &
+	done
+	(echo 0 >"$good/cgroup.procs"; syncs $((begin + DURATION * 1000))) >$stats &
+	pid=$!
+	while kill -0 $pid 2>/dev/null && [ "$(now_ms)" -lt $((begin + (DURATION + LIMIT) * 1000)) ]; do
+		sleep 1
+	done
+	kill -0 $fio 2>/dev/null || die "fio: $(tail -n 3 /tmp/fio.log)"
+	now=$(now_ms)
+	awk -v now="$now" -v begin="$begin" '
+		$2 == "-" { open = now - $1; next }
+		{ open = 0; n++; if ($2 > longest) longest = $2 }
+		END {
+			bound = open > longest ? ">" : ""
+			printf "FIGURE syncs %d count\nFIGURE sync_max %s%d ms\nFIGURE run %s%.1f s\n",
+				n, bound, bound ? open : longest, open ? ">" : "", (now - begin) / 1000
+		}' $stats
+	awk -v s=$(((now - begin) / 1000)) -v before="$before" '
+		/^(commits|cur_commit_ms|max_commit_ms) / { v[$1] = $2 }
+		/^(some|full)/ { sub(/.*=/, ""); v["psi" (++k)] = $0 }
+		/rbytes=/ { sub(/.*rbytes=/, ""); v["read"] += $1 }
+		END {
+			bound = v["cur_commit_ms"] > v["max_commit_ms"] + 0
+			printf "FIGURE commits %d count\n", v["commits"] - before
+			printf "FIGURE commit_max %s%d ms\n", bound ? ">" : "",
+				bound ? v["cur_commit_ms"] : v["max_commit_ms"]
+			printf "FIGURE low_read %.1f MiB/s\n", v["read"] / s / 1048576
+			printf "FIGURE stalled %.1f %%\nFIGURE all_stalled %.1f %%\n",
+				v["psi1"] / s / 1e4, v["psi2"] / s / 1e4
+		}' "$commits" "$group/memory.pressure" "$group/io.stat"
+	for i in "$group" "$good"; do
+		echo 1 >"$i/cgroup.kill"
+		while grep -q . "$i/cgroup.procs"; do sleep 1; done
+		rmdir "$i"
+	done
+	wait
+}
+
 mount_new "$1" "$2" "$3"
 case $kind in fsync:*)
 	kind=${kind#fsync:}
@@ -44,6 +129,7 @@ case $kind in
 readers) bench --low=idle --readers -b "$BUSY" ;;
 alone) bench --low=nice:0 -b 0 --timed=nice:0 --period=1000000 ;;
 fio) fio_jobs ;;
+pressure:*) pressure ;;
 nice:*|idle) bench --low="$kind" $fsyncs -b "$BUSY" ;;
 *)	limit_group "$kind"
 	# the kernel stops a task above memory.high once it has charged 64 pages
