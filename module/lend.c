@@ -971,16 +971,15 @@ void lend_to_expediter(struct unfair_rwsem *sem, struct task_struct *task, u8 le
  */
 void lend_pause(void)
 {
-	ktime_t pause = LEND_BURST;
-	u64 now;
+	u64 now = ktime_get_ns();
+	ktime_t end = ns_to_ktime(now + LEND_BURST);
 
-	if (hrtimer_resolution > LEND_BURST)
+	if (hrtimer_resolution > LEND_BURST || now - burst_start < LEND_BURST)
 		return;
-	now = ktime_get_ns();
-	if (now - burst_start < LEND_BURST)
-		return;
-	set_current_state(TASK_IDLE);
-	schedule_hrtimeout(&pause, HRTIMER_MODE_REL);
+	/* users choose how often a waiter wakes this thread: it acts on that after the pause */
+	do {
+		set_current_state(TASK_IDLE);
+	} while (schedule_hrtimeout(&end, HRTIMER_MODE_ABS));
 	burst_start = ktime_get_ns();
 	paused += burst_start - now;
 }

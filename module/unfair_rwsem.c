@@ -874,6 +874,7 @@ static bool spin(struct unfair_rwsem *sem, struct waiter *w)
 static void watch_asleep(struct unfair_rwsem *sem, struct waiter *w, struct wakes *wakes)
 {
 	long word = atomic_long_read(&sem->word);
+	struct task_struct *watcher = NULL;
 
 	if (!sem->watch)
 		watcher_add(sem, &w->watch);
@@ -881,7 +882,9 @@ static void watch_asleep(struct unfair_rwsem *sem, struct waiter *w, struct wake
 		return;
 	if (lend_is_on(sem) && lend_level(sem, current) &&
 	    (w->write || (is_held(word) && holders_state(sem, word, true) == HOLDERS_OFF_CPU)))
-		wakes->task[wakes->nr++] = watcher_look_now(sem);
+		watcher = watcher_look_now(sem);
+	if (watcher)
+		wakes->task[wakes->nr++] = watcher;
 }
 
 /* Sleeps until woken, or for @timeout_ns if that is not 0. Drops wait_lock meanwhile. */

@@ -119,15 +119,15 @@ void watcher_replace(struct unfair_watch *from, struct unfair_watch *to)
  * @sem: the semaphore, in the watcher's list
  *
  * Context: under wait_lock of @sem.
- * Return: the watcher, for the caller to wake.
+ * Return: the watcher, for the caller to wake; NULL: it runs, or another task wakes it.
  */
 struct task_struct *watcher_look_now(struct unfair_rwsem *sem)
 {
 	raw_spin_lock(&watch_lock);
 	list_move_tail(&sem->watch->entry, &urgent_watches);
 	raw_spin_unlock(&watch_lock);
-	WRITE_ONCE(must_look, 1);
-	return watcher;
+	/* one wakeup until it clears the flag, however many tasks sleep: each costs it CPU time */
+	return xchg(&must_look, 1) ? NULL : watcher;
 }
 
 /* --- looks --------------------------------------------------------------- */
