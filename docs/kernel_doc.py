@@ -46,8 +46,10 @@ class KernelDoc(Directive):
             return [x for name in self.options["identifiers"].split()
                     for x in ("-function", name)]
         if "export" in self.options:
-            return [x for name in EXPORT.findall(path.read_text(encoding="utf-8"))
-                    for x in ("-function", name)]
+            names = EXPORT.findall(path.read_text(encoding="utf-8"))
+            if not names:
+                raise self.error(f"{path.name} exports no symbol")
+            return [x for name in names for x in ("-function", name)]
         return []
 
     def run(self):
