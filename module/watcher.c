@@ -12,7 +12,7 @@
  * The list has a lock, which nests within wait_lock. The watcher acquires the list's lock first,
  * and then only tries to acquire wait_lock. A watch is removed under the list's lock, so while
  * that is held, a watch in the list and its semaphore cannot be freed. A look drops both locks
- * after each 64 slots; after that, the variable `looking_at` shows whether the watch still exists.
+ * after each step; after that, the variable `looking_at` shows whether the watch still exists.
  *
  * Most waits end within a period. So a timer checks the list first, and wakes the watcher only if
  * it has work.
@@ -43,6 +43,8 @@ static LIST_HEAD(watches);
 static LIST_HEAD(urgent_watches);
 /* NULL: no look, or its watch was removed. */
 static struct unfair_watch *looking_at;
+/* The number of the pass, only compared. */
+static u8 pass;
 
 static struct task_struct *watcher;
 static const struct watcher_calls *calls;
@@ -50,8 +52,6 @@ static struct hrtimer watch_timer;
 /* Set while the timer is armed or the watcher runs; the timer clears it if there is no work. */
 static unsigned int timer_armed;
 static unsigned int must_activate, must_look;
-/* The number of the pass, only compared. */
-static u8 pass;
 /* The end of the last pass, and the minimum pause after it. */
 static u64 pass_end, pass_pause;
 
@@ -133,7 +133,7 @@ struct task_struct *watcher_look_now(struct unfair_rwsem *sem)
 /* --- looks --------------------------------------------------------------- */
 
 /* @w is looking_at. Called under wait_lock of @sem, which it drops. */
-static void look_at_lock(struct unfair_watch *w, struct unfair_rwsem *sem, unsigned long irqflags)
+static void look_in_steps(struct unfair_watch *w, struct unfair_rwsem *sem, unsigned long irqflags)
 	__fsc_unchecked
 {
 	struct look look = { };
@@ -190,7 +190,7 @@ static void look_at_locks(bool urgent)
 		if (raw_spin_trylock(&sem->wait_lock)) {
 			looking_at = w;
 			raw_spin_unlock(&watch_lock);
-			look_at_lock(w, sem, irqflags);
+			look_in_steps(w, sem, irqflags);
 		} else {
 			raw_spin_unlock_irqrestore(&watch_lock, irqflags);
 			/* a virtual CPU may stop while it holds the lock */
