@@ -286,7 +286,7 @@ void expedite_activate(void)
 	}
 }
 
-/* Begins a section. Context: any. */
+/* Begins a section. Context: any but NMI. */
 void expedite_begin(struct unfair_section *s)
 {
 	unsigned long irqflags;
@@ -306,7 +306,7 @@ void expedite_begin(struct unfair_section *s)
  * expedite_end() - end a section that may be new
  * @s: the section
  *
- * Context: any.
+ * Context: any but NMI; not under wait_lock, which the watcher may wait for meanwhile.
  * Return: true if the section is active: the caller must call expedite_deactivate().
  */
 bool expedite_end(struct unfair_section *s)

@@ -256,7 +256,7 @@ static int own_prio(struct task_struct *task)
  * A real-time task lends its own priority, a deadline task the highest one, and a task whose nice
  * value is at most lend_nice the lowest one.
  *
- * Context: any.
+ * Context: any but NMI, and not under pi_lock of @task.
  * Return: a real-time priority from 1 to MAX_LENT_RT; 0: nothing.
  */
 u8 lend_own_level(struct task_struct *task)
@@ -289,7 +289,7 @@ static u8 lent_to(const struct task_struct *task, const struct unfair_rwsem *ski
 	return level;
 }
 
-/* What a task has been lent; 0: nothing. Context: any. */
+/* What a task has been lent; 0: nothing. Context: any but NMI. */
 u8 lend_level_now(const struct task_struct *task)
 {
 	return lent_to(task, NULL, 0);
@@ -304,7 +304,7 @@ u8 lend_level_now(const struct task_struct *task)
  * a waiter of another semaphore. What it was lent for @sem does not count: that comes from the
  * other waiters of @sem, and would keep itself alive.
  *
- * Context: any.
+ * Context: any but NMI, and not under pi_lock of @task.
  * Return: the level; 0: nothing.
  */
 u8 lend_level(const struct unfair_rwsem *sem, struct task_struct *task)
@@ -318,7 +318,7 @@ u8 lend_level(const struct unfair_rwsem *sem, struct task_struct *task)
  * A writer that has slept for a lock keeps its loan until it releases that lock. It must not pass
  * the waiters of other locks because of that, unless it was lent more than it lends itself.
  *
- * Context: any.
+ * Context: any but NMI, and not under pi_lock of the caller.
  * Return: the priority as in task->prio, without such a loan.
  */
 int lend_prio(void)
@@ -525,7 +525,7 @@ static bool is_off_cpu(struct task_struct *task)
 	return !owner_on_cpu(task) && !compat_class_upsets_psi(task);
 }
 
-/* Returns false if the loan is over already, or if its task has got a CPU meanwhile. */
+/* Returns false for a cancelled loan, or if its task has got a CPU; true also once UNLOCKED. */
 static bool must_wait(struct donor *d)
 {
 	bool wait;
@@ -822,7 +822,7 @@ struct donor *lend_end(const struct unfair_rwsem *sem, bool section)
 	return d;
 }
 
-/* Context: any in which bottom halves are enabled; preemption too may be off. @d: of lend_end(). */
+/* After wait_lock is dropped; preemption may be off, but not bottom halves. @d: of lend_end(). */
 void lend_unlock(struct donor *d)
 	__fsc_unchecked
 {
@@ -1008,7 +1008,7 @@ static void set_priority(struct task_struct *thread, u8 level)
 	WARN_ON_ONCE(sched_setattr_nocheck(thread, &attr));
 }
 
-/* The priority that the donor must have. A task that waits for it changes it, too. */
+/* The priority that the donor must have. */
 static u8 donor_level(const struct donor *d)
 {
 	/* without the loan, the donor must get a CPU to become idle again */
@@ -1159,7 +1159,7 @@ void lend_end_pass(void)
 	raw_spin_unlock_irq(&lend_lock);
 }
 
-/* CPU time in ns that tasks have used while lent to, with that of their donors. Any context. */
+/* CPU time in ns that tasks have used while lent to, with that of their donors. Not in NMI. */
 u64 lend_used_cpu_ns(void)
 {
 	unsigned long irqflags;

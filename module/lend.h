@@ -25,7 +25,7 @@ struct lend_work {
 	struct donor		*donor[LEND_WORK_MAX];
 };
 
-/* The progress of a look, which drops wait_lock after each 64 slots. */
+/* The progress of a look, which drops wait_lock after each step. */
 struct look {
 	unsigned int		step;		/* see visible_readers.h */
 	unsigned int		slot;		/* in which the step goes on */
@@ -52,7 +52,7 @@ bool lend_any(void);
 bool lend_keep(const struct unfair_rwsem *sem, bool keep);
 struct donor *lend_end(const struct unfair_rwsem *sem, bool section);
 
-/* The caller holds no lock. */
+/* The caller has dropped wait_lock. */
 void lend_unlock(struct donor *d);
 
 /* The watcher, under the wait_lock of @sem. */

@@ -39,9 +39,9 @@
  *	   its timeout and the end of a window or of a grace time. The watcher looks at the
  *	   lock for all sleeping waiters, and lends.
  *
- * Everything but the fast paths runs under wait_lock. A fast path succeeds only if there is
- * no task to wake. A writer releases by one compare and exchange while the word has no flag. A
- * reader does so while LENT is clear, and no flag is set or other readers hold the lock.
+ * Everything but fast paths, biased readers and spins runs under wait_lock. A fast path succeeds
+ * only if there is no task to wake. A writer releases by one cmpxchg while the word has no flag.
+ * A reader does so while LENT is clear, and no flag is set or other readers hold the lock.
  *
  * A releaser is not preempted between the release and the last wakeup. Otherwise the lock
  * could be free and the writer asleep, while the task that must wake it waits for a CPU.
@@ -276,7 +276,7 @@ static void unlock_and_wake(struct unfair_rwsem *sem, unsigned long irqflags, st
 	for (i = 0; i < wakes->nr; i++)
 		wake_up_process(wakes->task[i]);
 	wakes->nr = 0;
-	/* before preemption: nothing suspends the loan of a task that is preempted here */
+	/* before preemption is enabled: the budget does not suspend an UNLOCKED loan */
 	if (wakes->loan)
 		lend_unlock(wakes->loan);
 	wakes->loan = NULL;
@@ -1009,7 +1009,7 @@ EXPORT_SYMBOL_FSCOMMIT(__unfair_down_slow);
  * __unfair_down_write_trylock_slow() - retry a trylock if the lock is free or biased
  * @sem: the semaphore
  *
- * Context: process context; does not sleep.
+ * Context: process context, with bottom halves enabled; does not sleep.
  * Return: true with the semaphore held for writing.
  */
 bool __unfair_down_write_trylock_slow(struct unfair_rwsem *sem)
@@ -1126,7 +1126,7 @@ static void release_write(struct unfair_rwsem *sem, long instead, const char *ca
  * __unfair_up_write_slow() - release for writing while a flag is set
  * @sem: the semaphore
  *
- * Context: process context; does not sleep.
+ * Context: process context, with bottom halves enabled; does not sleep.
  */
 void __unfair_up_write_slow(struct unfair_rwsem *sem)
 {
@@ -1142,7 +1142,7 @@ EXPORT_SYMBOL_FSCOMMIT(__unfair_up_write_slow);
  * overdue readers acquire it even then. If the caller does not hold @sem for writing, the
  * function warns once and does nothing.
  *
- * Context: process context; does not sleep.
+ * Context: process context, with bottom halves enabled; does not sleep.
  */
 void unfair_downgrade_write(struct unfair_rwsem *sem)
 {

@@ -129,7 +129,7 @@ fscommit_lock_struct(unfair_rwsem);
 struct unfair_rwsem {
 	/* private: */
 	atomic_long_t		word;
-	raw_spinlock_t		wait_lock;	/* protects all fields but word and region */
+	raw_spinlock_t		wait_lock;	/* protects the fields that do not say otherwise */
 	u8			region;		/* first one of unfair_reader_slots; constant */
 	u8			bias_wait;	/* overlaps left until BIAS; not protected */
 	u16			class;		/* in the statistics; constant */
@@ -397,7 +397,7 @@ static inline void unfair_down_read_nested(struct unfair_rwsem *sem, int subclas
  * unfair_down_read_trylock() - acquire it for reading if that needs no wait
  * @sem: the semaphore
  *
- * Context: process context; does not sleep.
+ * Context: process context, with bottom halves enabled; does not sleep.
  * Return: true with the semaphore held; false if a writer holds it or waits for it.
  */
 static inline bool __must_check unfair_down_read_trylock(struct unfair_rwsem *sem)
@@ -416,7 +416,7 @@ static inline bool __must_check unfair_down_read_trylock(struct unfair_rwsem *se
  * Ends the loan that the caller got for holding @sem. If no task holds @sem for reading, the
  * function warns once and does nothing.
  *
- * Context: process context; does not sleep.
+ * Context: process context, with bottom halves enabled; does not sleep.
  */
 static inline void unfair_up_read(struct unfair_rwsem *sem)
 	__fsc_releases_shared(sem)
@@ -548,7 +548,7 @@ static __always_inline void __unfair_down_write_nested_in(struct unfair_rwsem *s
  * unfair_down_write_trylock() - acquire it for writing if that needs no wait
  * @sem: the semaphore
  *
- * Context: process context; does not sleep.
+ * Context: process context, with bottom halves enabled; does not sleep.
  * Return: true with the semaphore held; false if a task holds it, if a writer waits, while a
  * window is open, or at the moment at which an expedited section takes effect.
  */
@@ -567,7 +567,7 @@ static inline bool __must_check unfair_down_write_trylock(struct unfair_rwsem *s
  *
  * If the caller does not hold it for writing, the function warns once and does nothing.
  *
- * Context: process context; does not sleep.
+ * Context: process context, with bottom halves enabled; does not sleep.
  */
 static inline void unfair_up_write(struct unfair_rwsem *sem)
 	__fsc_releases(sem)
@@ -610,7 +610,7 @@ struct unfair_section {
 	struct list_head	entry;		/* in the list of new sections, or empty */
 	struct rb_node		node;		/* of an active section, or empty */
 	struct unfair_watch	watch;
-	u64			since;		/* its begin, or the watcher's last visit */
+	u64			since;		/* sorts: its begin, or the last visit */
 	u8			level;		/* real-time priority that it lends; 0: nothing */
 	bool			real_time;
 	bool			put_off;	/* once, because its task was not blocked */
@@ -624,7 +624,7 @@ void unfair_rwsem_unexpedite(struct unfair_section *section);
  * @sem: the semaphore
  *
  * Context: any. The result may be out of date when the function returns.
- * Return: true if any task holds it, for reading or for writing.
+ * Return: true if any task holds it; for a moment also while the bias of a free lock is revoked.
  */
 static inline bool unfair_rwsem_is_locked(const struct unfair_rwsem *sem)
 {
