@@ -609,7 +609,7 @@ static struct donor *take_donor(void)
 
 static bool create_donor(struct donor *d, unsigned int nr)
 {
-	struct task_struct *thread = kthread_create(donate, d, "fscommit_donor/%u", nr);
+	struct task_struct *thread = kthread_create(donate, d, "fscommit_d/%u", nr);
 
 	if (IS_ERR(thread))
 		return false;

@@ -281,7 +281,7 @@ static int pin_donors(int cpu)
 	while (dir && (e = readdir(dir))) {
 		snprintf(path, sizeof(path), "/proc/%s/comm", e->d_name);
 		get_line(path, name, sizeof(name));
-		if (strncmp(name, "fscommit_donor", 14))
+		if (strncmp(name, "fscommit_d/", 11))
 			continue;
 		n++;
 		if (cpu != NO_CHANGE)
