@@ -176,12 +176,14 @@ TEST_F_TIMEOUT(g12_budget, the_root_cgroup_has_no_bucket, 60)
 	get_line("/proc/sys/kernel/sched_autogroup_enabled", autogroup, sizeof(autogroup));
 	put("/proc/sys/kernel/sched_autogroup_enabled", "0");
 	set_budgets(NO_LIMIT, 100);
-	before = counter("budget_spent");
 	s->cpu = cpus() - 1;
 	ASSERT_TRUE(start_spender(s, LOCK_TEST_BUSY_GO));
+	/* the CPU's bucket, full from another test, may have refused it at first */
+	before = counter("budget_spent");
 	keep_busy(self, s->cpu);
 	EXPECT_TRUE(reached(cpu_time(s->reader->pid) > 500000000));
-	EXPECT_TRUE(is_lent(s->reader->pid, 1));
+	/* suspended if the fair tasks have had the CPU for 50 ms */
+	EXPECT_TRUE(reached(is_lent(s->reader->pid, 1)));
 	EXPECT_EQ(before, counter("budget_spent"));
 	put("/proc/sys/kernel/sched_autogroup_enabled", autogroup);
 }
@@ -304,9 +306,10 @@ TEST_F_TIMEOUT(g12_budget, the_time_of_donors_is_charged, 60)
 		before = counter("loans");
 		spent = counter("budget_spent");
 		EXPECT_EQ(-1, ioctl(s->fd, LOCK_TEST_LOCK, &op));
-		refused = counter("budget_spent") > spent && counter("loans") == before;
+		/* the bucket may be full from another test: not before the first loan */
+		refused = before > loans && counter("loans") == before &&
+			  counter("budget_spent") > spent;
 	}
-	EXPECT_LT(loans, counter("loans"));
 	EXPECT_TRUE(refused);
 }
 
