@@ -476,13 +476,11 @@ static inline struct hog hog_start(int cpu)
 #define AGAIN	(-1000000)
 
 /* Repeats @test until it is conclusive. 0, or minus the line of the CHECK() that failed. */
-#define CONCLUSIVE(test)	CONCLUSIVE_OF(30, test)
-
-#define CONCLUSIVE_OF(tries, test)				\
+#define CONCLUSIVE(test)					\
 ({								\
 	int _ret = AGAIN, _try;					\
 								\
-	for (_try = 0; _try < (tries) && _ret == AGAIN; _try++)	\
+	for (_try = 0; _try < 30 && _ret == AGAIN; _try++)	\
 		_ret = (test);					\
 	_ret;							\
 })
