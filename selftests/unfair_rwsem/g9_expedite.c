@@ -345,9 +345,7 @@ TEST_F_TIMEOUT(g9_expedite, loans_of_lock_and_section_end_apart, 60)
 	sleep_ms(150);
 	EXPECT_EQ(1, level_of(c));
 	go(self->fd, 2);
-	ASSERT_REACHED(!state(self->fd).expedited);
-	sleep_ms(10);
-	EXPECT_EQ(0, level_of(c));
+	EXPECT_TRUE(reached(!state(self->fd).expedited && !level_of(c)));
 	kill_pid(c);
 	ASSERT_TRUE(set_param("lend_period_us", "1000"));
 	EXPECT_TRUE(end_other_loan(&loan));
@@ -395,7 +393,8 @@ TEST_F_TIMEOUT(g9_expedite, freed_after_the_section, 60)
 
 	before = counter("activated");
 	ASSERT_TRUE(set_param("lend_period_us", "50"));
-	for (i = 0; i < repeats(2000); i++) {
+	/* a busy host may keep the watcher from its CPU for some time */
+	for (i = 0; i < repeats(2000) || (i < 100000 && counter("activated") == before); i++) {
 		int fd = lock_open(LOCK_TEST_UNFAIR);
 
 		op.outer = fd;
