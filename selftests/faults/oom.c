@@ -69,10 +69,12 @@ static void kill_group(struct __test_metadata *_metadata, int fd, __u32 mode, in
 		holder[i] = start(fd, (struct job){ .mode = mode, .hold = LOCK_TEST_UNTIL_GO,
 				  .id = i, .cgroup = GROUP "cgroup.procs" });
 	ASSERT_REACHED(state(fd).readers + state(fd).writers == holders);
+	/* one that acquires the lock before it is killed holds it until then */
 	for (i = 0; i < NR_WAITERS; i++) {
 		waiter[i] = start(fd, (struct job){
 				  .mode = i < 3 ? LOCK_TEST_WRITE : LOCK_TEST_READ,
-				  .how = hows[i % 3], .cgroup = GROUP "cgroup.procs" });
+				  .how = hows[i % 3], .hold = LOCK_TEST_UNTIL_GO, .id = 63,
+				  .cgroup = GROUP "cgroup.procs" });
 		/* without a queued writer, a reader would acquire the lock beside other readers */
 		if (i == 2)
 			ASSERT_REACHED(state(fd).queued_writers > 0);
