@@ -9,13 +9,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Poll @cond every millisecond, for about 10 s. */
+/* Poll @cond every millisecond, for 20 s or more. */
 #define REACHED(cond)							\
 ({									\
 	int _i;								\
-	for (_i = 0; _i < 10000 && !(cond); _i++)			\
+	for (_i = 0; _i < 20000 && !(cond); _i++)			\
 		usleep(1000);						\
-	_i < 10000;							\
+	_i < 20000;							\
 })
 
 /* The last value of a counter in a debugfs file of fscommit; -1 if there is none. */

@@ -59,7 +59,7 @@ static inline void unload_modules(void)
 		error = unload(loaded_modules[nr_loaded - 1]);
 		if (!error) {
 			nr_loaded--;
-		} else if (error != EWOULDBLOCK || tries++ == 500) {
+		} else if (error != EWOULDBLOCK || tries++ == 2000) {
 			printf("# cannot unload %s: %s\n", loaded_modules[nr_loaded - 1],
 			       strerror(error));
 			fflush(NULL);

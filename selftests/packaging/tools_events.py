@@ -467,7 +467,7 @@ class TestBoth(unittest.TestCase):
             begin = time.monotonic()
             signal.alarm(2 if "99" in arguments[-1] else 0)
             self.assertIn(said, printed(program, arguments, lambda *_: full))
-            self.assertLess(time.monotonic() - begin, 10)
+            self.assertLess(time.monotonic() - begin, 60)
 
     def test_same_code(self):
         """No correction of what both programs have is forgotten in one of them."""

@@ -142,7 +142,7 @@ TEST_F(rcu_reuse, no_call_waits_for_a_reader)
 	ASSERT_EQ(0, ioctl(self->fd, REUSE_TEST_READER_IN));
 	pid = fork();
 	if (!pid) {
-		sleep(5);
+		sleep(20);
 		ioctl(self->fd, REUSE_TEST_READER_RESTS);
 		_exit(0);
 	}

@@ -71,9 +71,9 @@ static bool released_at(struct test_set *t, unsigned int n, unsigned int root, u
 #define REACHED(cond)								\
 ({										\
 	unsigned int _i;							\
-	for (_i = 0; _i < 500 && !(cond); _i++)				\
+	for (_i = 0; _i < 2000 && !(cond); _i++)			\
 		msleep(10);							\
-	_i < 500;								\
+	_i < 2000;								\
 })
 
 static int add_root(struct test_set *t, struct commit_roots *next, struct commit_tree *tree,
