@@ -80,6 +80,34 @@ expression C;
 	...>
  }
 
+// A task that writes tree blocks without a handle: the flusher, and sync(2). A commit and the sync
+// of a log wait for these blocks. They write blocks themselves, with a handle.
+@@
+identifier fs_info;
+@@
+ btree_writepages(...)
+ {
+	...
++	if (!current->journal_info)
++		unfair_down_read(&fs_info->handle_rwsem);
+	btrfs_zoned_meta_io_lock(fs_info);
+	...
+	btrfs_zoned_meta_io_unlock(fs_info);
++	if (!current->journal_info)
++		unfair_up_read(&fs_info->handle_rwsem);
+	...
+ }
+
+// A task without a handle that waits for space, which tasks return when they end their handles.
+@@
+identifier space_info;
+@@
+ wait_reserve_ticket(..., struct btrfs_space_info *space_info, ...)
+ {
++	guard(unfair_rwsem_expedite)(&space_info->fs_info->handle_rwsem);
+	...
+ }
+
 // A task that wants to join while a commit is running, and may have another cgroup or a higher
 // priority than the committer.
 @@

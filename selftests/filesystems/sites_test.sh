@@ -104,14 +104,16 @@ btrfs()
 	fires check_gate btrfs_inode.h 'share_gate_mark\(.*;=>inode->last_reflink_trans = 1;' \
 		'btrfs_inode.h:[0-9]+: last_reflink_trans is'
 	fires check_expedite transaction.c 'unfair_down_read\(&fs_info->handle_rwsem=>pass(\&fs_info' \
-		'handles that begin'
+		'become visible'
+	fires check_expedite extent_io.c 'unfair_down_read\(&fs_info->handle=>pass(\&fs_info->handle' \
+		'become visible'
 	fires check_expedite transaction.c 'unfair_up_read\(&info->handle_rwsem=>pass(\&info' \
-		'handles that end'
+		'were visible'
 	fires check_expedite transaction.c 'cond_wake_up\(&cur_trans=>pass();cond_wake_up(\&cur' \
 		'before its task has left'
 	fires check_expedite disk-io.c 'init_unfair_rwsem\(&fs_info->handle=>pass(\&fs_info->handle' \
 		'of 2 sites'
-	fires check_expedite file.c 'guard\(unfair_rwsem_expedite\)=>pass' 'of 4 sites'
+	fires check_expedite space-info.c 'guard\(unfair_rwsem_expedite\)=>pass' 'of 5 sites'
 }
 
 echo "TAP version 13"
