@@ -52,8 +52,8 @@ smoke()
 	for m in $(modinfo -F depends "$ko" | tr , ' ') "${kmods[@]}"; do
 		[ "$m" = fscommit ] || args+=(--kmod "$m")
 	done
-	# for the second device of its smoke test
-	[ "$fs" != btrfs ] || args+=(--kmod loop)
+	# for other devices of its smoke test, and their checksums on 6.12
+	[ "$fs" != btrfs ] || args+=(--kmod loop --kmod xxhash_generic)
 	for m in "${tools[@]}"; do
 		args+=(--with "$m")
 	done
