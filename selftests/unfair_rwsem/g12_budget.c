@@ -240,8 +240,9 @@ TEST_F_TIMEOUT(g12_budget, two_cgroups_do_not_share_a_bucket, 60)
 static void expect_within_budget(struct __test_metadata *_metadata,
 				 FIXTURE_DATA(g12_budget) *self, int cpu0, int cpu1)
 {
-	double used, from, woken, late = 0;
+	double used, from, woken, late;
 	struct spender *s;
+	int tries = 0;
 
 	for (s = self->spender; s < self->spender + MAX_SPENDERS; s++) {
 		s->cpu = s == self->spender ? cpu0 : cpu1;
@@ -251,17 +252,20 @@ static void expect_within_budget(struct __test_metadata *_metadata,
 	keep_busy(self, cpu0);
 	keep_busy(self, cpu1);
 	put(GROUP "/cpu.max", "10000 100000");
-	used = cgroup_used(GROUP);
-	for (from = woken = seconds(); woken < from + MEASURE_MS / 1e3;) {
-		double last = woken;
+	do {
+		late = 0;
+		used = cgroup_used(GROUP);
+		for (from = woken = seconds(); woken < from + MEASURE_MS / 1e3;) {
+			double last = woken;
 
-		sleep_ms(1);
-		woken = seconds();
-		late += woken - last > 0.02 ? woken - last : 0;
-	}
-	used = (cgroup_used(GROUP) - used) * 100 / (woken - from);
+			sleep_ms(1);
+			woken = seconds();
+			late += woken - last > 0.02 ? woken - last : 0;
+		}
+		used = (cgroup_used(GROUP) - used) * 100 / (woken - from);
+		TH_LOG("the cgroup used %.1f%% of a CPU", used);
+	} while (used >= 50 && late > 0.5 && ++tries < 8);
 	put(GROUP "/cpu.max", "max");
-	TH_LOG("the cgroup used %.1f%% of a CPU", used);
 	if (used >= 50 && late > 0.5)
 		SKIP(return, "a busy host: this guest was late for %.1f of 3 s", late);
 	EXPECT_LT(1, used);
