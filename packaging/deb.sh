@@ -27,7 +27,7 @@ mkdir -p "$tree"/{docs,ports,scripts}
 sources=(rsync -a --exclude '*.o' --exclude '*.ko' --exclude '*.mod*' --exclude '.*'
 	--exclude modules.order --exclude Module.symvers)
 "${sources[@]}" "$TOP"/{Kbuild,COPYING,README.md,module,packaging} "$tree/"
-"${sources[@]}" "$TOP/docs/examples" "$tree/docs/"
+"${sources[@]}" "$TOP"/docs/{examples,*.rst} "$tree/docs/"
 "${sources[@]}" "$TOP"/ports/{port.sh,sites.sh,import_fscommit.c,f2fs} "$tree/ports/"
 cp "$TOP"/scripts/{lib.sh,programs} "$tree/scripts/"
 "$TOP/packaging/tools.sh" sources | "${sources[@]}" --files-from=- "$TOP/" "$tree/"
