@@ -3,8 +3,8 @@
 # Builds the packages of Debian, Fedora and Arch, and checks the first with lintian. Sourced by
 # run.sh.
 #
-# Seen failing: deb_lintian, with an old priority in debian/control; rpm_builds and
-# pkgbuild_builds, without the headers in dkms.sh.
+# Seen failing: deb_lintian, with an old priority in debian/control; rpm_builds, with
+# another Source0; it and pkgbuild_builds, without the headers in dkms.sh.
 
 # Builds the packages of the current version and of a later one.
 build_packages()
@@ -63,8 +63,9 @@ foreign_packages()
 		chown -R nobody "$work"
 		as=(setpriv --reuid=nobody --clear-groups)
 	fi
-	check fedora rpm_builds package_builds sbin env -C "$copy" "${as[@]}" rpmbuild -bb --nodeps \
-		--build-in-place -D "_topdir $work/rpm" -D "_rpmdir $work/built" packaging/fscommit.spec
+	tar -C "$work" -cJf "$copy.tar.xz" "${copy##*/}"
+	check fedora rpm_builds package_builds sbin env -C "$work" "${as[@]}" rpmbuild -tb --nodeps \
+		-D "_topdir $work/rpm" -D "_rpmdir $work/built" "$copy.tar.xz"
 	check arch pkgbuild_builds package_builds bin env -C "$copy/packaging" HOME="$work" \
 		BUILDDIR="$work/build" PKGDEST="$work/built" "${as[@]}" makepkg --nodeps
 	rm -rf "$work"
