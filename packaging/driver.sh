@@ -63,13 +63,15 @@ use_release()
 
 check_kernel()
 {
-	local other
+	local other how="make uninstall KDIR=$kdir; or remove its package"
 	[ -d "$modules/kernel" ] || die "KERNEL_RELEASE=$release: no such kernel; there are: $(
 		cd /lib/modules 2>/dev/null && echo *)"
 	# two modules of the same name would be ambiguous
 	other=$(find "$modules" -name 'fscommit.ko*' ! -path "$dir/*" | head -n 1)
-	[ -z "$other" ] || die "$other is another fscommit, and install-$fs brings its own." \
-		"Remove it: make uninstall, or its package"
+	[[ $other != */dkms/* ]] ||
+		how="dkms remove fscommit/$(modinfo -F version "$other" || true) --all"
+	[ -z "$other" ] ||
+		die "$other is another fscommit, and a kernel can have one. Remove it: $how"
 	if [ "$fs" != fscommit ]; then
 		[ -n "$(own_driver)" ] || die "$release has no $fs as a module. Use another kernel; on" \
 			"Debian one without -cloud in its name"
@@ -110,10 +112,11 @@ find_source()
 	local image tar versions
 	[ -z "$KSRC" ] || return 0
 	tar=/usr/src/linux-source-$series.tar.xz
-	[ -e "$tar" ] || die "no source of Linux $series: give KSRC= its folder. On Debian it is" \
-		"enough to run: apt install linux-source-$series"
+	[ -e "$tar" ] || die "no source of Linux $series. On Debian: apt install" \
+		"linux-source-$series; elsewhere: make install-$fs KSRC=FOLDER"
 	image=$(dpkg-query -S "/boot/vmlinuz-$release" 2>/dev/null | cut -d: -f1)
-	[ -n "$image" ] || die "/boot/vmlinuz-$release is of no package: give KSRC= its source"
+	[ -n "$image" ] || die "/boot/vmlinuz-$release is of no package. Run: make install-$fs" \
+		"KSRC=FOLDER, with its source"
 	# shellcheck disable=SC2016 # expanded by dpkg-query
 	versions=$(dpkg-query -W -f '${Package} ${Version} ${db:Status-Status}\n' "$image" \
 		"linux-headers-$release" "linux-source-$series" 2>&1 | sed 's/ \(installed\|trigg.*\)$//')
@@ -145,7 +148,8 @@ check_key()
 	fi
 	[ -z "$SIGN_KEY$SIGN_CERT" ] || die "SIGN_KEY=$key, SIGN_CERT=$cert: no such file"
 	! signatures_enforced || die "this machine loads signed modules only, and has no key." \
-		"docs/packaging.rst (Signatures) makes one, for SIGN_KEY= and SIGN_CERT="
+		"packaging.rst (Signatures), in docs or /usr/share/doc/fscommit-*, makes one, for" \
+		"SIGN_KEY= and SIGN_CERT="
 	key=''
 }
 
@@ -260,7 +264,7 @@ undo()
 # What the running kernel has loaded stays loaded.
 tell()
 {
-	say "$fs of $release is now $1"
+	say "$*"
 	[ "$release" != "$(uname -r)" ] || [ ! -e "/sys/module/$fs" ] || say "The other driver is" \
 		"loaded. Reboot; or unmount, and run: modprobe -r $fs fscommit; modprobe $fs"
 }
@@ -320,7 +324,8 @@ install()
 	sync "$manifest.new"
 	mv "$manifest.new" "$manifest"
 	trap - EXIT
-	tell "that of fscommit, in $dir; make uninstall-$fs brings back the kernel's"
+	tell "$fs of $release is now that of fscommit, in $dir; make uninstall-$fs brings back" \
+		"the kernel's"
 }
 
 # The checksums of what is installed, and of what it was made of
@@ -347,7 +352,11 @@ uninstall()
 		found=1
 		remove
 		forget
-		tell "the kernel's own"
+		if [ "$fs" = fscommit ]; then
+			say "fscommit of $r is removed; if it is loaded, it stays until the next boot"
+		else
+			tell "$fs of $r is now the kernel's own"
+		fi
 	done
 	[ "$found" ] || die "$fs is not installed${KERNEL_RELEASE:+ for $KERNEL_RELEASE}:" \
 		"no $state/${KERNEL_RELEASE:-*}/$fs"
@@ -370,9 +379,10 @@ update()
 			elif is_current; then
 				continue
 			else
+				say "  building $fs for $r (usually up to 5 min)"
 				said=$("$0" install "$fs" "KERNEL_RELEASE=$r" "SIGN_KEY=$SIGN_KEY" \
 					"SIGN_CERT=$SIGN_CERT" 2>&1) && {
-					say "fscommit: $fs is installed for $r"
+					tell "fscommit: $fs is installed for $r"
 					rm -rf "$FSCOMMIT_CACHE"/{build/fs/"$r",src}
 					continue
 				}
