@@ -114,12 +114,13 @@ find_source()
 	tar=/usr/src/linux-source-$series.tar.xz
 	[ -e "$tar" ] || die "no source of Linux $series. On Debian: apt install" \
 		"linux-source-$series; elsewhere: make install-$fs KSRC=FOLDER"
-	image=$(dpkg-query -S "/boot/vmlinuz-$release" 2>/dev/null | cut -d: -f1)
+	image=$(dpkg-query -S "/boot/vmlinuz-$release" 2>/dev/null | cut -d: -f1) || true
 	[ -n "$image" ] || die "/boot/vmlinuz-$release is of no package. Run: make install-$fs" \
 		"KSRC=FOLDER, with its source"
 	# shellcheck disable=SC2016 # expanded by dpkg-query
 	versions=$(dpkg-query -W -f '${Package} ${Version} ${db:Status-Status}\n' "$image" \
-		"linux-headers-$release" "linux-source-$series" 2>&1 | sed 's/ \(installed\|trigg.*\)$//')
+		"linux-headers-$release" "linux-source-$series" 2>&1 |
+		sed 's/ \(installed\|trigg.*\)$//') || true
 	[ "$(cut -d' ' -f2- <<<"$versions" | sort -u | wc -l)" -eq 1 ] ||
 		die "these packages must have the same version: ${versions//$'\n'/, }"
 	KSRC=$CACHE/src/$release-$fs

@@ -22,13 +22,8 @@ t()
 refused() { if "$@"; then return 1; fi; }
 apt_install() { apt-get install -y --no-install-recommends "$@"; }
 
-# fails_with TEXT COMMAND...: passes if the command fails and prints TEXT
+# fails_with TEXT COMMAND...: passes if the command fails and prints TEXT. Also in a condition
 fails_with()
 {
-	local text=$1
-	shift
-	refused "$@" >/tmp/said 2>&1
-	cat /tmp/said
-	grep -F -e "$text" /tmp/said
-	rm -f /tmp/said
+	refused "${@:2}" >/tmp/said 2>&1 && cat /tmp/said && grep -F -e "$1" /tmp/said
 }
