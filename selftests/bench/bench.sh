@@ -121,7 +121,9 @@ boot()
 	check_runs "$dir"
 	# the last file of a guest: percent of the CPUs that other processes took
 	others=$(ticks "$self" | awk -v begin="$begin" '{ split(begin, b)
-		printf "%.0f", 100 * ($1 - b[1]) / ($2 - b[2]) }')
+		others = 100 * ($1 - b[1]) / ($2 - b[2])
+		# the ticks of children come late
+		printf "%.0f", others < 0 ? 0 : others }')
 	echo "$others" >"$dir/others"
 }
 
