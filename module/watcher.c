@@ -49,11 +49,11 @@ static u8 pass;
 static struct task_struct *watcher;
 static const struct watcher_calls *calls;
 static struct hrtimer watch_timer;
-/* Set while the timer is armed or the watcher runs; the timer clears it if there is no work. */
+/* Set by who arms the timer or wakes the watcher for it; the timer clears it if it finds no work. */
 static unsigned int timer_armed;
 static unsigned int must_activate, must_look;
-/* The end of the last pass, and the minimum pause after it. */
-static u64 pass_end, pass_pause;
+/* The end of the last pass, the minimum pause after it, and the time of the next charge. */
+static u64 pass_end, pass_pause, account_due;
 
 /* --- the list ------------------------------------------------------------ */
 
@@ -132,6 +132,15 @@ struct task_struct *watcher_look_now(struct unfair_rwsem *sem)
 
 /* --- looks --------------------------------------------------------------- */
 
+/* Charges budgets, which must not wait for the end of a long pass. */
+static void account_if_due(void)
+{
+	if (lend_any() && ktime_get_ns() >= account_due) {
+		lend_account();
+		account_due = ktime_get_ns() + ACCOUNT_EVERY;
+	}
+}
+
 /* @w is looking_at. Called under wait_lock of @sem, which it drops. */
 static void look_in_steps(struct unfair_watch *w, struct unfair_rwsem *sem, unsigned long irqflags)
 	__fsc_unchecked
@@ -142,6 +151,7 @@ static void look_in_steps(struct unfair_watch *w, struct unfair_rwsem *sem, unsi
 	for (;;) {
 		more = calls->look(sem, &look, irqflags);
 		lend_pause();
+		account_if_due();
 		raw_spin_lock_irqsave(&watch_lock, irqflags);
 		if (looking_at != w || !more || !raw_spin_trylock(&sem->wait_lock))
 			break;
@@ -169,7 +179,7 @@ static struct unfair_watch *next_watch(bool urgent)
 
 /*
  * Looks at all locks, each one once, or at the urgent ones for a limited time: users choose how
- * often waiters go to sleep, and other work of the watcher ends leases and charges budgets.
+ * often waiters go to sleep, and the pass must come, which ends leases.
  */
 static void look_at_locks(bool urgent)
 	__fsc_unchecked
@@ -253,7 +263,7 @@ static u64 pass_due(void)
 
 static int watch(void *unused)
 {
-	u64 now, next, account_due = 0;
+	u64 now, next;
 
 	lend_end_burst();
 	while (!kthread_should_stop()) {
@@ -264,12 +274,8 @@ static int watch(void *unused)
 			look_at_locks(true);
 		if (ktime_get_ns() + TIMER_SLACK >= pass_due())
 			look_at_all();
-		now = ktime_get_ns();
-		if (lend_any() && now >= account_due) {
-			lend_account();
-			account_due = now + ACCOUNT_EVERY;
-		}
-		next = min(pass_due(), now + MAX_INTERVAL);
+		account_if_due();
+		next = min(pass_due(), ktime_get_ns() + MAX_INTERVAL);
 		if (lend_any())
 			next = min(next, account_due);
 		now = ktime_get_ns();
