@@ -214,6 +214,8 @@ late_initcall_sync(create_files_late);
 /* Before the threads end, as a file shows their CPU time. */
 void unfair_stats_remove_files(void)
 {
+	/* the last put may remove the files later: CONFIG_DEBUG_KOBJECT_RELEASE */
+	kobject_del(stats_dir);
 	kobject_put(stats_dir);
 }
 
