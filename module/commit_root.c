@@ -70,7 +70,9 @@ static inline void count(const struct commit_root_set *set, enum commit_root_eve
 
 #define misused(set, fmt, ...)							\
 do {										\
-	count(set, COMMIT_ROOT_MISUSE);						\
+	/* not of a destroyed set */						\
+	if ((set)->counts)							\
+		count(set, COMMIT_ROOT_MISUSE);					\
 	WARN_ONCE(1, "fscommit: commit roots of %s: " fmt "\n", (set)->name,	\
 		  ##__VA_ARGS__);						\
 } while (0)
@@ -718,10 +720,10 @@ int commit_root_set_init(struct commit_root_set *set, const char *name,
 	if (!set->counts)
 		return -ENOMEM;
 	/*
-	 * Ordered: one release at a time. Reclaim may depend on it. The name has 23 characters at
-	 * most, which every kernel keeps.
+	 * Ordered: one release at a time. Reclaim may depend on it, and tasks that need space may
+	 * wait for it beside busy CPUs. The name has 23 characters at most, which every kernel keeps.
 	 */
-	set->wq = alloc_ordered_workqueue("fscommit_%.14s", WQ_MEM_RECLAIM, name);
+	set->wq = alloc_ordered_workqueue("fscommit_%.14s", WQ_MEM_RECLAIM | WQ_HIGHPRI, name);
 	if (!set->wq) {
 		free_percpu(set->counts);
 		return -ENOMEM;

@@ -56,6 +56,9 @@ static int misuse_two_sets(struct root_test *c, u32 which, struct commit_root_se
 	}
 	commit_tree_destroy(&tree);
 	commit_root_set_destroy(other);
+	/* the set has no counts any more */
+	if (which == ROOT_TEST_DESTROY_PREPARED)
+		commit_root_set_destroy(other);
 free:
 	kfree(other);
 	return ret;
