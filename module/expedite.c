@@ -5,9 +5,9 @@
  *
  * Most sections are short and need no loan. So a section begins in a list of new sections and does
  * not touch the semaphore. A timer wakes the watcher if a section is older than a period, and its
- * task blocked. The watcher activates the section: from then on all readers are visible, and the
- * watcher looks at them. Active sections are in one tree, sorted by semaphore, then by level: the
- * sections of a semaphore are neighbours, the highest one first.
+ * task blocked, or older than two. The watcher activates the section: from then on all readers are
+ * visible, and the watcher looks at them. Active sections are in one tree, sorted by semaphore,
+ * then by level: the sections of a semaphore are neighbours, the highest one first.
  */
 #include <linux/hrtimer.h>
 #include <linux/list.h>

@@ -27,7 +27,8 @@
  * ends it, so an unlock and a cancellation exclude each other. A writer that was lent to while it
  * waited keeps its loan until it releases the lock, whoever still waits.
  *
- * Only the watcher makes, changes and cancels loans, so no two tasks do so at once.
+ * Only the watcher makes and changes loans. It and, at its exit, the module cancel them; a donor
+ * cancels its own when the lent task has got a CPU.
  *
  * A waiter of an rt_mutex spins while the owner runs. A donor on another CPU than the lent task may
  * see it run at once, and spin. That time is charged to the budget. The watcher moves a donor that
@@ -232,7 +233,7 @@ static bool is_donor(struct task_struct *task)
 
 /*
  * The priority of @task without our loans: its own, or the one that it inherits through an rt_mutex
- * that is not a donor's. @task is the caller, or cannot exit.
+ * that is not a donor's, unless a donor's is higher. @task is the caller, or cannot exit.
  */
 static int own_prio(struct task_struct *task)
 {
@@ -368,7 +369,7 @@ static void charge_bucket(u64 *empty_at, u64 now, u64 ns, const struct fscommit_
 	*empty_at = min(max(*empty_at, now) + ns, now + NSEC_PER_SEC);
 }
 
-/* Of the task's cgroup; NULL for the root, which has no quota that loans could exceed. */
+/* Of the task's cgroup or autogroup; NULL for the root, which has no quota to exceed. */
 static u64 *budget_of_group(const struct task_struct *task)
 {
 	const void *group = compat_task_group(task);

@@ -600,9 +600,9 @@ static u8 highest_level(struct unfair_rwsem *sem)
 }
 
 /*
- * Returns true if another step follows. While writers are queued, only readers of a window and
- * real-time readers acquire the lock. So it ends as soon as it has seen as many readers as the word
- * counts.
+ * Returns true if another step follows. It ends as soon as it has seen as many readers as the word
+ * counts: while writers are queued, only readers of a window and real-time readers acquire the lock.
+ * Those that release it between the steps make it miss others, until the next look.
  */
 static bool lend_to_holders(struct unfair_rwsem *sem, struct look *look, struct lend_work *work)
 {
@@ -868,8 +868,8 @@ static bool spin(struct unfair_rwsem *sem, struct waiter *w)
 
 /*
  * Before it sleeps, a waiter makes sure that the watcher looks at the lock: in the next pass, or at
- * once if it is the first one of a queue, and a writer, which must be lent to, or behind a holder
- * without a CPU.
+ * once if it lends, is the first one of a queue, and a writer, which must be lent to, or behind a
+ * holder without a CPU.
  */
 static void watch_asleep(struct unfair_rwsem *sem, struct waiter *w, struct wakes *wakes)
 {

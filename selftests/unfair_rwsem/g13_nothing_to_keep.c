@@ -15,6 +15,8 @@ LENDING_LOCK_FIXTURE(g13_nothing_to_keep, "1")
 #define NOBODY		65534
 /* class best effort, 6 */
 #define IOPRIO_6	(2 << 13 | 6)
+/* the default of sched_util_clamp_min_rt_default */
+#define UCLAMP_OF_RT	1024
 
 struct settings {
 	/* struct sched_attr: not every C library declares it */
@@ -213,6 +215,8 @@ static int changed_during_a_loan(int fd, const struct change *c)
 	changed = settings_of(l.holder->pid);
 	CHECK(changed.policy == c->policy && changed.nice == c->nice &&
 	      changed.attr.priority == c->rt);
+	/* with CONFIG_UCLAMP_TASK the kernel takes a lent task for a real-time task: limits.rst */
+	CHECK(!changed.util_min || changed.util_min == UCLAMP_OF_RT);
 	many_looks();
 	CHECK(is_lent(l.holder->pid, 30));
 	kill(l.w->pid, SIGKILL);
