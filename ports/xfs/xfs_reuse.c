@@ -90,7 +90,7 @@ static bool passed(struct xfs_inode *ip)
 static bool may_replace(struct xfs_inode *ip)
 {
 	return (READ_ONCE(ip->i_flags) & (XFS_IRECLAIMABLE | XFS_IRECLAIM | XFS_IFLUSHING)) ==
-		XFS_IRECLAIMABLE &&
+		XFS_IRECLAIMABLE && !READ_ONCE(ip->i_sick) &&
 		xfs_inode_clean(ip) && !xfs_ipincount(ip) && !rwsem_is_locked(&ip->i_lock);
 }
 
