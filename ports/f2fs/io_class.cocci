@@ -24,15 +24,26 @@ expression E;
 +#include <linux/ioprio.h>
 
 @@
+@@
+ struct f2fs_io_info {
+	...
+	struct writeback_control *io_wbc;
++	/* what whoever opened the bio asked for, only to compare */
++	struct cgroup_subsys_state *limits;
++	int ioprio;
+	...
+ };
+
+@@
 typedef bool;
 expression folio.E;
 @@
-+/* The cgroup whose limits apply to a block. */
-+static struct cgroup_subsys_state *io_css(struct f2fs_io_info *fio)
++/* The cgroup whose limits apply to a block; NULL: it is no data, or commits wait for it. */
++static struct cgroup_subsys_state *limits_of(struct f2fs_io_info *fio)
 +{
 +	if (is_read_io(fio->op) || fio->type != DATA || !fio->io_wbc ||
 +	    f2fs_is_cp_guaranteed(E))
-+		return blkcg_root_css;
++		return NULL;
 +	return wbc_blkcg_css(fio->io_wbc);
 +}
 +
@@ -40,22 +51,29 @@ expression folio.E;
 +{
 +	int prio = get_current_ioprio();
 +
-+	if (IOPRIO_PRIO_CLASS(prio) == IOPRIO_CLASS_IDLE && io_css(fio) == blkcg_root_css)
++	if (IOPRIO_PRIO_CLASS(prio) == IOPRIO_CLASS_IDLE && !limits_of(fio))
 +		return IOPRIO_PRIO_VALUE(IOPRIO_CLASS_BE, IOPRIO_BE_NORM);
 +	return prio;
 +}
 +
 +static void set_io_class(struct bio *bio, struct f2fs_io_info *fio)
 +{
-+	bio_associate_blkg_from_css(bio, io_css(fio));
-+	bio->bi_ioprio = io_prio(fio);
++	fio->limits = limits_of(fio);
++	fio->ioprio = io_prio(fio);
++	if (fio->limits) {
++		/* data: also the class is that of whoever submits the bio */
++		wbc_init_bio(fio->io_wbc, bio);
++		return;
++	}
++	bio_associate_blkg_from_css(bio, blkcg_root_css);
++	bio->bi_ioprio = fio->ioprio;
 +}
 +
-+static bool same_io_class(struct bio *bio, struct f2fs_io_info *fio)
++/* Not what the bio has: a cgroup that ends gets its parent's limits. */
++static bool same_io_class(struct f2fs_io_info *opened, struct f2fs_io_info *fio)
 +{
-+	if (IS_ENABLED(CONFIG_BLK_CGROUP) && bio_blkcg_css(bio) != io_css(fio))
-+		return false;
-+	return IOPRIO_PRIO_CLASS(bio->bi_ioprio) == IOPRIO_PRIO_CLASS(io_prio(fio));
++	return opened->limits == limits_of(fio) &&
++	       IOPRIO_PRIO_CLASS(opened->ioprio) == IOPRIO_PRIO_CLASS(io_prio(fio));
 +}
 +
  static struct bio *__bio_alloc(...)
@@ -68,12 +86,12 @@ expression folio.E;
  }
 
 @@
-identifier bio, fio;
+identifier io, fio;
 @@
- static bool io_is_mergeable(..., struct bio *bio, ..., struct f2fs_io_info *fio, ...)
+ static bool io_is_mergeable(..., struct f2fs_bio_info *io, struct f2fs_io_info *fio, ...)
  {
 	...
 -	return io_type_is_mergeable(
-+	return same_io_class(bio, fio) && io_type_is_mergeable(
++	return same_io_class(&io->fio, fio) && io_type_is_mergeable(
 	...);
  }
