@@ -21,7 +21,7 @@
 HERE=$TOP/upstream
 HEADERS='unfair_rwsem commit_root share_gate cow_diff rcu_reuse fs_generation'
 PAGES='why unfair_rwsem visible_readers lent_priority commit_root share_gate cow_diff
-	rcu_reuse observability'
+	rcu_reuse observability glossary'
 SUITES='unfair_rwsem commit_root share_gate cow_diff rcu_reuse'
 DEST='lib/fscommit tools/testing/selftests/fscommit Documentation/core-api/fscommit'
 
