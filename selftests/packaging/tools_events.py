@@ -12,19 +12,21 @@ during()), check_timeouts (no AGAIN), check_cut_waits (no QUEUED for what began 
 wait.end), check_handles (HANDLES, FOR_COMMIT match nothing; no sample; no ADVICE for the key),
 check_cannot_tell (no "if lost"), waits_that_have_begun ("State:\\t"; no "R" in stacks(); no read()
 before it), check_memory (forget() does nothing), hostile_names (".{0,15}" without re.S; HEAD with
-".*"; no translate()), end_on_time (read() without READS), same_code (a blank added).
+".*"; no translate()), end_on_time (read() without READS), top_needs_check (no "except OSError",
+no dont_write_bytecode).
 """
 
 import importlib.machinery
 import importlib.util
-import inspect
 import io
 import itertools
 import os
 import pty
 import random
 import re
+import shutil
 import signal
+import subprocess
 import sys
 import tempfile
 import time
@@ -32,12 +34,12 @@ import unittest
 from contextlib import contextmanager, redirect_stdout
 from unittest import mock
 
-HERE = os.path.dirname(os.path.abspath(__file__))
+TOOLS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../tools")
 
 
 def load(name):
-    path = os.path.join(HERE, "../../tools", name)
-    loader = importlib.machinery.SourceFileLoader(name.replace("-", "_"), path)
+    loader = importlib.machinery.SourceFileLoader(name.replace("-", "_"),
+                                                  os.path.join(TOOLS, name))
     module = importlib.util.module_from_spec(importlib.util.spec_from_loader(loader.name, loader))
     loader.exec_module(module)
     return module
@@ -469,13 +471,17 @@ class TestBoth(unittest.TestCase):
             self.assertIn(said, printed(program, arguments, lambda *_: full))
             self.assertLess(time.monotonic() - begin, 60)
 
-    def test_same_code(self):
-        """No correction of what both programs have is forgotten in one of them."""
-        for begin, end in (("# Names of tasks and cgroups", "\n\n\n#"), ("def read(", "\n\n\n"),
-                           ("def remove_instances(", "\n\n\n"), ("    def read(", "\n\n")):
-            of_both = {re.search(re.escape(begin) + "(?s:.*?)" + end,
-                                 inspect.getsource(program))[0] for program in (top, check)}
-            self.assertEqual(len(of_both), 1, begin)
+    def test_top_needs_check(self):
+        """Without the other program beside it, top says so; it leaves no file there."""
+        with tempfile.TemporaryDirectory() as folder:
+            for name, status in (("fscommit-top", 1), ("fscommit-check", 0)):
+                shutil.copy(os.path.join(TOOLS, name), folder)
+                ran = subprocess.run([sys.executable, folder + "/fscommit-top", "--version"],
+                                     check=False, capture_output=True, text=True,
+                                     env=dict(os.environ, PYTHONDONTWRITEBYTECODE=""))
+                self.assertEqual(ran.returncode, status)
+                self.assertEqual("needs fscommit-check beside it" in ran.stderr, status == 1)
+            self.assertEqual(len(os.listdir(folder)), 2)
 
 
 if __name__ == "__main__":
