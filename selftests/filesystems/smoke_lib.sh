@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0
-# shellcheck shell=dash disable=SC3043,SC2154,SC2329 # the test sets $mnt and $seconds
-# Common parts of the smoke tests, sourced in the guest: TAP output, loads, freezing.
+# shellcheck shell=dash disable=SC3043,SC2034,SC2154,SC2329 # the test sets $fs
+# Common parts of the smoke tests of $fs, sourced in the guest: TAP output, loads, freezing.
 
+seconds=$1 variant=$2
+mnt=/tmp/mnt
 n=0
 log=/tmp/out/smoke.log
-mkdir -p "$mnt" /tmp/out
+mkdir -p $mnt /tmp/out
 : >$log
 
 # t NAME COMMAND...
@@ -40,6 +42,41 @@ lock_read() { lock_counted "$1" 'reads_slow|bias_set'; }
 
 plan() { echo "1..$n"; }
 refused() { ! "$@"; }
+
+# in_use: $mnt is mounted, and no module of it can be removed
+in_use()
+{
+	if ! grep -q " $mnt $fs " /proc/mounts; then
+		echo "Bail out! not mounted"
+		exit 1
+	fi
+	! grep -q "^fscommit .*$fs" /proc/modules ||
+		t "rmmod_fscommit_below_${fs}_is_refused" refused rmmod fscommit
+	t rmmod_while_mounted_is_refused refused rmmod "$fs"
+}
+
+# read_only FOLDER TRIES: the kernel refuses while a deleted file has an inode, which may stay in the
+# cache: in f2fs, that of a file that was being written back when it was deleted (f2fs_drop_inode)
+read_only()
+{
+	local try
+	for try in $(seq "$2"); do
+		mount -o remount,ro "$1" && echo "read-only at try $try" && return
+		sync
+		echo 2 >/proc/sys/vm/drop_caches
+		sleep 1
+	done
+	return 1
+}
+
+# read_only_and_back TRIES
+read_only_and_back()
+{
+	t read_only_remount read_only $mnt "$1"
+	t read_only_is_so refused touch $mnt/x
+	t writable_again mount -o remount,rw $mnt
+}
+
 freeze() { fsfreeze --freeze "$mnt"; }
 
 # A write blocks while the filesystem is frozen, and completes after the thaw.
