@@ -317,7 +317,7 @@ in_rounds()
 		} >"$dir/round-$r.plan"
 		boot "$dir/round-$r" "$seconds" "${options[@]}" "$kernel" "$dir/round-$r.plan" \
 			"$drivers"/*.ko "$built/bench/fsyncbench" "$built/filesystems/inode_reuse" \
-			"$bench/driver_guest.sh" "$bench/$script"
+			"$FILESYSTEMS/guest_lib.sh" "$bench/driver_guest.sh" "$bench/$script"
 	done
 }
 

@@ -9,10 +9,11 @@
 # take turns of a quarter of a second, for DURATION seconds each, so that they share the load of the
 # machine. Print for each turn what was created, and how the inodes were reused.
 
-die() { echo "${0##*/}: $*"; exit 1; }
-
-mnt=/tmp/mnt params=/sys/module/xfs/parameters
+# shellcheck disable=SC2034 # $name is for driver_guest.sh
+name=$* mnt=/tmp/mnt params=/sys/module/xfs/parameters
 counters='recycled early replaced skipped'
+# shellcheck source-path=SCRIPTDIR
+. /fscommit/driver_guest.sh
 
 # turn RUN MODE NAME: one turn with reuse=MODE
 turn()
@@ -31,15 +32,11 @@ turn()
 	done
 }
 
-insmod "/fscommit/$2.ko" || die "cannot load $2.ko"
-mkdir -p $mnt
-mkfs.xfs -q -f -K "$DISK" && mount -t xfs -o noatime "$DISK" $mnt || die "no XFS on $DISK"
+mount_new "$1" "$2" "$3"
 for _ in $(seq $((DURATION * 2))); do
 	turn "$4" N as_stock
 	turn "$4" Y stamps
 	turn "$4" Y stamps
 	turn "$4" N as_stock
 done
-umount $mnt || die "cannot unmount it"
-xfs_repair -n "$DISK" >/tmp/repair.log 2>&1 || die "xfs_repair: $(tail -n 3 /tmp/repair.log)"
-rmmod xfs || die "cannot unload it"
+unmount_and_check

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0
-# shellcheck shell=dash disable=SC2154 # the test sets $fs
-# Sourced in the guest by the crash and the stress test: make and check a filesystem $fs.
+# shellcheck shell=dash disable=SC3043,SC2154 # the test sets $fs and $mnt
+# Sourced in the guest: make, mount and check a filesystem $fs.
 
-out=/tmp/out
-mkdir -p $out /etc
+# btrfs scrub cancels a thread: glibc loads libgcc_s by name
+export LD_LIBRARY_PATH=/fscommit
+mkdir -p /tmp/out /etc
 [ -e /etc/mtab ] || ln -s /proc/mounts /etc/mtab	# mkfs.nilfs2 reads it
+fsck=/tmp/out/fsck
 
 # make_fs DISK... [OPTION...]
 make_fs()
@@ -14,7 +16,15 @@ make_fs()
 	btrfs) mkfs.btrfs -q -f "$@" ;;
 	nilfs2) mkfs.nilfs2 -q -f -K "$@" ;;
 	xfs) mkfs.xfs -q -f -K "$@" ;;
-	esac >$out/mkfs 2>&1
+	esac >/tmp/out/mkfs 2>&1
+}
+
+# mount_fs DISK [OPTIONS]: on $mnt
+mount_fs()
+{
+	local options=${2:-rw}
+	[ "$fs" != f2fs ] || options=checkpoint_merge,$options
+	mount -t "$fs" -o "$options" "$1" "$mnt"
 }
 
 # Fails unless the filesystem is clean; prints what the check reports. nilfs2 has no such tool.
@@ -22,12 +32,14 @@ check_fs()
 {
 	case $fs in
 	f2fs)
-		fsck.f2fs -f --dry-run "$1" >/tmp/fsck 2>&1 </dev/null &&
-			! grep -qE '\[Fail\]|ASSERT|\[FIX\]' /tmp/fsck ;;
-	btrfs) btrfs check --readonly --check-data-csum "$1" >/tmp/fsck 2>&1 ;;
-	nilfs2) : >/tmp/fsck ;;
-	xfs) xfs_repair -n "$1" >/tmp/fsck 2>&1 ;;
+		fsck.f2fs -f --dry-run "$1" >$fsck 2>&1 </dev/null && grep -q '\[FSCK\]' $fsck &&
+			! grep -qE '\[Fail\]|ASSERT|\[FIX\]' $fsck ;;
+	btrfs)
+		btrfs check --readonly --check-data-csum "$1" >$fsck 2>&1 &&
+			grep -q 'no error found' $fsck ;;
+	nilfs2) : >$fsck ;;
+	xfs) xfs_repair -n "$1" >$fsck 2>&1 ;;
 	esac && return
-	grep -vE '^Info|\[Ok\.\.\]' /tmp/fsck | head -n 10 | sed 's/^/#   /'
+	grep -vE '^Info|\[Ok\.\.\]' $fsck | head -n 10 | sed 's/^/#   /'
 	return 1
 }

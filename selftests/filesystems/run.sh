@@ -69,7 +69,7 @@ smoke()
 	step "$name on $kernel" "20 s" "$out.log" "$SCRIPTS/boot.sh" --out "$out" --timeout 1700 \
 		--append "$append" --disk "$disk" "${args[@]}" \
 		"$kernel" "$out.plan" "${modules[@]}" \
-		"$programs/filesystems/fsops" "$FSDIR/smoke_lib.sh" "$FSDIR/$fs/smoke" \
+		"$programs/filesystems/fsops" "$FSDIR"/{guest,smoke}_lib.sh "$FSDIR/$fs/smoke" \
 		"${extras[@]}" || true
 	collect "$kernel" "$out" $((SECONDS - start))
 }

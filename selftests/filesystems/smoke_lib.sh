@@ -2,11 +2,13 @@
 # shellcheck shell=dash disable=SC3043,SC2034,SC2154,SC2329 # the test sets $fs
 # Common parts of the smoke tests of $fs, sourced in the guest: TAP output, loads, freezing.
 
+# shellcheck source=selftests/filesystems/guest_lib.sh
+. /fscommit/guest_lib.sh
 seconds=$1 variant=$2
 mnt=/tmp/mnt
 n=0
 log=/tmp/out/smoke.log
-mkdir -p $mnt /tmp/out
+mkdir -p $mnt
 : >$log
 
 # t NAME COMMAND...

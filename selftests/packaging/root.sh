@@ -35,7 +35,7 @@ boot_root()
 	step "$suite: boot $1 from f2fs, $2 driver" "30 s" "$guest.log" "$SCRIPTS/boot.sh" \
 		--out "$guest" --timeout 400 --append "root_boot=$1 root_driver=$2" \
 		--root "$work/disk" "$made/initrd.$1" "$kernel" "$guest.plan" \
-		"$programs/filesystems/fsops" "$TOP/selftests/filesystems/smoke_lib.sh" \
+		"$programs/filesystems/fsops" "$TOP"/selftests/filesystems/{guest,smoke}_lib.sh \
 		"$PACKAGING/root_guest" || true
 	collect "$suite-$1-$2" "$guest" $((SECONDS - start))
 	check "$suite-$1-$2" fsck root_is_clean
