@@ -9,7 +9,7 @@
 
 . "$(dirname "$0")/../scripts/lib.sh"
 
-[ $# -ge 1 ] || { sed -n '3,/^$/s/^# \{0,1\}//p' "$0"; exit 2; }
+[ $# -ge 1 ] || exit_usage
 need_debian
 need dpkg-buildpackage dh rsync gcc libc.a
 umask 022

@@ -12,7 +12,7 @@
 
 . "$(dirname "$0")/../scripts/lib.sh"
 
-[ $# -ge 1 ] || { sed -n '3,/^$/s/^# \{0,1\}//p' "$0"; exit 2; }
+[ $# -ge 1 ] || exit_usage
 need tar xz rsync sha256sum make
 mkdir -p "$1"
 out=$(cd "$1" && pwd) fs=${2:-}

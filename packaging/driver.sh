@@ -26,8 +26,7 @@
 PORTS=$TOP/ports
 unset MAKEFLAGS MFLAGS MAKELEVEL
 
-usage() { sed -n '3,/^$/s/^# \{0,1\}//p' "$0"; exit 2; }
-[ $# -ge 2 ] || usage
+[ $# -ge 2 ] || exit_usage
 what=$1 fs=$2
 shift 2
 [ "$fs" = fscommit ] || [ -e "$PORTS/$fs/options" ] || die "no port of '$fs'"
@@ -399,5 +398,5 @@ use_release "${KERNEL_RELEASE:-$(uname -r)}"
 case $what in
 install|uninstall) locked driver "$what" ;;
 update) update ;;
-*) usage ;;
+*) exit_usage ;;
 esac

@@ -302,7 +302,7 @@ while [ $# -gt 0 ]; do
 	*) break ;;
 	esac
 done
-[ $# -ge 2 ] || { sed -n '3,/^$/s/^# \{0,1\}//p' "$0"; exit 2; }
+[ $# -ge 2 ] || exit_usage
 name=$1 plan=$2
 shift 2
 smp=${smp:-${icount:-2}}

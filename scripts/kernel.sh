@@ -407,5 +407,5 @@ modules)
 	[ "$(matrix_field "$1" kind)" = stock ] || die "only stock kernels have a modules package"
 	locked "modules-$1" make_stock_modules "$1"
 	printf '%s\n' "$CACHE/kernels/$1/modules" ;;
-*) sed -n '3,/^$/s/^# \{0,1\}//p' "$0" ;;
+*) exit_usage ;;
 esac

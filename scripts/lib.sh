@@ -16,6 +16,8 @@ MATRIX=${FSCOMMIT_MATRIX:-$SCRIPTS/matrix}
 
 say() { printf '%s\n' "$*" >&2; }
 die() { printf 'error: %s\n' "$*" >&2; exit 1; }
+# exit_usage: print the comment at the head of the script
+exit_usage() { sed -n '3,/^$/s/^# \{0,1\}//p' "$0"; exit 2; }
 
 # step WHAT USUALLY LOG COMMAND...: run a long command with its output in LOG. Print WHAT and its
 # usual duration, then every 15 s the last line of the log.

@@ -166,6 +166,5 @@ install)
 	put_folder "$2"
 	say "on a machine with Linux $release: $2/run_kselftest.sh" ;;
 run) run ;;
-*)	sed -n '3,/^$/s/^# \{0,1\}//p' "$0"
-	exit 2 ;;
+*) exit_usage ;;
 esac

@@ -215,7 +215,7 @@ need unifdef rsync
 undo=
 [ "${1:-}" != undo ] || { undo=1; shift; }
 ksrc=${1:-}
-[ -n "$ksrc" ] || { sed -n '3,/^$/s/^# \{0,1\}//p' "$0"; exit 2; }
+[ -n "$ksrc" ] || exit_usage
 version=$(tree_version "$ksrc") || die "$ksrc is no kernel tree"
 ksrc=$(cd "$ksrc" && pwd)
 

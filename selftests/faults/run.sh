@@ -103,8 +103,7 @@ all)
 	allocations "${2:-x86-debug}"
 	tasks "${2:-x86-debug}" 8 20 240
 	[ -n "${2:-}" ] || tasks uml 1 1000 200 ;;
-*)	sed -n '3,/^$/s/^# \{0,1\}//p' "$0"
-	exit 2 ;;
+*) exit_usage ;;
 esac
 printf '%s\n' "${RESULTS[@]}"
 [ ${#FAILURES[@]} -eq 0 ]

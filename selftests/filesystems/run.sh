@@ -142,8 +142,7 @@ faults)
 	edit=$(edit_of btrfs failing-allocations)
 	smoke btrfs "${2:?KERNEL}" LOCKS=none COMMIT_ROOT=1 EXPEDITE=0 ;;
 sites) sites ;;
-*)	sed -n '3,/^$/s/^# \{0,1\}//p' "$0"
-	exit 2 ;;
+*) exit_usage ;;
 esac
 printf '%s\n' "${RESULTS[@]}"
 [ ${#FAILURES[@]} -eq 0 ]

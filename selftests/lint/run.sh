@@ -74,8 +74,7 @@ case ${1:-all} in
 all) set -- $QUICK $REST ;;
 quick) set -- $QUICK ;;
 rest) set -- $REST ;;
--*)	sed -n '3,/^$/s/^# \{0,1\}//p' "$0"
-	exit 2 ;;
+-*) exit_usage ;;
 esac
 mkdir -p "$OUT"
 bad=0

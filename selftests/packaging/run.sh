@@ -49,8 +49,7 @@ dist|installed|kselftest|root|tools)
 		"$1" "$k"
 	done ;;
 deb|foreign|range) "$1" ;;
-*)	sed -n '3,/^$/s/^# \{0,1\}//p' "$0"
-	exit 2 ;;
+*) exit_usage ;;
 esac
 printf '%s\n' "${RESULTS[@]}"
 [ ${#FAILURES[@]} -eq 0 ]

@@ -24,7 +24,7 @@ fs=${1:-} kernel=${2:-uml} mode=${3:-full}
 case $fs in
 f2fs) size=256M ;;
 btrfs|nilfs2|xfs) size=384M ;;
-*) sed -n '3,/^$/s/^# \{0,1\}//p' "$0"; exit 2 ;;
+*) exit_usage ;;
 esac
 case $mode in
 full) points=100 duration=30 drivers="stock $(our_drivers "$fs")" ;;

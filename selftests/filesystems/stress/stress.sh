@@ -17,7 +17,7 @@
 fs=${1:-} kernel=${2:-uml-debug}
 case $fs in
 f2fs|btrfs|xfs) ;;
-*) sed -n '3,/^$/s/^# \{0,1\}//p' "$0"; exit 2 ;;
+*) exit_usage ;;
 esac
 duration=${DURATION:-300} seed=${SEED:-$(($(date +%s) % 1000000))}
 drivers=${DRIVERS:-$(our_drivers "$fs")}
