@@ -20,13 +20,14 @@ die() { printf 'error: %s\n' "$*" >&2; exit 1; }
 exit_usage() { sed -n '3,/^$/s/^# \{0,1\}//p' "$0"; exit 2; }
 
 # step WHAT USUALLY LOG COMMAND...: run a long command with its output in LOG. Print WHAT and its
-# usual duration, then every 15 s the last line of the log.
+# usual duration, then every 15 s the time, and the last line of the log if it is new.
 step()
 {
-	local what=$1 usually=$2 log=$3 start=$SECONDS pid rc=0
+	local what=$1 usually=$2 log=$3 start=$SECONDS pid rc=0 line last
 	shift 3
 	mkdir -p "$(dirname "$log")"
 	printf '  %s (usually %s)\n' "$what" "$usually" >&2
+	last=$(tail -n 1 "$log" 2>/dev/null) || true
 	"$@" >>"$log" 2>&1 </dev/null &
 	pid=$!
 	while kill -0 "$pid" 2>/dev/null; do
@@ -34,9 +35,11 @@ step()
 			kill -0 "$pid" 2>/dev/null || break
 			sleep 0.2
 		done
-		kill -0 "$pid" 2>/dev/null &&
-			printf '    ... %d s: %.100s\n' $((SECONDS - start)) \
-				"$(tail -n 1 "$log" | tr -d '\r')" >&2
+		kill -0 "$pid" 2>/dev/null || break
+		line=$(tail -n 1 "$log" 2>/dev/null) || true
+		[ "$line" != "$last" ] || line=''
+		printf '    ... %d s%.102s\n' $((SECONDS - start)) "${line:+: ${line//$'\r'/}}" >&2
+		last=${line:-$last}
 	done
 	wait "$pid" || rc=$?
 	if [ "$rc" -ne 0 ]; then
