@@ -336,10 +336,10 @@ part_btrfs()
 {
 	local fs=btrfs
 	choose 15 128:readers 5
-	[[ $loads != *:pressure:* ]] || local disk_mib=4096
+	[[ $loads != *:pressure:* ]] || local disk_mib=4096 more=${LIMIT:-600}
 	prepare btrfs
-	limit=$((limit + ${LIMIT:-600}))
-	environment+=" LIMIT=${LIMIT:-600}"
+	limit=$((limit + ${more:-0}))
+	environment+=" LIMIT=${more:-}"
 	options+=("${store[@]}" ${disk_mib:+--mem 6G})
 	if [[ $loads = *:fio* || $loads = *:pressure:* ]]; then
 		need fio
