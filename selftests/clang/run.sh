@@ -62,19 +62,20 @@ context()
 		<(sed -n 's/^.*context\.c:.*: warning: \(.*\) \[-W.*/\1/p' "$log.context" | sort) >&2
 }
 
-run_guest()
+run_tests()
 {
 	local out=$LOGS/clang programs
 	programs=$(build_programs) || exit 1
-	mkdir -p "$out"
-	printf '%s\n' "load fscommit lend_period_us=60000000 lend=0" "load fscommit_test" \
-		"test clang-g1_exclusion 600 FSCOMMIT_SLOWDOWN=8 g1_exclusion" \
-		"test clang-g3_writer_first 600 FSCOMMIT_SLOWDOWN=8 g3_writer_first" \
-		"unload fscommit_test" "unload fscommit" >"$out.plan"
-	step "tests in the guest" "10-60 s" "$out.log" "$SCRIPTS/boot.sh" --out "$out" \
-		--timeout 1500 uml "$out.plan" "$work/src/module/fscommit.ko" \
-		"$work/src/selftests/fscommit_test.ko" "$programs/unfair_rwsem"/g[13]_* || true
-	collect uml "$out" $((SECONDS - start))
+	run_guest uml "tests in the guest" "10-60 s" "$out" --timeout 1500 uml "$out.plan" \
+		"$work/src/module/fscommit.ko" "$work/src/selftests/fscommit_test.ko" \
+		"$programs/unfair_rwsem"/g[13]_* <<-END
+			load fscommit lend_period_us=60000000 lend=0
+			load fscommit_test
+			test clang-g1_exclusion 600 FSCOMMIT_SLOWDOWN=8 g1_exclusion
+			test clang-g3_writer_first 600 FSCOMMIT_SLOWDOWN=8 g3_writer_first
+			unload fscommit_test
+			unload fscommit
+		END
 }
 
 need rsync make strip
@@ -86,7 +87,7 @@ configure
 if step "the modules, by clang $version" "2 min" "$log" build && is_clean; then
 	result uml clang-build ok $((SECONDS - start))
 	if context; then result uml clang-context ok 5; else result uml clang-context FAIL 5; fi
-	run_guest
+	run_tests
 else
 	result uml clang-build FAIL $((SECONDS - start))
 fi

@@ -22,17 +22,14 @@ FAULTS=$TOP/selftests/faults
 # guest NAME KERNEL SECONDS FOLDER [OPTION...]: boot a guest with the plan from stdin
 guest()
 {
-	local name=$1 kernel=$2 seconds=$3 tree=$4 out=$LOGS/faults-$1-$2 start=$SECONDS
+	local name=$1 kernel=$2 seconds=$3 tree=$4 out=$LOGS/faults-$1-$2
 	shift 4
-	mkdir -p "$out"
-	cat >"$out.plan"
-	step "faults on $kernel: $name" "$seconds s" "$out.log" "$SCRIPTS/boot.sh" --out "$out" \
+	run_guest "$kernel" "faults on $kernel: $name" "$seconds s" "$out" \
 		--timeout $((seconds * 20 + 600)) "$@" "$kernel" "$out.plan" \
 		"$tree/module/fscommit.ko" \
 		"$tree"/selftests/{fscommit,fault}_test.ko \
 		"$programs"/faults/{alloc_faults,freezer,load_cycles,oom} \
-		"$programs/faults/signal_storm" "$HARNESS/kmemleak_check" || true
-	collect "$kernel" "$out" $((SECONDS - start))
+		"$programs/faults/signal_storm" "$HARNESS/kmemleak_check"
 }
 
 # tasks KERNEL SLOWDOWN CYCLES SECONDS: freezer, OOM killer, signals, and load cycles
@@ -79,13 +76,11 @@ kernel_torture()
 		result "$kernel" "$module-build" FAIL $((SECONDS - start))
 		return
 	fi
-	mkdir -p "$out"
 	# shellcheck disable=SC2086 # a list
-	plan_kernel_torture "$module" "$seconds" ${!types} >"$out.plan"
-	step "$module on $kernel" "$((seconds * 5 + 10)) s" "$out.log" "$SCRIPTS/boot.sh" \
-		--out "$out" --timeout $((seconds * 20 + 300)) "$kernel" "$out.plan" \
-		"$tree/module/fscommit.ko" "$dir"/*.ko "$KERNEL_TORTURE/kernel_torture_guest" || true
-	collect "$kernel" "$out" $((SECONDS - start))
+	run_guest "$kernel" "$module on $kernel" "$((seconds * 5 + 10)) s" "$out" \
+		--timeout $((seconds * 20 + 300)) "$kernel" "$out.plan" "$tree/module/fscommit.ko" \
+		"$dir"/*.ko "$KERNEL_TORTURE/kernel_torture_guest" \
+		< <(plan_kernel_torture "$module" "$seconds" ${!types})
 	sed -n 's/^TEST /  /p;s/^TAP #/   /p' "$out/result.txt" >&2
 }
 

@@ -148,15 +148,15 @@ copy_test_modules()
 		"$TOP/selftests/" "$1/selftests/"
 }
 
-# boot_and_follow DIR OPTION...: boot a guest, and copy its results to stdout as they appear, so
-# that step() shows the progress.
+# boot_and_follow DIR OPTION...: boot a guest, and copy its results, without its files, to stdout as
+# they appear, so that step() shows the progress.
 boot_and_follow()
 {
 	local dir=$1 self=$BASHPID pid rc=0
 	shift
 	rm -f "$dir/result"
 	# without --pid, it would keep the lock of a benchmark that was killed
-	tail -n +1 -F --pid="$self" "$dir/result" 2>/dev/null &
+	tail -n +1 -F --pid="$self" "$dir/result" > >(sed -u '/^FILE /,/^END/d') 2>/dev/null &
 	pid=$!
 	"$SCRIPTS/boot.sh" --out "$dir" "$@" || rc=$?
 	kill "$pid" 2>/dev/null || true
@@ -229,12 +229,23 @@ collect()
 		/^not ok / { for (i = 0; i < n; i++) print "    " t ": " said[i]
 			     print "    " t ": " $0 }
 		/^(not )?ok / { n = 0 }' "$out/result.txt" | tee "$out/failed" >&2
-	if [ "$(cat "$out/verdict" 2>/dev/null)" = PASS ]; then
+	if [ "$(guest_verdict "$out")" = PASS ]; then
 		result "$name" clean ok "$seconds"
 	else
-		say "  $name: $(cat "$out/verdict" 2>/dev/null || echo 'no verdict')"
+		say "  $name: $(guest_verdict "$out")"
 		result "$name" clean FAIL "$seconds"
 	fi
+}
+
+# run_guest KERNEL WHAT USUALLY OUT OPTION...: boot a guest with the plan on stdin, which becomes
+# OUT.plan, and with these options for boot.sh, and collect its results. For WHAT USUALLY see step()
+run_guest()
+{
+	local out=$4 start=$SECONDS
+	mkdir -p "$out"
+	cat >"$out.plan"
+	step "$2" "$3" "$out.log" boot_and_follow "$out" "${@:5}" || true
+	collect "$1" "$out" $((SECONDS - start))
 }
 
 # Print the sums for each kernel or part.

@@ -25,18 +25,16 @@
 run_program()
 {
 	local kernel=$1 program=$2 name=${3:-} programs path folder tree
-	local out=$LOGS/one start=$SECONDS
+	local out=$LOGS/one
 	programs=$(build_programs "$(kernel_arch "$kernel")") || exit 1
 	path=$(find "$programs" -mindepth 2 -maxdepth 2 -type f -name "$program" | head -n 1)
 	[ -n "$path" ] || die "TEST=$program: no such program in $programs"
 	folder=$(basename "$(dirname "$path")")
 	tree=$("$HARNESS/stage.sh" "$kernel") || exit 1
-	mkdir -p "$out"
-	echo "test $program 1800 cd /fscommit && $program ${name:+-t $name}" >"$out.plan"
-	if ! step "$program${name:+.$name} on $kernel" "5-60 s" "$out.log" \
-			"$SCRIPTS/boot.sh" --out "$out" --timeout 1900 --mem 2G "$kernel" \
-			"$out.plan" "$tree/module/fscommit.ko" "$tree"/selftests/*.ko "$path" ||
-	   grep -q '^TAP not ok' "$out/result.txt"; then
+	run_guest "$kernel" "$program${name:+.$name} on $kernel" "5-60 s" "$out" --timeout 1900 \
+		--mem 2G "$kernel" "$out.plan" "$tree/module/fscommit.ko" "$tree"/selftests/*.ko \
+		"$path" <<<"test $program 1800 cd /fscommit && $program ${name:+-t $name}"
+	if [ ${#FAILURES[@]} -gt 0 ]; then
 		say "  the end of the log, $out/dmesg:"
 		tail -n 25 "$out/dmesg" 2>/dev/null >&2 || tail -n 25 "$out/console" >&2
 	fi
@@ -45,7 +43,6 @@ run_program()
 		die "$program has no test '$name'; it has: $(sed -nE \
 			's/^(TEST|TEST_F)(_TIMEOUT)?\((\w+, )?(\w+).*/\4/p' \
 			"$TOP/selftests/$folder/$program.c" | tr '\n' ' ')"
-	collect "$kernel" "$out" $((SECONDS - start))
 }
 
 run_reported()

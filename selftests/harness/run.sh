@@ -55,14 +55,10 @@ run_kernel()
 		result "$name" programs FAIL $((SECONDS - start))
 		return
 	fi
-	mkdir -p "$out"
-	plan_tests "$name" >"$out.plan"
 	mapfile -t files < <(files_for_tests "$tree" "$programs")
-	start=$SECONDS
-	step "$name: tests in the guest" "$usually" "$out.log" "$SCRIPTS/boot.sh" --out "$out" \
+	run_guest "$name" "$name: tests in the guest" "$usually" "$out" \
 		--timeout $((all + $(torture_seconds "$name"))) "${options[@]}" "$name" "$out.plan" \
-		"${files[@]}" || true
-	collect "$name" "$out" $((SECONDS - start))
+		"${files[@]}" < <(plan_tests "$name")
 }
 
 run_kernels()

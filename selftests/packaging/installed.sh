@@ -99,11 +99,14 @@ other_headers()
 
 run_example()
 {
-	local out=$LOGS/ckpt_cache-$kernel start=$SECONDS tree
+	local out=$LOGS/ckpt_cache-$kernel tree
 	tree=$("$HARNESS/stage.sh" "$kernel") || exit 1
-	mkdir -p "$out"
 	# ckptlat fails unless it measures each lock
-	cat >"$out.plan" <<-END
+	run_guest "$kernel" "the example on $kernel" "20 s" "$out" \
+		--timeout 1500 --with "$work/root/usr/sbin/ckptlat" "$kernel" "$out.plan" \
+		"$work/fscommit.ko" "$tree/selftests/fscommit_test.ko" \
+		"$work/example/ckpt_cache.ko" "$PACKAGING/ckpt_cache_guest" \
+		"$work"/other/?-*.ko <<-END
 		load fscommit
 		test ckpt_cache 900 ckpt_cache_guest
 		load fscommit_test
@@ -112,11 +115,6 @@ run_example()
 		unload fscommit
 		test other_headers_are_refused 60 cd /fscommit && for m in a b; do insmod \$m-fscommit.ko && for d in a b; do insmod \$d-ckpt_cache.ko path=/tmp/\$m && rmmod ckpt_cache && echo \$m\$d; done; rmmod fscommit; done >/tmp/pairs; [ "\$(echo \$(cat /tmp/pairs))" = "aa bb" ]
 	END
-	step "the example on $kernel" "20 s" "$out.log" "$SCRIPTS/boot.sh" --out "$out" \
-		--timeout 1500 --with "$work/root/usr/sbin/ckptlat" "$kernel" "$out.plan" \
-		"$work/fscommit.ko" "$tree/selftests/fscommit_test.ko" \
-		"$work/example/ckpt_cache.ko" "$PACKAGING/ckpt_cache_guest" "$work"/other/?-*.ko || true
-	collect "$kernel" "$out" $((SECONDS - start))
 }
 
 # Without installed symbols for its kernel, the driver must not build.
@@ -189,16 +187,14 @@ kselftest_folder()
 # kselftest KERNEL: run the programs of the other parts in a guest without the kernel's source
 kselftest()
 {
-	local kernel=$1 kdir out=$LOGS/kselftest-$1 start=$SECONDS
+	local kernel=$1 kdir out=$LOGS/kselftest-$1
 	kdir=$("$SCRIPTS/kernel.sh" get "$kernel")/kdir || exit 1
 	mkdir -p "$out"
 	check "$kernel" kselftest_folder kselftest_folder
 	[ "$checked" -eq 0 ] || return 0
-	cat >"$out.plan" <<-END
+	run_guest "$kernel" "kselftests on $kernel" "20 s" "$out" --timeout 1000 \
+		"$kernel" "$out.plan" "$out.tar" <<-END
 		test kselftest 900 ln -sf /proc/self/fd/1 /dev/stdout && tar xf /fscommit/kselftest-$kernel.tar -C /tmp && cd /tmp && FSCOMMIT_SLOWDOWN=16 ./run_kselftest.sh -c share_gate -c rcu_reuse -t unfair_rwsem:g1_exclusion
 		test unloaded 5 ! grep . /proc/modules
 	END
-	step "kselftests on $kernel" "20 s" "$out.log" "$SCRIPTS/boot.sh" --out "$out" \
-		--timeout 1000 "$kernel" "$out.plan" "$out.tar" || true
-	collect "$kernel" "$out" $((SECONDS - start))
 }

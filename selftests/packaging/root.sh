@@ -27,17 +27,15 @@ root_is_clean()
 # boot_root N DRIVER: with the kernel and initramfs N that `life` left
 boot_root()
 {
-	local guest=$LOGS/root-$suite-$1 start=$SECONDS kernel=$work/$1
-	mkdir -p "$guest" "$kernel"
+	local guest=$LOGS/root-$suite-$1 kernel=$work/$1
+	mkdir -p "$kernel"
 	echo x86_64 >"$kernel/arch"
 	cp "$made/image.$1" "$kernel/image" || return 0
-	echo "test root 300 root_guest" >"$guest.plan"
-	step "$suite: boot $1 from f2fs, $2 driver" "30 s" "$guest.log" "$SCRIPTS/boot.sh" \
-		--out "$guest" --timeout 400 --append "root_boot=$1 root_driver=$2" \
+	run_guest "$suite-$1-$2" "$suite: boot $1 from f2fs, $2 driver" "30 s" "$guest" \
+		--timeout 400 --append "root_boot=$1 root_driver=$2" \
 		--root "$work/disk" "$made/initrd.$1" "$kernel" "$guest.plan" \
 		"$programs/filesystems/fsops" "$TOP"/selftests/filesystems/{guest,smoke}_lib.sh \
-		"$PACKAGING/root_guest" || true
-	collect "$suite-$1-$2" "$guest" $((SECONDS - start))
+		"$PACKAGING/root_guest" <<<"test root 300 root_guest"
 	check "$suite-$1-$2" fsck root_is_clean
 }
 

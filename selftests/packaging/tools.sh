@@ -19,30 +19,28 @@ python_folder()
 # tools KERNEL
 tools()
 {
-	local kernel=$1 out=$LOGS/tools-$1 start=$SECONDS tree programs
+	local kernel=$1 out=$LOGS/tools-$1 tree programs lockdown=''
 	need /usr/bin/python3
 	say "  tools, on $kernel"
 	check any tools_events /usr/bin/python3 "$PACKAGING/tools_events.py"
 	tree=$("$HARNESS/stage.sh" "$kernel") || exit 1
 	programs=$(build_programs) || exit 1
 	locked python python_folder "$CACHE/build/python"
-	mkdir -p "$out"
-	{
-		echo "test tools-unloaded 300 tools_guest unloaded"
-		echo "load fscommit"
-		echo "load fscommit_test"
-		echo "test tools-loaded 900 tools_guest loaded"
-		# User-Mode Linux has no lockdown
-		[ "$(cat "$CACHE/kernels/$kernel/arch")" = um ] ||
-			echo "test tools-lockdown 300 tools_guest lockdown"
-		echo "unload fscommit_test"
-		echo "unload fscommit"
-	} >"$out.plan"
-	step "tools on $kernel" "30-90 s" "$out.log" "$SCRIPTS/boot.sh" --out "$out" \
+	# User-Mode Linux has none
+	[ "$(matrix_field "$kernel" kind)" = uml ] ||
+		lockdown='test tools-lockdown 300 tools_guest lockdown'
+	run_guest "$kernel" "tools on $kernel" "30-90 s" "$out" \
 		--timeout 3600 --append rcupdate.rcu_cpu_stall_timeout=300 \
 		--with /usr/bin/python3 "$kernel" "$out.plan" \
 		"$tree"/{module/fscommit,selftests/fscommit_test}.ko "$CACHE/build/python" \
 		"$PACKAGING/tools_guest" "$programs/tools/ckptlat" \
-		"$TOP"/tools/fscommit-{top,check,bug-report} || true
-	collect "$kernel" "$out" $((SECONDS - start))
+		"$TOP"/tools/fscommit-{top,check,bug-report} <<-END
+			test tools-unloaded 300 tools_guest unloaded
+			load fscommit
+			load fscommit_test
+			test tools-loaded 900 tools_guest loaded
+			$lockdown
+			unload fscommit_test
+			unload fscommit
+		END
 }

@@ -18,18 +18,15 @@ export FSCOMMIT_LOGS=$LOGS
 # boot NAME KERNEL FIXTURE USUALLY [OPTION...]: boot a guest and collect its results
 boot()
 {
-	local name=$1 kernel=$2 what="-f $3" usually=$4 out=$LOGS/$1 start=$SECONDS tree
+	local name=$1 kernel=$2 what="-f $3" usually=$4 out=$LOGS/$1 tree
 	shift 4
 	[ -z "${TEST:-}" ] || what="-t $TEST"
 	tree=$("$HARNESS/stage.sh" "$kernel") || { result "$name" build FAIL 0; return; }
-	mkdir -p "$out"
-	echo "test scale 1800 scale $what" >"$out.plan"
 	# on emulated CPUs the loop calibration would take most of the boot time
-	step "$name: scale $what" "$usually" "$out.log" boot_and_follow "$out" --mem 2G \
+	run_guest "$name" "$name: scale $what" "$usually" "$out" --mem 2G \
 		--timeout 1900 --append lpj=4000000 "$@" "$kernel" "$out.plan" \
 		"$tree/module/fscommit.ko" "$tree"/selftests/{fscommit,scale}_test.ko \
-		"$programs/scale/scale" || true
-	collect "$name" "$out" $((SECONDS - start))
+		"$programs/scale/scale" <<<"test scale 1800 scale $what"
 }
 
 # compare NAME FEW MANY: MANY instructions must be at most 10 % more than FEW, and one

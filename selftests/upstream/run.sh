@@ -14,14 +14,12 @@ KDIR=$BUILD/kdir
 LOG=$LOGS/upstream.log
 UPSTREAM=$TOP/upstream/upstream.sh
 mkdir -p "$LOGS"
-start=$SECONDS
 
 # verdict TEST COMMAND...: runs it and prints its line
 verdict()
 {
-	local name=$1 v=ok
+	local name=$1 v=ok start=$SECONDS
 	shift
-	start=$SECONDS
 	"$@" >>"$LOG" 2>&1 || { v=FAIL; say "  $name failed, see $LOG"; }
 	result upstream "$name" "$v" $((SECONDS - start))
 	[ "$v" = ok ]
@@ -160,15 +158,13 @@ get_objects
 verdict as-module as_module
 verdict built-in built_in || finish
 out=$LOGS/upstream
-mkdir -p "$out" "$BUILD/kernel"
+mkdir -p "$BUILD/kernel"
 verdict installed installed || finish
 
-start=$SECONDS
 cp "$KDIR/linux" "$BUILD/kernel/image"
 echo um >"$BUILD/kernel/arch"
-echo "test kselftest 800 tar xf /fscommit/upstream.tar -C / &&" \
-	"FSCOMMIT_SLOWDOWN=4 /kselftest/run_kselftest.sh" >"$out.plan"
-step "its tests in the guest" "1-2 min" "$out.log" "$SCRIPTS/boot.sh" --out "$out" --timeout 900 \
-	"$BUILD/kernel" "$out.plan" "$out.tar" || true
-collect upstream "$out" $((SECONDS - start))
+run_guest upstream "its tests in the guest" "1-2 min" "$out" --timeout 900 \
+	"$BUILD/kernel" "$out.plan" "$out.tar" <<-END
+		test kselftest 800 tar xf /fscommit/upstream.tar -C / && FSCOMMIT_SLOWDOWN=4 /kselftest/run_kselftest.sh
+	END
 finish
