@@ -79,25 +79,26 @@ our_drivers()
 driver_file() { printf '%s-%s' "$1" "$(printf '%s' "$2" | tr -c 'A-Za-z0-9\n-' _)"; }
 
 # prepare_drivers FS KERNEL FOLDER DRIVER...: build them into FOLDER; set `boot` to the options
-# of boot.sh that they need, and `product`, unless none needs fscommit
+# of boot.sh that they need, `product`, unless none needs fscommit, and `variant` to the name that
+# the port gives the last one
+# shellcheck disable=SC2034 # for the caller
 prepare_drivers()
 {
 	local fs=$1 kernel=$2 folder=$3 d ko dep words
 	# what the port's file of options sets
-	# shellcheck disable=SC2034
 	local tools=() kmods=() extras=() options=() config=() disk module
 	shift 3
-	boot=() product=''
+	boot=() product='' variant=''
 	rm -rf "$folder"
 	mkdir -p "$folder"
 	for d in "$@"; do
-		words=$(driver_options "$fs" "$d") || exit 1
+		words=$(driver_options "$fs" "$d") || return 1
 		# shellcheck disable=SC2086 # words
-		ko=$(port "$fs" "$kernel" ${words//,/ }) || exit 1
+		ko=$(port "$fs" "$kernel" ${words//,/ }) || return 1
+		variant=$(basename "$(dirname "$ko")")
 		strip -g -o "$folder/$(driver_file "$fs" "$d").ko" "$ko"
 		if [ -e "${ko%/*}/fscommit.ko" ]; then
 			cp "${ko%/*}/fscommit.ko" "$folder/"
-			# shellcheck disable=SC2034 # for the caller
 			product=fscommit
 		fi
 		for dep in $(modinfo -F depends "$ko" | tr , ' '); do

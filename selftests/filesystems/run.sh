@@ -24,54 +24,39 @@ edit=
 # smoke FS KERNEL [OPTION=VALUE...]
 smoke()
 {
-	local fs=$1 kernel=$2 ko dir out name variant m start=$SECONDS args=()
-	local append=sysctl.kernel.hung_task_timeout_secs=900
-	local module=$1 tools=() kmods=() extras=() disk=512M modules
-	shift 2
-	# shellcheck source=/dev/null
-	. "$PORTS/$fs/options"
-	need "${tools[@]}"
-	if ! ko=$(port "$fs" "$kernel" "$@"); then
+	local fs=$1 kernel=$2 out name m start=$SECONDS drivers=$LOGS/smoke-$1-$2.drivers driver
+	local append=sysctl.kernel.hung_task_timeout_secs=900 boot product variant
+	local extras=() disk=512M
+	driver=$(IFS=,; printf '%s' "${*:3}")
+	driver=${driver:-fscommit}
+	if ! prepare_drivers "$fs" "$kernel" "$drivers" "$driver"; then
 		result "$kernel" "$fs-build" FAIL $((SECONDS - start))
 		return
 	fi
-	dir=$(dirname "$ko")
-	name=$(basename "$dir")${edit:+-faults}
-	variant=$(basename "$dir")
-	for m; do
+	# shellcheck source=/dev/null
+	. "$PORTS/$fs/options"
+	name=$variant${edit:+-faults} out=$LOGS/$name-$kernel
+	for m in "${@:3}"; do
 		[[ $m != EDIT=* ]] || variant=${variant%-"${m#*=}"}
 	done
-	modules=("$dir"/*.ko)
-	if [ -n "$edit" ]; then
-		modules=("$ko" "$("$HARNESS/stage.sh" "$kernel" "$edit")/module/fscommit.ko")
-	fi
+	[ -z "$edit" ] ||
+		cp "$("$HARNESS/stage.sh" "$kernel" "$edit")/module/fscommit.ko" "$drivers/"
 	result "$kernel" "$name-build" ok $((SECONDS - start))
-	start=$SECONDS
-	out=$LOGS/$name-$kernel
-	mkdir -p "$out"
-	for m in $(modinfo -F depends "$ko" | tr , ' ') "${kmods[@]}"; do
-		[ "$m" = fscommit ] || args+=(--kmod "$m")
-	done
 	# for other devices of its smoke test, and their checksums on 6.12
-	[ "$fs" != btrfs ] || args+=(--kmod loop --kmod xxhash_generic)
-	for m in "${tools[@]}"; do
-		args+=(--with "$m")
-	done
-	{
-		[ ! -e "$dir/fscommit.ko" ] || echo "load fscommit"
-		echo "load $module"
-		# A load on the debug kernel fails in its first second, if at all.
-		echo "test $name 1500 smoke $([ "$kernel" = uml-debug ] && echo 1 || echo 2) $variant"
-		echo "unload $module"
-		[ ! -e "$dir/fscommit.ko" ] || echo "unload fscommit"
-	} >"$out.plan"
+	[ "$fs" != btrfs ] || boot+=(--kmod loop --kmod xxhash_generic)
 	[ "$(matrix_field "$kernel" kind)" != stock ] || append+=' slub_debug=FZP'
-	step "$name on $kernel" "20 s" "$out.log" "$SCRIPTS/boot.sh" --out "$out" --timeout 1700 \
-		--append "$append" --disk "$disk" "${args[@]}" \
-		"$kernel" "$out.plan" "${modules[@]}" \
+	driver=$(driver_file "$fs" "$driver")
+	# A load on the debug kernel fails in its first second, if at all.
+	run_guest "$kernel" "$name on $kernel" "20 s" "$out" --timeout 1700 \
+		--append "$append" --disk "$disk" "${boot[@]}" "$kernel" "$out.plan" "$drivers"/*.ko \
 		"$programs/filesystems/fsops" "$FSDIR"/{guest,smoke}_lib.sh "$FSDIR/$fs/smoke" \
-		"${extras[@]}" || true
-	collect "$kernel" "$out" $((SECONDS - start))
+		"${extras[@]}" <<-END
+			${product:+load fscommit}
+			load $driver
+			test $name 1500 smoke $([ "$kernel" = uml-debug ] && echo 1 || echo 2) $variant
+			unload $fs
+			${product:+unload fscommit}
+		END
 }
 
 # sites_of NAME COMMAND...: run a test of the site check
