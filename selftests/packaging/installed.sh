@@ -105,7 +105,7 @@ run_example()
 	run_guest "$kernel" "the example on $kernel" "20 s" "$out" \
 		--timeout 1500 --with "$work/root/usr/sbin/ckptlat" "$kernel" "$out.plan" \
 		"$work/fscommit.ko" "$tree/selftests/fscommit_test.ko" \
-		"$work/example/ckpt_cache.ko" "$PACKAGING/ckpt_cache_guest" \
+		"$work/example/ckpt_cache.ko" "$PACKAGING"/{ckpt_cache_guest,test_lib.sh} \
 		"$work"/other/?-*.ko <<-END
 		load fscommit
 		test ckpt_cache 900 ckpt_cache_guest

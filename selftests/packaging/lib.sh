@@ -4,6 +4,7 @@
 
 . "$(dirname "${BASH_SOURCE[0]}")/../harness/lib.sh"
 # shellcheck disable=SC2034 # for the scripts that source this
+. "$PACKAGING/test_lib.sh"
 PACKAGING=$TOP/selftests/packaging
 checked=0
 # what a user must find installed
@@ -29,14 +30,6 @@ check()
 		say "  $where: $name failed; the end of $said:"
 		tail -n 15 "$said" | sed 's/^/    | /' >&2
 	fi
-}
-
-# refused COMMAND...: fails if COMMAND succeeds; errexit ignores `! command`
-refused()
-{
-	"$@" || return 0
-	echo "must fail, but succeeded: $*"
-	return 1
 }
 
 # in_kernel KERNEL FOLDER SCRIPT: run SCRIPT with the compiler of that kernel; it sees FOLDER

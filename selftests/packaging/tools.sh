@@ -33,7 +33,7 @@ tools()
 		--timeout 3600 --append rcupdate.rcu_cpu_stall_timeout=300 \
 		--with /usr/bin/python3 "$kernel" "$out.plan" \
 		"$tree"/{module/fscommit,selftests/fscommit_test}.ko "$CACHE/build/python" \
-		"$PACKAGING/tools_guest" "$programs/tools/ckptlat" \
+		"$PACKAGING"/{tools_guest,test_lib.sh} "$programs/tools/ckptlat" \
 		"$TOP"/tools/fscommit-{top,check,bug-report} <<-END
 			test tools-unloaded 300 tools_guest unloaded
 			load fscommit
