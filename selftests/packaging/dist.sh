@@ -61,11 +61,8 @@ driver_builds()
 # dist KERNEL
 dist()
 {
-	local kernel=$1 kdir release arch work=$CACHE/build/dist-$1 product
-	kdir=$("$SCRIPTS/kernel.sh" get "$kernel")/kdir || exit 1
-	release=$(cat "$CACHE/kernels/$kernel/release")
-	arch=$(kernel_arch "$kernel")
-	product=fscommit-$(sed -n 's/^MODULE_VERSION("\(.*\)");$/\1/p' "$TOP/module/main.c")
+	local kernel=$1 kdir release arch work=$CACHE/build/dist-$1 product=fscommit-$version
+	use_kernel "$kernel"
 	say "  tarballs, on $kernel"
 	rm -rf "$work"
 	mkdir -p "$work"

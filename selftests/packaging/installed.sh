@@ -15,7 +15,7 @@ install_product()
 {
 	local m=$work/root/lib/modules/$release
 	rm -rf "$work/root"
-	copy_product "$work/product"
+	copy_installable "$work/product"
 	in_kernel "$kernel" "$work" "make -C $work/product KDIR=$kdir $arch W=1 PREFIX=/usr \
 		INSTALL_MOD_PATH=$work/root DESTDIR=$work/root install install-headers" \
 		>"$work/build.log" 2>&1 || { cat "$work/build.log"; return 1; }
@@ -63,8 +63,7 @@ build_example()
 # Each program runs and has a manual.
 tools_are_installed()
 {
-	local t version
-	version=$(sed -n 's/^MODULE_VERSION("\(.*\)");$/\1/p' "$TOP/module/main.c")
+	local t
 	for t in $tools; do
 		[ "$("$work/root/usr/sbin/$t" --version)" = "$t $version" ]
 		grep "Nm $t" "$work/root/usr/share/man/man8/$t.8"
@@ -154,9 +153,7 @@ installed()
 {
 	local kernel=$1 kdir release arch work=$CACHE/build/installed-$1 name
 	local share=$work/root/usr/share/fscommit
-	kdir=$("$SCRIPTS/kernel.sh" get "$kernel")/kdir || exit 1
-	release=$(cat "$CACHE/kernels/$kernel/release")
-	arch=$(kernel_arch "$kernel")
+	use_kernel "$kernel"
 	mkdir -p "$work"
 	say "  installation, on $kernel"
 	for name in install:install_product example_builds:build_example \

@@ -1,15 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2034 # for the scripts that source this
 # Functions for the tests of what users install. Sourced, never run.
 
 . "$(dirname "${BASH_SOURCE[0]}")/../harness/lib.sh"
-# shellcheck disable=SC2034 # for the scripts that source this
-. "$PACKAGING/test_lib.sh"
 PACKAGING=$TOP/selftests/packaging
+. "$PACKAGING/test_lib.sh"
 checked=0
-# what a user must find installed
-# shellcheck disable=SC2034
-tools='fscommit-top fscommit-check fscommit-bug-report ckptlat'
+# what a user must find installed, and its version
+tools=$("$TOP/packaging/tools.sh" list)
+version=$(sed -n 's/^MODULE_VERSION("\(.*\)");$/\1/p' "$TOP/module/main.c")
 
 # check WHERE NAME COMMAND...: record one result, log the output of COMMAND, and print it if it
 # fails. COMMAND ends at its first failing line. Never call check in a condition, where errexit
@@ -38,14 +37,16 @@ in_kernel()
 	printf 'set -e\n%s\n' "$3" | FSCOMMIT_BUILD_ROOT=$2 "$SCRIPTS/kernel.sh" shell "$1"
 }
 
-# kernel_arch KERNEL: print ARCH= for make
-kernel_arch()
+# use_kernel KERNEL: set its kdir and release, and arch to ARCH= for make
+use_kernel()
 {
-	[ "$(cat "$CACHE/kernels/$1/arch")" != um ] || echo ARCH=um
+	kdir=$("$SCRIPTS/kernel.sh" get "$1")/kdir || exit 1
+	release=$(cat "$CACHE/kernels/$1/release") arch=''
+	[ "$(cat "$CACHE/kernels/$1/arch")" != um ] || arch=ARCH=um
 }
 
-# copy_product FOLDER: copy the files needed to build and install, without the tests
-copy_product()
+# copy_installable FOLDER: copy the files needed to build and install, without the tests
+copy_installable()
 {
 	mkdir -p "$1"
 	rsync -a --no-times --checksum --delete --exclude '*.[oa]' --exclude '*.ko' \

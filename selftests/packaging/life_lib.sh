@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2034 # for the programs
 # For the programs *_life, which run in a chroot. TAP goes to stdout, the rest to stderr.
 
 set -u
 n=0
+ours=$(sed -n 's/^PACKAGE_VERSION="\(.*\)"$/\1/p' /fscommit/dkms.conf)
 
 # t NAME [COMMAND...]: run a test up to its first failing line. errexit has no effect in a condition
 t()

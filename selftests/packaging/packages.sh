@@ -53,12 +53,11 @@ package_builds()
 # The packages of Fedora and Arch. Debian's rpm knows no installed package; makepkg refuses root.
 foreign_packages()
 {
-	local work copy version as=()
+	local work copy as=()
 	need rpmbuild makepkg pacman bsdtar fakeroot
-	version=$(sed -n 's/^PACKAGE_VERSION="\(.*\)"$/\1/p' "$TOP/dkms.conf")
 	work=$(mktemp -d "${TMPDIR:-/tmp}/fscommit-packages.XXXXXX")
 	copy=$work/fscommit-$version
-	copy_product "$copy"
+	copy_installable "$copy"
 	if [ "$(id -u)" -eq 0 ]; then
 		chown -R nobody "$work"
 		as=(setpriv --reuid=nobody --clear-groups)

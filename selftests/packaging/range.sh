@@ -52,7 +52,7 @@ range()
 	"$SCRIPTS/kernel.sh" get 6.12 >/dev/null
 	rm -rf "$work"
 	mkdir -p "$work"
-	copy_product "$work/tree"
+	copy_installable "$work/tree"
 	cp -r "$CACHE/kernels/6.12/root" "$work/"
 	src=$work/root/usr/src
 	sed -i "s:^include .*\(/linux-headers-\):include $src\1:" "$src"/*-amd64/Makefile

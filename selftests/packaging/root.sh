@@ -11,7 +11,7 @@
 copy_tree()
 {
 	rm -rf "$work"
-	copy_product "$work/tree"
+	copy_installable "$work/tree"
 	rsync -a --exclude '*.o' --exclude '*.ko' "$TOP"/{ports,scripts,selftests} "$work/tree/"
 }
 
