@@ -97,5 +97,4 @@ if [ "${1:-}" != quick ]; then
 	# prints its own lines
 	"$TOP/selftests/filesystems/run.sh" smoke f2fs x86-kcfi || FAILURES+=(smoke)
 fi
-printf '%s\n' "${RESULTS[@]}"
-[ ${#FAILURES[@]} -eq 0 ]
+print_results

@@ -100,5 +100,4 @@ all)
 	[ -n "${2:-}" ] || tasks uml 1 1000 200 ;;
 *) exit_usage ;;
 esac
-printf '%s\n' "${RESULTS[@]}"
-[ ${#FAILURES[@]} -eq 0 ]
+print_results

@@ -129,5 +129,4 @@ faults)
 sites) sites ;;
 *) exit_usage ;;
 esac
-printf '%s\n' "${RESULTS[@]}"
-[ ${#FAILURES[@]} -eq 0 ]
+print_results

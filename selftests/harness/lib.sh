@@ -248,6 +248,9 @@ run_guest()
 	collect "$1" "$out" $((SECONDS - start))
 }
 
+# print_results: fails if one of them failed
+print_results() { printf '%s\n' "${RESULTS[@]}"; [ ${#FAILURES[@]} -eq 0 ]; }
+
 # Print the sums for each kernel or part.
 print_table()
 {

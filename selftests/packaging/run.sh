@@ -51,5 +51,4 @@ dist|installed|kselftest|root|tools)
 deb|foreign|range) "$1" ;;
 *) exit_usage ;;
 esac
-printf '%s\n' "${RESULTS[@]}"
-[ ${#FAILURES[@]} -eq 0 ]
+print_results

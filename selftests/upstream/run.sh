@@ -27,8 +27,7 @@ verdict()
 
 finish()
 {
-	printf '%s\n' "${RESULTS[@]}"
-	[ ${#FAILURES[@]} -eq 0 ]
+	print_results
 	exit
 }
 
