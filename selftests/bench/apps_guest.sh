@@ -13,13 +13,11 @@
 # the application printed to /tmp/out/APP.N-KIND.MODULE.said, and the metrics of stress-ng to .low.
 # .rate has the writes in each second.
 
+# shellcheck source=selftests/bench/driver_guest.sh
+. /fscommit/driver_guest.sh
 root=/apps
 mnt=$root/mnt
 thp=/sys/kernel/mm/transparent_hugepage/enabled
-name=$* group=/sys/fs/cgroup/low
-# shellcheck source-path=SCRIPTDIR
-. /fscommit/driver_guest.sh
-
 pg=/usr/lib/postgresql/15/bin
 
 in_root() { chroot $root /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C "$@"; }

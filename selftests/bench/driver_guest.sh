@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0
-# shellcheck shell=dash disable=SC2154
-# In the guest: mount a new filesystem with one driver, and check it afterwards. Sourced by scripts
-# that set $name, for messages, $mnt, the folder to mount on, and $group, a cgroup for limit_group().
-# The disk is $DISK.
+# shellcheck shell=dash disable=SC2034,SC2154,SC3043 # busybox has `local`
+# In the guest: mount a new filesystem with one driver, and check it afterwards. Sourced by scripts.
+# The disk is $DISK, and $name begins messages.
 
 # shellcheck source=selftests/filesystems/guest_lib.sh
 . /fscommit/guest_lib.sh
+# for limit_group()
+name=$* group=/sys/fs/cgroup/low
 
 die() { echo "${0##*/}: $name: $*"; exit 1; }
 

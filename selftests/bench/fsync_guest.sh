@@ -19,9 +19,8 @@
 # BUSY is the number of tasks at nice 0 that spin, DURATION that of fsyncbench. A run of pressure
 # ends LIMIT seconds later at the latest.
 
-# shellcheck disable=SC2034,SC3043 # for driver_guest.sh; busybox has `local`
-name=$* mnt=/tmp/mnt n=${4%%:*} kind=${4#*:} fsyncs='' group=/sys/fs/cgroup/low
-# shellcheck source-path=SCRIPTDIR
+n=${4%%:*} kind=${4#*:} fsyncs=''
+# shellcheck source=selftests/bench/driver_guest.sh
 . /fscommit/driver_guest.sh
 
 # bench OPTION...

@@ -19,13 +19,11 @@
 # For the first two, the load syncs at a fixed rate, which the drivers reach or not. Without that, a
 # driver that syncs more often does more work, and delays other tasks more.
 
-# shellcheck disable=SC2034 # $name is for driver_guest.sh
-name=$* run=${4%%:*} value=${4#*:} seconds=$DURATION
-mnt=/tmp/mnt group=/sys/fs/cgroup/low
+run=${4%%:*} value=${4#*:} seconds=$DURATION
 tracing=/sys/kernel/tracing
 unit=us
 
-# shellcheck source-path=SCRIPTDIR
+# shellcheck source=selftests/bench/driver_guest.sh
 . /fscommit/driver_guest.sh
 
 # figures FILE: FILE has a value in each line, or `VALUE COUNT`

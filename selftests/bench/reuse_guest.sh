@@ -9,10 +9,9 @@
 # take turns of a quarter of a second, for DURATION seconds each, so that they share the load of the
 # machine. Print for each turn what was created, and how the inodes were reused.
 
-# shellcheck disable=SC2034 # $name is for driver_guest.sh
-name=$* mnt=/tmp/mnt params=/sys/module/xfs/parameters
+params=/sys/module/xfs/parameters
 counters='recycled early replaced skipped'
-# shellcheck source-path=SCRIPTDIR
+# shellcheck source=selftests/bench/driver_guest.sh
 . /fscommit/driver_guest.sh
 
 # turn RUN MODE NAME: one turn with reuse=MODE

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0
-# shellcheck shell=dash disable=SC3043,SC2154 # the test sets $fs and $mnt
+# shellcheck shell=dash disable=SC3043,SC2034,SC2154 # the test sets $fs
 # Sourced in the guest: make, mount and check a filesystem $fs.
 
 # btrfs scrub cancels a thread: glibc loads libgcc_s by name
 export LD_LIBRARY_PATH=/fscommit
-mkdir -p /tmp/out /etc
+mnt=/tmp/mnt
+mkdir -p $mnt /tmp/out /etc
 [ -e /etc/mtab ] || ln -s /proc/mounts /etc/mtab	# mkfs.nilfs2 reads it
 fsck=/tmp/out/fsck
 

@@ -5,10 +5,8 @@
 # shellcheck source=selftests/filesystems/guest_lib.sh
 . /fscommit/guest_lib.sh
 seconds=$1 variant=$2
-mnt=/tmp/mnt
 n=0
 log=/tmp/out/smoke.log
-mkdir -p $mnt
 : >$log
 
 # t NAME COMMAND...
