@@ -5,7 +5,8 @@
 seen_failing.py TOP
 
 A comment with "Seen failing" names functions, like lend_end(), and mutants, like g2-grant-on-release
-or g5-*. Mutants name tests; the table of promises in docs/testing.rst names programs and mutants.
+or g5-*. Mutants name tests and reports of harness/expected; the table of promises in
+docs/testing.rst names programs and mutants.
 Print FILE:LINE: of each that the tree does not have.
 """
 
@@ -54,7 +55,11 @@ def main(top):
             for name in MUTANT.findall(said):
                 if not fnmatch.filter(mutants, name):
                     print(f"{where}: no mutant {name}")
+    expected = (top / "selftests/harness/expected").read_text(encoding="utf-8")
     for file, text in lists.items():
+        for name in re.findall(r"^silent: (.*)$", text, re.M):
+            if not re.search(rf"^{re.escape(name)} +uml ", expected, re.M):
+                print(f"{file.relative_to(top)}:1: no report {name} on uml")
         for program, test in re.findall(r"^(?:fails|warns): (\w+) (\w+)$", text, re.M):
             source = "".join(t for f, t in texts.items() if f.name == f"{program}.c")
             defined = re.search(rf"^[A-Z_]+\((?:\w+, )?{test}\b", source, re.M)
