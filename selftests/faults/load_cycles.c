@@ -64,24 +64,6 @@ TEST_F(load_cycles, refused_while_in_use)
 	EXPECT_NE(0, access(DEBUGFS, F_OK));
 }
 
-/* Hold @mutex until go(), then close the devices and stay. */
-static pid_t start_owner(int fd, int mutex)
-{
-	struct lock_test_op op = { .mode = LOCK_TEST_WRITE, .hold = LOCK_TEST_UNTIL_GO };
-	pid_t pid;
-
-	fflush(NULL);
-	pid = fork();
-	if (pid)
-		return pid;
-	prepare(&(struct job){ .nice = 19 });
-	ioctl(mutex, LOCK_TEST_LOCK, &op);
-	close(mutex);
-	close(fd);
-	for (;;)
-		pause();
-}
-
 /*
  * A chain lends to the owner of a mutex. The owner releases it, and the modules are unloaded before
  * the watcher has ended the loan. Return AGAIN if that was too slow.
@@ -97,7 +79,8 @@ static int unload_with_a_loan(pid_t *owner)
 	fd = lock_open(LOCK_TEST_UNFAIR);
 	mutex = lock_open(LOCK_TEST_MUTEX);
 	CHECK(fd >= 0 && mutex >= 0);
-	*owner = start_owner(fd, mutex);
+	*owner = start_and_stay(mutex, (struct job){
+		.mode = LOCK_TEST_WRITE, .hold = LOCK_TEST_UNTIL_GO, .nice = 19 });
 	CHECK(reached(state(mutex).writers == 1 && task_state(*owner) != 'R'));
 	r = start(mutex, (struct job){ .mode = LOCK_TEST_WRITE, .outer = fd,
 				       .flags = LOCK_TEST_OUTER_READ });
@@ -173,13 +156,10 @@ static void access_files(const char *dir, bool write_back, atomic_int *count)
 
 static pid_t start_reader(bool of_params, atomic_int *count)
 {
-	pid_t pid;
+	pid_t pid = fork_task(&(struct job){ });
 
-	fflush(NULL);
-	pid = fork();
 	if (pid)
 		return pid;
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	for (;;) {
 		if (of_params) {
 			access_files(PARAMS, true, count);

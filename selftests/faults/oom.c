@@ -25,13 +25,12 @@ static bool make_group(void)
 /* Allocate more memory than the cgroup may use. */
 static pid_t start_memory_hog(void)
 {
-	pid_t pid = fork();
+	pid_t pid = fork_task(&(struct job){ .cgroup = GROUP "cgroup.procs" });
 	char *p;
 	int i;
 
 	if (pid)
 		return pid;
-	put(GROUP "cgroup.procs", "0");
 	for (i = 0; i < 64; i++) {
 		p = mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 		if (p != MAP_FAILED)

@@ -25,13 +25,10 @@ static const __u32 hows[] = {
 
 static pid_t start_one(int fd, int i, struct counts *c)
 {
-	pid_t pid;
+	pid_t pid = fork_task(&(struct job){ });
 
-	fflush(NULL);
-	pid = fork();
 	if (pid)
 		return pid;
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	while (!atomic_load(&c->stop)) {
 		struct lock_test_op op = {
 			.mode = i < TASKS / 2 ? LOCK_TEST_WRITE : LOCK_TEST_READ,
@@ -57,11 +54,9 @@ static pid_t start_plugger(atomic_int *plugged)
 
 	if (access(CPU1, W_OK))
 		return 0;
-	fflush(NULL);
-	pid = fork();
+	pid = fork_task(&(struct job){ });
 	if (pid)
 		return pid;
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	for (;;) {
 		if (put(CPU1, "0"))
 			atomic_fetch_add(plugged, 1);

@@ -234,6 +234,18 @@ static void ignore_signal(int sig)
 	(void)sig;
 }
 
+/* fork(): the child has the priority, CPU and so on of @j, and dies with its parent. */
+static inline pid_t fork_task(const struct job *j)
+{
+	pid_t pid;
+
+	fflush(NULL);
+	pid = fork();
+	if (!pid)
+		prepare(j);
+	return pid;
+}
+
 /* Starts a task that performs @j. It inherits the lock's file. */
 static inline struct task *start(int fd, struct job j)
 {
@@ -242,16 +254,14 @@ static inline struct task *start(int fd, struct job j)
 	pid_t pid;
 	int i;
 
-	fflush(NULL);
 	t->error = -1;
-	pid = fork();
+	pid = fork_task(&j);
 	if (pid) {
 		t->pid = pid;
 		return t;
 	}
 	/* SIGUSR1 interrupts but does not kill */
 	sigaction(SIGUSR1, &act, NULL);
-	prepare(&j);
 	for (i = 0; i < (j.repeat ?: 1) && (!j.until_waits || t->waits < j.until_waits); i++) {
 		struct lock_test_op op = {
 			.mode = j.mode, .how = j.how, .hold = j.hold, .hold_us = j.hold_us,
@@ -302,15 +312,11 @@ static inline void kill_pid(pid_t pid)
 /* Starts a task that keeps CPU @cpu busy. */
 static inline pid_t start_busy(int cpu)
 {
-	pid_t pid;
+	pid_t pid = fork_task(&(struct job){ .cpu = cpu + 1 });
 
-	fflush(NULL);
-	pid = fork();
-	if (pid)
-		return pid;
-	prepare(&(struct job){ .cpu = cpu + 1 });
-	for (;;)
+	while (!pid)
 		;
+	return pid;
 }
 
 static inline bool make_cgroup(const char *path)
@@ -456,10 +462,8 @@ static inline struct hog hog_start(int cpu)
 	/* tasks started from now on must not begin on that CPU */
 	pin(!cpu);
 	throttle_real_time(false);
-	fflush(NULL);
-	h.pid = fork();
+	h.pid = fork_task(&(struct job){ .policy = SCHED_FIFO, .prio = 50, .cpu = cpu + 1 });
 	if (!h.pid) {
-		prepare(&(struct job){ .policy = SCHED_FIFO, .prio = 50, .cpu = cpu + 1 });
 		atomic_store(h.up, 1);
 		/* longer than reached() waits: or else the task that it keeps off would end that */
 		end = seconds() + 60;

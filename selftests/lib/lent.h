@@ -23,21 +23,19 @@ static inline struct task *start_waiter(int fd, struct job j)
 		       is_asleep(t)) ? t : NULL;
 }
 
-/* Starts a task that performs @j once, and then stays until it is killed. */
+/* Starts a task that performs @j once, closes the locks, and stays until it is killed. */
 static inline pid_t start_and_stay(int fd, struct job j)
 {
 	struct lock_test_op op = {
 		.mode = j.mode, .how = j.how, .hold = j.hold, .hold_us = j.hold_us,
 		.id = j.id, .flags = j.flags, .outer = j.outer,
 	};
-	pid_t pid;
+	pid_t pid = fork_task(&j);
 
-	fflush(NULL);
-	pid = fork();
 	if (pid)
 		return pid;
-	prepare(&j);
 	ioctl(fd, LOCK_TEST_LOCK, &op);
+	close_range(3, ~0U, 0);
 	for (;;)
 		pause();
 }

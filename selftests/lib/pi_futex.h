@@ -28,12 +28,9 @@ static inline bool has_pi_futexes(void)
  */
 static inline pid_t start_pi_waiter(pid_t owner, __u32 *futex, int prio)
 {
-	pid_t pid;
+	pid_t pid = fork_task(&(struct job){ .policy = SCHED_FIFO, .prio = prio });
 
-	fflush(NULL);
-	pid = fork();
 	if (!pid) {
-		prepare(&(struct job){ .policy = SCHED_FIFO, .prio = prio });
 		pi_lock(futex);
 		_exit(0);
 	}

@@ -75,11 +75,10 @@ static struct thread *start_threads(int fd, int nr, struct lock_test_op op)
 static pid_t start_sleepers(int fd, int nr)
 {
 	const struct lock_test_op op = { .mode = LOCK_TEST_READ, .hold = LOCK_TEST_UNTIL_GO };
-	pid_t pid = fork();
+	pid_t pid = fork_task(&(struct job){ });
 
 	if (pid)
 		return pid;
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (!start_threads(fd, nr, op))
 		_exit(1);
 	for (;;)

@@ -86,7 +86,6 @@ static void be_subject(struct subject *s, int fd)
 	struct lock_test_op op = { .hold = LOCK_TEST_SLEEP, .hold_us = 500 };
 
 	op.mode = s->owner ? LOCK_TEST_WRITE : LOCK_TEST_READ;
-	prepare(&s->job);
 	sched_setscheduler(0, s->job.policy | s->flags, &p);
 	prctl(PR_SET_TIMERSLACK, 1234567);
 	syscall(SYS_ioprio_set, 1, 0, IOPRIO_6);
@@ -139,8 +138,7 @@ TEST_F_TIMEOUT(g13_nothing_to_keep, settings_never_change, 150)
 	memcpy(s, subjects, sizeof(subjects));
 	nr -= !has_mutex_links();
 	for (i = 0; i < nr; i++) {
-		fflush(NULL);
-		pid = fork();
+		pid = fork_task(&s[i].job);
 		if (!pid)
 			be_subject(&s[i], s[i].owner ? mutex : self->fd);
 		s[i].pid = pid;
@@ -189,16 +187,12 @@ struct change {
 static int apply(pid_t pid, const struct change *c)
 {
 	struct sched_param param = { .sched_priority = c->rt };
-	pid_t child;
+	pid_t child = fork_task(&(struct job){ .uid = c->by });
 	int status;
 
-	fflush(NULL);
-	child = fork();
-	if (!child) {
-		prepare(&(struct job){ .uid = c->by });
+	if (!child)
 		_exit(sched_setscheduler(pid, c->policy, &param) ||
 		      setpriority(PRIO_PROCESS, pid, c->nice));
-	}
 	waitpid(child, &status, 0);
 	return status;
 }
