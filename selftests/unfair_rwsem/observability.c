@@ -37,10 +37,8 @@ TEST_F(observability, slow_paths_are_counted)
 	long before[4];
 	int i;
 
-	for (i = 0; i < 4; i++) {
+	for (i = 0; i < 4; i++)
 		before[i] = counter(names[i]);
-		ASSERT_LE(0, before[i]) TH_LOG("counter %d", i);
-	}
 	for (i = 0; i < 30; i++)
 		lock(self->fd, i % 2 ? LOCK_TEST_READ : LOCK_TEST_WRITE,
 		     i % 3 ? LOCK_TEST_PLAIN : LOCK_TEST_TRYLOCK);
