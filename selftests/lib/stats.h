@@ -8,7 +8,6 @@
 
 #include <stdatomic.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 struct samples {
@@ -62,39 +61,6 @@ static inline uint64_t samples_percentile(const struct samples *s, double percen
 	uint64_t n = samples_kept(s), i = n * percent / 100;
 
 	return n ? s->at[i < n ? i : n - 1] * 8ULL : 0;
-}
-
-/* Counts the samples of at least @from and less than @to. */
-static inline uint64_t samples_between(const struct samples *s, uint64_t from, uint64_t to)
-{
-	uint64_t i, n = 0;
-
-	for (i = 0; i < samples_kept(s); i++)
-		n += s->at[i] * 8ULL >= from && s->at[i] * 8ULL < to;
-	return n;
-}
-
-/* [[upper bound in ns, count], ...]: eight steps per octave, without the empty ones. */
-static inline void samples_print_json(FILE *f, const struct samples *s)
-{
-	uint64_t i = 0, n = samples_kept(s), octave = 8, step, to, in;
-	int first = 1;
-
-	fprintf(f, "[");
-	for (step = 0; i < n; step++) {
-		to = octave + octave / 8 * (step + 1);
-		for (in = 0; i < n && s->at[i] * 8ULL < to; i++)
-			in++;
-		if (in)
-			fprintf(f, "%s[%llu, %llu]", first ? "" : ", ",
-				(unsigned long long)to, (unsigned long long)in);
-		first = first && !in;
-		if (step == 7) {
-			step = -1;
-			octave *= 2;
-		}
-	}
-	fprintf(f, "]");
 }
 
 #endif /* FSCOMMIT_STATS_H */
