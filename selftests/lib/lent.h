@@ -40,6 +40,20 @@ static inline pid_t start_and_stay(int fd, struct job j)
 		pause();
 }
 
+/* A committer that waits for @mutex, asleep, in a section of @fd. */
+static inline struct task *committer(int fd, int mutex, struct job j)
+{
+	unsigned int before = state(mutex).acquiring_writers;
+	struct task *t;
+
+	j.mode = LOCK_TEST_WRITE;
+	j.how = LOCK_TEST_KILLABLE;
+	j.flags = LOCK_TEST_OUTER_EXPEDITE;
+	j.outer = fd;
+	t = start(mutex, j);
+	return reached(state(mutex).acquiring_writers == before + 1 && is_asleep(t)) ? t : NULL;
+}
+
 /* A holder that sleeps until go() with id 0, and a waiter. */
 struct loan {
 	int fd;

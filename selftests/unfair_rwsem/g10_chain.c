@@ -75,19 +75,6 @@ static struct task *reader_that_waits(int fd, int wanted)
 						.how = LOCK_TEST_KILLABLE });
 }
 
-static struct task *writer(int fd, int prio)
-{
-	return start(fd, (struct job){ .mode = LOCK_TEST_WRITE, .how = LOCK_TEST_KILLABLE,
-				       .policy = SCHED_FIFO, .prio = prio });
-}
-
-static struct task *committer(int fd, int mutex, int prio)
-{
-	return start(mutex, (struct job){
-		.mode = LOCK_TEST_WRITE, .how = LOCK_TEST_KILLABLE, .policy = SCHED_FIFO,
-		.prio = prio, .flags = LOCK_TEST_OUTER_EXPEDITE, .outer = fd });
-}
-
 static int end(int fd, struct task *t)
 {
 	go(fd, 0);
@@ -111,7 +98,7 @@ static int writer_runs(int fd, int wanted, __u32 mode)
 	CHECK(r);
 	/* SCHED_FIFO 50 */
 	hog = hog_start(1);
-	w = writer(fd, 60);
+	w = start(fd, fifo(60));
 	got_on = reached(is_lent(o->pid, 60));
 	go(wanted, 0);
 	got_on = got_on && reached(atomic_load(&w->done));
@@ -184,7 +171,7 @@ TEST_F_TIMEOUT(g10_chain, loan_passes_through_several_locks, 60)
 	ASSERT_TRUE(make_chain(&c));
 	r = reader_that_waits(self->fd, c.mutex[0]);
 	ASSERT_NE(NULL, r);
-	w = writer(self->fd, 30);
+	w = start(self->fd, fifo(30));
 	for (i = 0; i < MAX_LINKS; i++)
 		EXPECT_TRUE(reached(is_lent(c.owner[i]->pid, 30))) TH_LOG("owner %d", i);
 	many_looks();
@@ -210,12 +197,12 @@ static int through_semaphore(int fd, int next, __u32 held, __u32 wanted, int ahe
 	h = owner(next, held);
 	CHECK(h);
 	if (ahead) {
-		x = writer(next, ahead);
+		x = start(next, fifo(ahead));
 		CHECK(reached(is_lent(h->pid, ahead)));
 	}
 	r = reader(fd, next, (struct job){ .mode = wanted, .how = LOCK_TEST_KILLABLE });
 	CHECK(r);
-	w = writer(fd, 30);
+	w = start(fd, fifo(30));
 	CHECK(reached(is_lent(r->pid, 30) && is_lent(h->pid, 30)));
 	CHECK(kill_task(w) == -SIGKILL);
 	/* what is left is what the waiters lend themselves */
@@ -245,10 +232,10 @@ TEST_F_TIMEOUT(g10_chain, section_lends_along_a_chain, 60)
 	o = owner(self->mutex, LOCK_TEST_WRITE);
 	o2 = owner(second, LOCK_TEST_WRITE);
 	ASSERT_TRUE(o && o2);
-	c = committer(self->fd, self->mutex, 33);
-	EXPECT_TRUE(reached(is_lent(o->pid, 33)));
-	c2 = committer(self->fd, second, 20);
-	EXPECT_TRUE(reached(is_lent(o2->pid, 20)));
+	c = committer(self->fd, self->mutex, fifo(33));
+	EXPECT_TRUE(c && reached(is_lent(o->pid, 33)));
+	c2 = committer(self->fd, second, fifo(20));
+	EXPECT_TRUE(c2 && reached(is_lent(o2->pid, 20)));
 	EXPECT_TRUE(is_lent(o->pid, 33));
 	EXPECT_EQ(-SIGKILL, kill_task(c));
 	EXPECT_TRUE(reached(is_lent(o->pid, 0)));
@@ -279,7 +266,7 @@ TEST_F_TIMEOUT(g10_chain, walk_ends_in_a_cycle, 60)
 	}
 	r = reader_that_waits(self->fd, m[0]);
 	ASSERT_NE(NULL, r);
-	w = writer(self->fd, 30);
+	w = start(self->fd, fifo(30));
 	EXPECT_TRUE(reached(is_lent(t[0]->pid, 30) && is_lent(t[1]->pid, 30)));
 	/* the watcher still looks at the lock */
 	EXPECT_EQ(-SIGKILL, kill_task(w));
@@ -304,9 +291,9 @@ TEST_F_TIMEOUT(g10_chain, loan_ends_with_the_chain, 60)
 	ASSERT_TRUE(o && r);
 	r2 = start(self->fd, (struct job){ .mode = LOCK_TEST_READ, .hold = LOCK_TEST_UNTIL_GO });
 	ASSERT_REACHED(state(self->fd).readers == 2);
-	w = writer(self->fd, 20);
+	w = start(self->fd, fifo(20));
 	EXPECT_TRUE(reached(is_lent(o->pid, 20)));
-	w2 = writer(self->fd, 40);
+	w2 = start(self->fd, fifo(40));
 	EXPECT_TRUE(reached(is_lent(o->pid, 40)));
 	EXPECT_EQ(-SIGKILL, kill_task(w2));
 	EXPECT_TRUE(reached(is_lent(o->pid, 20)));
@@ -332,7 +319,7 @@ TEST_F_TIMEOUT(g10_chain, loan_ends_after_the_release, 60)
 	ASSERT_NE(NULL, r);
 	r2 = start(self->fd, (struct job){ .mode = LOCK_TEST_READ, .hold = LOCK_TEST_UNTIL_GO });
 	ASSERT_REACHED(state(self->fd).readers == 2);
-	w = writer(self->fd, 30);
+	w = start(self->fd, fifo(30));
 	EXPECT_TRUE(reached(is_lent(o, 30)));
 	EXPECT_EQ(0, end(self->mutex, r));
 	EXPECT_TRUE(reached(is_lent(o, 0)));
@@ -357,7 +344,7 @@ TEST_F_TIMEOUT(g10_chain, loan_lasts_while_the_owner_runs, 60)
 	busy = start_busy(1);
 	r = reader_that_waits(self->fd, self->mutex);
 	ASSERT_NE(NULL, r);
-	w = writer(self->fd, 30);
+	w = start(self->fd, fifo(30));
 	ASSERT_REACHED(is_lent(o->pid, 30));
 	before = counter("chain_loans");
 	sleep_ms(1000);
@@ -383,7 +370,7 @@ TEST_F_TIMEOUT(g10_chain, owner_exits_with_a_loan, 60)
 		o = owner(self->mutex, LOCK_TEST_WRITE);
 		r = reader_that_waits(self->fd, self->mutex);
 		ASSERT_TRUE(o && r);
-		w = writer(self->fd, 30);
+		w = start(self->fd, fifo(30));
 		ASSERT_REACHED(is_lent(o->pid, 30));
 		ASSERT_TRUE(set_param("lend_period_us", "60000000"));
 		EXPECT_EQ(0, end(self->mutex, o));

@@ -40,20 +40,6 @@ FIXTURE_TEARDOWN(g9_expedite)
 
 #define FAIR(n)	((struct job){ .nice = (n) })
 
-/* A committer that waits for the mutex, asleep, in a section of @fd. */
-static struct task *committer(int fd, int mutex, struct job j)
-{
-	unsigned int before = state(mutex).acquiring_writers;
-	struct task *t;
-
-	j.mode = LOCK_TEST_WRITE;
-	j.how = LOCK_TEST_KILLABLE;
-	j.flags = LOCK_TEST_OUTER_EXPEDITE;
-	j.outer = fd;
-	t = start(mutex, j);
-	return reached(state(mutex).acquiring_writers == before + 1 && is_asleep(t)) ? t : NULL;
-}
-
 /* A reader that holds the lock, asleep, until go(@id). */
 static struct task *reader(int fd, int id, struct job j)
 {
