@@ -6,13 +6,10 @@
  * with a brute-force search.
  */
 #define _GNU_SOURCE
-#include <errno.h>
-#include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "kselftest_harness.h"
@@ -24,7 +21,6 @@
 
 NEEDS_MODULES("cow_tree_test", "cow_diff_test");
 
-#define DEVICE		"/dev/cow_diff_test"
 #define MAX_PAIRS	256
 #define STEP		DIFF_TEST_STEP
 
@@ -33,29 +29,23 @@ NEEDS_MODULES("cow_tree_test", "cow_diff_test");
 
 static int open_tree(struct diff_test_setup setup)
 {
-	int fd = open(DEVICE, O_RDWR);
-
 	if (!setup.seed)
 		setup.seed = 1;
-	if (fd >= 0 && ioctl(fd, DIFF_TEST_SETUP, &setup)) {
-		close(fd);
-		return -1;
-	}
-	return fd;
+	return open_device("/dev/cow_diff_test", DIFF_TEST_SETUP, &setup);
 }
 
 static int change(int fd, __u32 op, __u64 first, __u64 nr, __u64 step)
 {
 	struct diff_test_change c = { .op = op, .first = first, .nr = nr, .step = step };
 
-	return ioctl(fd, DIFF_TEST_CHANGE, &c) ? errno : 0;
+	return run_ioctl(fd, DIFF_TEST_CHANGE, &c);
 }
 
 static int mark(int fd, bool snapshot)
 {
 	struct diff_test_mark m = { .snapshot = snapshot };
 
-	return ioctl(fd, DIFF_TEST_MARK, &m) ? errno : 0;
+	return run_ioctl(fd, DIFF_TEST_MARK, &m);
 }
 
 /* error 1: the ioctl itself failed */

@@ -6,12 +6,10 @@
  * objects that may be reused before that cookie's grace period has ended.
  */
 #define _GNU_SOURCE
-#include <errno.h>
 #include <fcntl.h>
 #include <linux/membarrier.h>
 #include <sched.h>
 #include <stdbool.h>
-#include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>

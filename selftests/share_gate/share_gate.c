@@ -5,15 +5,11 @@
  * Then checksums must be missing after the replay.
  */
 #define _GNU_SOURCE
-#include <errno.h>
-#include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "kselftest_harness.h"
@@ -33,18 +29,8 @@ static int open_fs(__u32 mode, __u32 broken)
 	struct gate_test_setup setup = {
 		.mode = mode, .lock_type = LOCK_TEST_UNFAIR, .files = FILES, .broken = broken,
 	};
-	int fd = open("/dev/share_gate_test", O_RDWR);
 
-	if (fd >= 0 && ioctl(fd, GATE_TEST_SETUP, &setup)) {
-		close(fd);
-		return -1;
-	}
-	return fd;
-}
-
-static int run_ioctl(int fd, unsigned long cmd, void *arg)
-{
-	return ioctl(fd, cmd, arg) ? errno : 0;
+	return open_device("/dev/share_gate_test", GATE_TEST_SETUP, &setup);
 }
 
 static int write_slot(int fd, __u32 file, __u32 slot)
@@ -172,14 +158,7 @@ TEST_F(share_gate, old_extent_marks_the_destination_alone)
 	EXPECT_EQ(0, crash(self->fd).missing);
 }
 
-#define CONTRACT(name, which)						\
-TEST_F(share_gate, name)						\
-{									\
-	__u32 number = which;						\
-									\
-	/* on failure the log names the check */				\
-	EXPECT_EQ(0, run_ioctl(self->fd, GATE_TEST_CONTRACT, &number));	\
-}
+#define CONTRACT(name, which)	DEVICE_CONTRACT(share_gate, name, GATE_TEST_CONTRACT, which)
 
 CONTRACT(marks_are_monotonic, GATE_TEST_MONOTONIC)
 CONTRACT(log_end_loses_no_mark, GATE_TEST_LATE_MARK)
