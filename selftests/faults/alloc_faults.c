@@ -27,13 +27,13 @@
 
 /* --- operations ---------------------------------------------------------- */
 
-static int put_errno(const char *path, const char *text)
+static int use_roots(const char *path)
 {
 	int fd = open(path, O_WRONLY), ret = 0;
 
 	if (fd < 0)
 		return errno;
-	if (write(fd, text, strlen(text)) < 0)
+	if (write(fd, "1", 1) < 0)
 		ret = errno;
 	close(fd);
 	return ret;
@@ -58,14 +58,13 @@ static int read_errno(const char *path)
 static char load_params[32];	/* selects the allocation that fails during a load */
 
 static int load_fscommit(const char *file) { return load_with(file, load_params); }
-static int use(const char *part) { return put_errno(RUN, part); }
 
 static const struct operation {
 	const char *name;
 	int (*run)(const char *arg);
 	const char *arg;
 } operations[] = {
-	{ "roots", use, "roots" },
+	{ "roots", use_roots, RUN },
 	{ "read stats", read_errno, DEBUGFS "fscommit/stats" },
 	{ "read commit_roots", read_errno, DEBUGFS "fscommit/commit_roots" },
 }, loading = { "load", load_fscommit, "fscommit.ko" };

@@ -10,8 +10,7 @@ extern int fault_site;\
 /^MODULE_LICENSE/s|^|int fault_site;\
 module_param(fault_site, int, 0600);\
 |
-s/= ((kv?[mzc]alloc|kvcalloc|(__)?alloc_percpu(_gfp)?|alloc(_ordered)?_workqueue|shrinker_alloc|kobject_create_and_add)\(.*\));$/= FAULT_SITE(NULL, \1);/
+s/= ((kv?[mzc]alloc|kvcalloc|(__)?alloc_percpu(_gfp)?|alloc(_ordered)?_workqueue|kobject_create_and_add)\(.*\));$/= FAULT_SITE(NULL, \1);/
 s/= ((kthread_run|debugfs_create_dir)\(.*\));$/= FAULT_SITE(ERR_PTR(-ENOMEM), \1);/
-s/= ((ida_alloc|sysfs_create_file)\(.*\));$/= FAULT_SITE(-ENOMEM, \1);/
-s/\b(init_srcu_struct\([^()]*\))/FAULT_SITE(-ENOMEM, \1)/
+s/= (sysfs_create_file\(.*\));$/= FAULT_SITE(-ENOMEM, \1);/
 s/^\t(debugfs_create_file\(.*\));$/\t(void)FAULT_SITE(ERR_PTR(-ENOMEM), \1);/

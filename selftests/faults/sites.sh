@@ -11,15 +11,14 @@
 # shellcheck source-path=SCRIPTDIR
 . "$(dirname "$0")/../harness/lib.sh"
 
-# Print all calls, except those in the shims of compat.h for kernels before 6.7, which newer
-# kernels do not compile.
+# Print all calls.
 list()
 {
-	local calls='k[mzc]alloc|kcalloc|kv[mzc]alloc|kvcalloc|kmemdup|kstrdup|kasprintf|ida_alloc'
-	calls+='|__alloc_percpu|alloc_percpu(_gfp)?|init_srcu_struct|alloc(_ordered)?_workqueue|kthread_run'
-	calls+='|shrinker_alloc|debugfs_create_(dir|file)|kobject_create_and_add|sysfs_create_file'
-	(cd "$TOP/module" && grep -nE "[^a-z_]($calls)\(" ./*.c compat.h) |
-		sed -e 's|^\./||' -e '/^compat.h:.*kzalloc/d' -e '/:[ 	]*\/\?\*/d' | cut -d: -f1,2
+	local calls='k[mzc]alloc|kcalloc|kv[mzc]alloc|kvcalloc|kmemdup|kstrdup|kasprintf'
+	calls+='|__alloc_percpu|alloc_percpu(_gfp)?|alloc(_ordered)?_workqueue|kthread_run'
+	calls+='|debugfs_create_(dir|file)|kobject_create_and_add|sysfs_create_file'
+	(cd "$TOP/module" && grep -nE "[^a-z_]($calls)\(" ./*.[ch]) |
+		sed -e 's|^\./||' -e '/:[ 	]*\/\?\*/d' | cut -d: -f1,2
 }
 
 awk 'NR == FNR {

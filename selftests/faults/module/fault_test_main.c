@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Users of the allocating parts of fscommit, for alloc_faults.c. Writing a name to the parameter
- * run executes that user in the writing task. Each use undoes itself.
+ * The part of fscommit that allocates, for alloc_faults.c. Writing to the parameter run uses it in
+ * the writing task, and undoes that.
  */
 #include <linux/module.h>
 #include <linux/slab.h>
@@ -11,7 +11,6 @@
 
 #include "import_fscommit.h"
 
-/* more than an ida holds without an allocation */
 #define NR_TREES	200
 
 static struct commit_tree trees[NR_TREES];
@@ -42,7 +41,7 @@ static int commit(struct commit_root_set *set, u64 generation)
  * Retry a failed commit: it must then work, so the first attempt must leave nothing behind. The
  * result is still the failure.
  */
-static int use_roots(void)
+static int use_roots(const char *value, const struct kernel_param *kp)
 {
 	struct commit_root_set *set = kzalloc(sizeof(*set), GFP_KERNEL | __GFP_NOFAIL);
 	int ret, again, nr;
@@ -71,17 +70,10 @@ static int use_roots(void)
 	return ret;
 }
 
-static int run(const char *name, const struct kernel_param *kp)
-{
-	if (sysfs_streq(name, "roots"))
-		return use_roots();
-	return -EINVAL;
-}
-
-static const struct kernel_param_ops run_ops = { .set = run };
+static const struct kernel_param_ops run_ops = { .set = use_roots };
 
 module_param_cb(run, &run_ops, NULL, 0200);
-MODULE_PARM_DESC(run, "roots or queue: use that part of fscommit once");
+MODULE_PARM_DESC(run, "write to it: use commit roots once");
 
 MODULE_DESCRIPTION("Allocations of fscommit that may fail");
 MODULE_LICENSE("GPL");
