@@ -9,8 +9,7 @@
 #	SED COMMAND
 #
 # The commands are a script for sed -E. `in FUNCTION:` limits a command to the body of a function,
-# so that the mutant survives code that moves. The program that runs a file of mutants defines
-# the keys; `also: FILE` puts a sed script from selftests/ before the commands.
+# so that the mutant survives code that moves. The program that runs a file defines the keys.
 # Sourced, never run.
 
 # mutant_names FILE
@@ -25,10 +24,6 @@ mutant_values() { mutant_lines "$1" "$2" | sed -n "s/^$3: //p"; }
 # mutant_script FILE NAME: its sed script
 mutant_script()
 {
-	local f
-	for f in $(mutant_values "$1" "$2" also); do
-		cat "$TOP/selftests/$f"
-	done
 	mutant_lines "$1" "$2" | sed -E -e '/^# /d' -e '/^[a-z]+: /d' \
 		-e 's,^in (\w+): ,/^[a-z].*\\b\1\\(/\,/^\\}/ ,'
 }
