@@ -54,7 +54,6 @@ union test_lock {
 };
 
 struct test_lock_ops {
-	const char *name;
 	/* Returns 0 or an error. @how: enum lock_test_how, @timeout: jiffies */
 	int (*lock)(union test_lock *l, bool write, unsigned int how, long timeout,
 		    unsigned int subclass);
@@ -203,14 +202,12 @@ static void test_mutex_unlock(union test_lock *l, bool write)
 }
 
 static const struct test_lock_ops test_locks[LOCK_TEST_NR_TYPES] = {
-	[LOCK_TEST_RWSEM] = { "rw_semaphore", test_rwsem_lock, test_rwsem_unlock,
-			      test_rwsem_downgrade },
-	[LOCK_TEST_F2FS] = { "f2fs-style", test_f2fs_lock, test_f2fs_unlock },
-	[LOCK_TEST_PERCPU] = { "percpu_rw_semaphore", test_percpu_lock, test_percpu_unlock },
-	[LOCK_TEST_UNFAIR] = { "unfair_rwsem", test_unfair_lock, test_unfair_unlock,
-			       test_unfair_downgrade },
-	[LOCK_TEST_BUSTED] = { "busted", test_busted_lock, test_busted_unlock },
-	[LOCK_TEST_MUTEX] = { "mutex", test_mutex_lock, test_mutex_unlock },
+	[LOCK_TEST_RWSEM] = { test_rwsem_lock, test_rwsem_unlock, test_rwsem_downgrade },
+	[LOCK_TEST_F2FS] = { test_f2fs_lock, test_f2fs_unlock },
+	[LOCK_TEST_PERCPU] = { test_percpu_lock, test_percpu_unlock },
+	[LOCK_TEST_UNFAIR] = { test_unfair_lock, test_unfair_unlock, test_unfair_downgrade },
+	[LOCK_TEST_BUSTED] = { test_busted_lock, test_busted_unlock },
+	[LOCK_TEST_MUTEX] = { test_mutex_lock, test_mutex_unlock },
 };
 
 static int test_lock_init(union test_lock *l, unsigned int type)
