@@ -27,6 +27,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "put.h"
 #include "stats.h"
 
 #define PROGRAM "fsyncbench"
@@ -134,21 +135,12 @@ static void write_all(int fd, const char *path, const char *from, size_t size)
 	}
 }
 
-static void put(const char *path, const char *text)
-{
-	int fd = open(path, O_WRONLY);
-
-	if (fd < 0 || write(fd, text, strlen(text)) < 0)
-		fatal("%s: cannot write '%s': %s", path, text, strerror(errno));
-	close(fd);
-}
-
 static void set_class(const struct class *c)
 {
 	struct sched_param param = { .sched_priority = c->rt_priority };
 
-	if (c->cgroup)
-		put(c->cgroup, "0");
+	if (c->cgroup && !put(c->cgroup, "0"))
+		fatal("%s: %s", c->cgroup, strerror(errno));
 	if (c->policy != SCHED_OTHER && sched_setscheduler(0, c->policy, &param))
 		fatal("sched_setscheduler: %s", strerror(errno));
 	if (c->nice && setpriority(PRIO_PROCESS, 0, c->nice))
@@ -268,7 +260,8 @@ static void dropper(__attribute__((unused)) int n)
 {
 	wait_for_go();
 	while (!shared->stop) {
-		put("/proc/sys/vm/drop_caches", "1");
+		if (!put("/proc/sys/vm/drop_caches", "1"))
+			fatal("/proc/sys/vm/drop_caches: %s", strerror(errno));
 		usleep(100000);
 	}
 }
@@ -542,8 +535,7 @@ static void parse_size(const char *arg)
 	opt.max_size = number("--size", dash + 1, opt.min_size, 1024);
 }
 
-enum { OPT_LOW = 256, OPT_LOW_CGROUP, OPT_LOW_FSYNC, OPT_READERS, OPT_TIMED, OPT_PERIOD, OPT_SIZE,
-	OPT_HELP };
+enum { OPT_LOW = 256, OPT_LOW_CGROUP, OPT_LOW_FSYNC, OPT_READERS, OPT_TIMED, OPT_PERIOD, OPT_SIZE };
 
 static const struct number_option numbers[] = {
 	{ 'n', "--low-tasks", &opt.nr_low, 0, MAX_LOW },
@@ -559,7 +551,7 @@ static void parse_options(int argc, char **argv)
 		{ "low-fsync", 0, NULL, OPT_LOW_FSYNC }, { "readers", 0, NULL, OPT_READERS },
 		{ "busy", 1, NULL, 'b' }, { "timed", 1, NULL, OPT_TIMED },
 		{ "period", 1, NULL, OPT_PERIOD }, { "size", 1, NULL, OPT_SIZE },
-		{ "duration", 1, NULL, 'D' }, { "help", 0, NULL, OPT_HELP }, { }
+		{ "duration", 1, NULL, 'D' }, { "help", 0, NULL, 'h' }, { }
 	};
 	int c;
 
@@ -588,18 +580,12 @@ static void parse_options(int argc, char **argv)
 		case OPT_SIZE:
 			parse_size(optarg);
 			break;
-		case OPT_HELP:
-			usage(stdout);
-			exit(0);
 		default:
-			usage(stderr);
-			exit(1);
+			show_usage(usage, c == 'h');
 		}
 	}
-	if (optind + 1 != argc) {
-		usage(stderr);
-		exit(1);
-	}
+	if (optind + 1 != argc)
+		show_usage(usage, false);
 }
 
 int main(int argc, char **argv)

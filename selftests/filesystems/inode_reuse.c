@@ -10,20 +10,21 @@
  * one of one link or none. With "links", the files are symbolic links to DIR.
  */
 #define _GNU_SOURCE
-#include <errno.h>
+#define PROGRAM "inode_reuse"
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "options.h"
+
+#define MAX_READERS	64
 
 static struct shared {
 	_Atomic unsigned long found, wrong;
@@ -39,14 +40,6 @@ static void run_on(int cpu)
 	CPU_ZERO(&set);
 	CPU_SET(cpu, &set);
 	sched_setaffinity(0, sizeof(set), &set);
-}
-
-static double now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec + t.tv_nsec / 1e9;
 }
 
 static void path_of(char *path, size_t size, const char *dir, int i)
@@ -73,64 +66,61 @@ static void read_paths(const char *dir, int batch)
 	}
 }
 
-static int create(const char *path)
+static void create(const char *path)
 {
 	double took = now();
 	int fd = links ? symlink(".", path) : open(path, O_CREAT | O_EXCL | O_WRONLY, 0600);
 
 	took = now() - took;
 	longest = took > longest ? took : longest;
-	if (fd < 0) {
-		perror(path);
-		return 1;
-	}
+	if (fd < 0)
+		fatal("%s: %s", path, strerror(errno));
 	if (!links)
 		close(fd);
-	return 0;
 }
 
-static int create_all(const char *dir, int batch)
+static void create_all(const char *dir, int batch)
 {
 	char path[256];
 	int i;
 
 	for (i = 0; i < batch; i++) {
 		path_of(path, sizeof(path), dir, i);
-		if (create(path))
-			return 1;
+		create(path);
 	}
 	for (i = 0; i < batch; i++) {
 		path_of(path, sizeof(path), dir, i);
-		if (unlink(path)) {
-			perror(path);
-			return 1;
-		}
+		if (unlink(path))
+			fatal("%s: %s", path, strerror(errno));
 	}
-	return 0;
 }
 
 int main(int argc, char **argv)
 {
 	unsigned long created = 0;
-	int batch, readers, i, bad = 0;
-	double start, end;
-	pid_t *pid;
+	double start, end, seconds;
+	pid_t pid[MAX_READERS], parent = getpid();
+	int batch, readers, i;
 
 	links = argc == 6 && !strcmp(argv[5], "links");
 	if (argc != 5 && !links) {
 		fprintf(stderr, "usage: inode_reuse DIR SECONDS BATCH READERS [links]\n");
 		return 2;
 	}
-	batch = atoi(argv[3]);
-	readers = atoi(argv[4]);
+	seconds = duration(argv[2], 3600);
+	batch = number("BATCH", argv[3], 1, 100000);
+	readers = number("READERS", argv[4], 0, MAX_READERS);
 	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
 		      -1, 0);
-	pid = calloc(readers + 1, sizeof(*pid));
-	if (shared == MAP_FAILED || !pid || batch < 1 || readers < 0)
-		return 2;
+	if (shared == MAP_FAILED)
+		fatal("mmap: %s", strerror(errno));
 	for (i = 0; i < readers; i++) {
 		pid[i] = fork();
 		if (!pid[i]) {
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
+			/* it may have ended before that */
+			if (getppid() != parent)
+				_exit(1);
 			run_on(1);
 			sched_setscheduler(0, SCHED_IDLE, &(struct sched_param){});
 			read_paths(argv[1], batch);
@@ -139,9 +129,8 @@ int main(int argc, char **argv)
 	}
 	run_on(0);
 	start = now();
-	end = start + atof(argv[2]);
-	while (!bad && now() < end) {
-		bad = create_all(argv[1], batch);
+	while (now() < start + seconds) {
+		create_all(argv[1], batch);
 		created += batch;
 	}
 	end = now();
@@ -152,5 +141,5 @@ int main(int argc, char **argv)
 	printf("created_per_minute %.0f longest_ms %.1f found %lu wrong %lu\n",
 	       created * 60 / (end - start), longest * 1e3,
 	       (unsigned long)shared->found, (unsigned long)shared->wrong);
-	return bad || shared->wrong;
+	return shared->wrong > 0;
 }

@@ -81,6 +81,14 @@ static inline double duration(const char *s, unsigned int max)
 	return v;
 }
 
+/* Ends the program: --help was @asked for, or an option is wrong. */
+__attribute__((noreturn))
+static inline void show_usage(void (*usage)(FILE *f), bool asked)
+{
+	usage(asked ? stdout : stderr);
+	exit(!asked);
+}
+
 /* Prints what a driver or lock reached in a round, for selftests/bench/figures.py. No spaces. */
 static inline void print_figure(const char *name, double value, const char *unit, const char *run,
 				const char *driver)

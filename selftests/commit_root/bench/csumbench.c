@@ -239,17 +239,12 @@ static void parse(int argc, char **argv)
 	while ((c = getopt_long(argc, argv, "D:r:", options, NULL)) != -1) {
 		if (set_number_option(numbers, c, optarg))
 			continue;
-		if (c == 'D') {
-			opt.duration = duration(optarg, 3600);
-			continue;
-		}
-		usage(c == 'h' ? stdout : stderr);
-		exit(c != 'h');
+		if (c != 'D')
+			show_usage(usage, c == 'h');
+		opt.duration = duration(optarg, 3600);
 	}
-	if (optind != argc) {
-		usage(stderr);
-		exit(1);
-	}
+	if (optind != argc)
+		show_usage(usage, false);
 }
 
 int main(int argc, char **argv)

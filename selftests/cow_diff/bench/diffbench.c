@@ -93,15 +93,11 @@ static void parse(int argc, char **argv)
 	int c;
 
 	while ((c = getopt_long(argc, argv, "r:", options, NULL)) != -1) {
-		if (set_number_option(numbers, c, optarg))
-			continue;
-		usage(c == 'h' ? stdout : stderr);
-		exit(c != 'h');
+		if (!set_number_option(numbers, c, optarg))
+			show_usage(usage, c == 'h');
 	}
-	if (optind != argc) {
-		usage(stderr);
-		exit(1);
-	}
+	if (optind != argc)
+		show_usage(usage, false);
 }
 
 int main(int argc, char **argv)

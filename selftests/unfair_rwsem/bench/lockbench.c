@@ -361,18 +361,12 @@ static void parse(int argc, char **argv)
 		case OPT_UNIT:
 			opt.unit = optarg;
 			break;
-		case 'h':
-			usage(stdout);
-			exit(0);
 		default:
-			usage(stderr);
-			exit(1);
+			show_usage(usage, c == 'h');
 		}
 	}
-	if (optind != argc - 1) {
-		usage(stderr);
-		exit(1);
-	}
+	if (optind != argc - 1)
+		show_usage(usage, false);
 	choose_part(argv[optind]);
 }
 
