@@ -21,7 +21,7 @@
 
 #include "import_fscommit.h"
 
-/* @size: of the largest argument. @args is copied back after @run. */
+/* @size: of the largest argument. @args is copied back after @run, also after an error. */
 static inline long test_ioctl(void *object, unsigned int cmd, unsigned long arg, size_t size,
 			      int (*run)(void *object, unsigned int cmd, void *args))
 {
@@ -37,7 +37,7 @@ static inline long test_ioctl(void *object, unsigned int cmd, unsigned long arg,
 	if (_IOC_DIR(cmd) & _IOC_WRITE && copy_from_user(args, user, _IOC_SIZE(cmd)))
 		goto out;
 	ret = run(object, cmd, args);
-	if (!ret && _IOC_DIR(cmd) & _IOC_READ && copy_to_user(user, args, _IOC_SIZE(cmd)))
+	if (_IOC_DIR(cmd) & _IOC_READ && copy_to_user(user, args, _IOC_SIZE(cmd)))
 		ret = -EFAULT;
 out:
 	kfree(args);
@@ -66,6 +66,7 @@ static const struct file_operations _name##_fops = {					\
 	.open = _name##_open,								\
 	.release = _name##_release,							\
 	.unlocked_ioctl = _name##_ioctl,						\
+	.compat_ioctl = compat_ptr_ioctl,						\
 };											\
 											\
 static struct miscdevice _name##_device = {						\

@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /* /dev/fscommit_test: see fscommit_test.h. Tests only, root only. */
-#include <linux/capability.h>
 #include <linux/delay.h>
 #include <linux/file.h>
-#include <linux/fs.h>
 #include <linux/hrtimer.h>
-#include <linux/miscdevice.h>
-#include <linux/module.h>
 #include <linux/poison.h>
 #include <linux/sched/signal.h>
-#include <linux/uaccess.h>
 
+#include "test_device.h"
 #include "test_locks.h"
 
 /* For lockdep: a subclass that the inner lock never has. */
@@ -236,7 +232,7 @@ static int do_lock(struct lock_test_file *f, struct lock_test_op *op)
 	return 0;
 }
 
-static const struct file_operations lock_test_fops;
+static const struct file_operations fscommit_test_fops;
 
 /* Waits for LOCK_TEST_GO first: until then, waiters for @held can lend to this task. */
 static int do_lock_expedited(struct lock_test_file *f, struct lock_test_op *op,
@@ -316,7 +312,7 @@ static int do_lock_within(struct lock_test_file *f, struct lock_test_op *op)
 
 	if (!file)
 		return -EBADF;
-	if (file->f_op != &lock_test_fops)
+	if (file->f_op != &fscommit_test_fops)
 		goto out;
 	outer = file->private_data;
 	/* pairs with create() */
@@ -495,7 +491,7 @@ static int create(struct lock_test_file *f, u32 type)
 		f->type = type;
 		f->nr = atomic_inc_return(&nr);
 		if (!ret) {
-			/* publishes the initialised lock: pairs with lock_test_ioctl() */
+			/* publishes the initialised lock: pairs with run_ioctl() */
 			smp_store_release(&f->ops, &test_locks[type]);
 		}
 	}
@@ -503,24 +499,21 @@ static int create(struct lock_test_file *f, u32 type)
 	return ret;
 }
 
-static int lock_test_open(struct inode *inode, struct file *file)
+static int open_file(void **object)
 {
-	struct lock_test_file *f;
+	struct lock_test_file *f = kzalloc(sizeof(*f), GFP_KERNEL);
 
-	if (!capable(CAP_SYS_ADMIN))
-		return -EPERM;
-	f = kzalloc(sizeof(*f), GFP_KERNEL);
 	if (!f)
 		return -ENOMEM;
 	mutex_init(&f->setup);
 	init_waitqueue_head(&f->go_queue);
-	file->private_data = f;
+	*object = f;
 	return 0;
 }
 
-static int lock_test_release(struct inode *inode, struct file *file)
+static void release_file(void *object)
 {
-	struct lock_test_file *f = file->private_data;
+	struct lock_test_file *f = object;
 
 	if (f->ops) {
 		if (f->type == LOCK_TEST_UNFAIR)
@@ -532,7 +525,6 @@ static int lock_test_release(struct inode *inode, struct file *file)
 	memset(f, POISON_FREE, sizeof(*f));
 	barrier_data(f);
 	kfree(f);
-	return 0;
 }
 
 static int set_option(struct lock_test_file *f, unsigned int cmd, u32 v)
@@ -552,78 +544,51 @@ static int set_option(struct lock_test_file *f, unsigned int cmd, u32 v)
 	return 0;
 }
 
-static long lock_test_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
-{
-	struct lock_test_file *f = file->private_data;
-	void __user *p = (void __user *)arg;
-	union {
-		u32 v;
-		struct lock_test_op op;
-		struct lock_test_state state;
-		struct lock_test_pairs pairs;
-		struct lock_test_loop loop;
-		struct lock_test_misuse misuse;
-	} u;
-	long ret;
+union lock_test_args {
+	u32 v;
+	struct lock_test_op op;
+	struct lock_test_state state;
+	struct lock_test_pairs pairs;
+	struct lock_test_loop loop;
+	struct lock_test_misuse misuse;
+};
 
-	if (_IOC_TYPE(cmd) != 'F' || _IOC_SIZE(cmd) > sizeof(u))
-		return -ENOTTY;
-	if (_IOC_DIR(cmd) & _IOC_WRITE && copy_from_user(&u, p, _IOC_SIZE(cmd)))
-		return -EFAULT;
+static int run_ioctl(void *object, unsigned int cmd, void *args)
+{
+	struct lock_test_file *f = object;
+	union lock_test_args *u = args;
+
 	if (cmd == LOCK_TEST_CREATE)
-		return create(f, u.v);
+		return create(f, u->v);
 	if (cmd == LOCK_TEST_MISUSE)
-		return strnlen(u.misuse.name, sizeof(u.misuse.name)) < sizeof(u.misuse.name) ?
-			lock_test_misuse(u.misuse.name) : -EINVAL;
+		return strnlen(u->misuse.name, sizeof(u->misuse.name)) < sizeof(u->misuse.name) ?
+			lock_test_misuse(u->misuse.name) : -EINVAL;
 	/* pairs with create() */
 	if (!smp_load_acquire(&f->ops))
 		return -ENXIO;
 
 	switch (cmd) {
 	case LOCK_TEST_LOCK:
-		u.op.wait_ns = 0;
-		u.op.order = 0;
-		ret = u.op.flags & LOCK_TEST_OUTER ? do_lock_within(f, &u.op) :
-						     do_lock(f, &u.op);
-		break;
+		u->op.wait_ns = 0;
+		u->op.order = 0;
+		return u->op.flags & LOCK_TEST_OUTER ? do_lock_within(f, &u->op) :
+						       do_lock(f, &u->op);
 	case LOCK_TEST_GO:
 	case LOCK_TEST_SET_BOUND:
 	case LOCK_TEST_SET_LEND:
-		return set_option(f, cmd, u.v);
+		return set_option(f, cmd, u->v);
 	case LOCK_TEST_STATE:
-		get_state(f, &u.state);
-		ret = 0;
-		break;
+		get_state(f, &u->state);
+		return 0;
 	case LOCK_TEST_PAIRS:
-		ret = do_pairs(f, &u.pairs);
-		break;
+		return do_pairs(f, &u->pairs);
 	case LOCK_TEST_LOOP:
-		ret = do_loop(f, &u.loop);
-		break;
-	default:
-		return -ENOTTY;
+		return do_loop(f, &u->loop);
 	}
-	if (copy_to_user(p, &u, _IOC_SIZE(cmd)))
-		return -EFAULT;
-	return ret;
+	return -ENOTTY;
 }
 
-static const struct file_operations lock_test_fops = {
-	.owner = THIS_MODULE,
-	.open = lock_test_open,
-	.release = lock_test_release,
-	.unlocked_ioctl = lock_test_ioctl,
-	.compat_ioctl = compat_ptr_ioctl,
-};
-
-static struct miscdevice lock_test_dev = {
-	.minor = MISC_DYNAMIC_MINOR,
-	.name = "fscommit_test",
-	.fops = &lock_test_fops,
-	.mode = 0600,
-};
-
-module_misc_device(lock_test_dev);
+TEST_DEVICE(fscommit_test, open_file, release_file, run_ioctl, union lock_test_args);
 
 MODULE_DESCRIPTION("Locks for the tests of fscommit");
 MODULE_LICENSE("GPL");
