@@ -53,26 +53,6 @@ TEST_F(g1_exclusion, readers_that_waited_share)
 		EXPECT_EQ(0, finish(t[i]));
 }
 
-TEST_F(g1_exclusion, writer_excludes)
-{
-	struct job write = { .mode = LOCK_TEST_WRITE, .hold = LOCK_TEST_UNTIL_GO };
-	struct task *w = start(self->fd, write), *r, *w2;
-
-	ASSERT_REACHED(state(self->fd).writers == 1);
-	EXPECT_EQ(1, state(self->fd).is_write_locked);
-	EXPECT_EQ(EAGAIN, lock(self->fd, LOCK_TEST_READ, LOCK_TEST_TRYLOCK));
-	EXPECT_EQ(EAGAIN, lock(self->fd, LOCK_TEST_WRITE, LOCK_TEST_TRYLOCK));
-	r = start(self->fd, (struct job){ .mode = LOCK_TEST_READ });
-	w2 = start(self->fd, (struct job){ .mode = LOCK_TEST_WRITE });
-	ASSERT_REACHED(state(self->fd).queued_readers == 1 && state(self->fd).queued_writers == 1);
-	EXPECT_EQ(1, state(self->fd).is_contended);
-	EXPECT_EQ(1, state(self->fd).taken);
-	go(self->fd, 0);
-	EXPECT_EQ(0, finish(w));
-	EXPECT_EQ(0, finish(w2));
-	EXPECT_EQ(0, finish(r));
-}
-
 TEST_F(g1_exclusion, downgrade_lets_readers_in_and_no_writer)
 {
 	struct job write = {

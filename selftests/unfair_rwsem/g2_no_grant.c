@@ -56,14 +56,6 @@ TEST_F_TIMEOUT(g2_no_grant, absent_reader_stops_no_writer, 60)
 	EXPECT_EQ(WRITES, CONCLUSIVE(writes_past_absent_reader(self->fd, 20)));
 }
 
-/* An overdue reader costs one window and no more. */
-TEST_F_TIMEOUT(g2_no_grant, overdue_reader_costs_one_window, 60)
-{
-	SKIP_ON_ONE_CPU();
-	set_bound(self->fd, 1);
-	EXPECT_EQ(WRITES, CONCLUSIVE(writes_past_absent_reader(self->fd, 20)));
-}
-
 /* The control: on an rw_semaphore, the writer waits for the absent reader. */
 TEST_F_TIMEOUT(g2_no_grant, rw_semaphore_grants, 60)
 {

@@ -335,15 +335,4 @@ TEST(no_parameter_fails_the_load)
 	ASSERT_EQ(0, load_module(loaded_modules[1], ""));
 }
 
-TEST_F(interface, every_function_acquires_and_releases)
-{
-	__u32 mode, how;
-
-	for (mode = 0; mode < LOCK_TEST_NR_MODES; mode++)
-		for (how = 0; how < LOCK_TEST_NR_HOWS; how++)
-			EXPECT_EQ(0, lock(self->fd, mode, how))
-				TH_LOG("mode %u how %u", mode, how);
-	EXPECT_EQ(LOCK_TEST_NR_MODES * LOCK_TEST_NR_HOWS, state(self->fd).taken);
-}
-
 TEST_HARNESS_MAIN
