@@ -3,7 +3,7 @@
  * Signals and kills at random moments of a wait, with CPU hotplug if the kernel supports it.
  * Nothing may be left behind, and no task may wait for a wakeup that went to a killed task.
  *
- * Seen failing: the mutant lost-wakeup-by-last-reader.
+ * Seen failing: the mutants lost-wakeup-by-last-reader, g7-reader-stays-queued.
  */
 #include "common.h"
 
@@ -34,6 +34,7 @@ static pid_t start_one(int fd, int i, struct counts *c)
 			.mode = i < TASKS / 2 ? LOCK_TEST_WRITE : LOCK_TEST_READ,
 			.how = hows[i % 5], .timeout_ms = 1,
 			.hold = i % 3 ? LOCK_TEST_BUSY : LOCK_TEST_SLEEP, .hold_us = 20 + 10 * i,
+			.flags = i < 2 ? LOCK_TEST_DOWNGRADE : 0,
 		};
 
 		if (!ioctl(fd, LOCK_TEST_LOCK, &op))
@@ -95,6 +96,8 @@ TEST_F_TIMEOUT(signal_storm, signals_lose_no_wakeup, 300)
 			*plugged < round * unplugs / rounds) && seconds() < end) {
 			dice = dice * 1103515245 + 12345;
 			i = (dice >> 16) % TASKS;
+			/* without windows for readers, and with them */
+			set_bound(self->fd, (dice >> 12) % 2 * 500);
 			if ((dice >> 8) % 8) {
 				kill(pid[i], SIGUSR1);
 				sent++;

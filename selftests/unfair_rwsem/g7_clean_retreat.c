@@ -4,7 +4,7 @@
  * stale waiter, no lost wakeup. The fixture checks that after each test.
  *
  * Seen failing: the mutants g7-killed-writer-leaves-wwait,
- * g7-killed-writer-wakes-nobody, g7-herd, lost-wakeup-by-last-reader.
+ * g7-killed-writer-wakes-nobody, g7-reader-stays-queued, g7-herd, lost-wakeup-by-last-reader.
  */
 #include "common.h"
 
