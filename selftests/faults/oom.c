@@ -39,17 +39,9 @@ static pid_t start_memory_hog(void)
 	_exit(0);
 }
 
-static int killed_in(const char *file)
+static int killed(void)
 {
-	char line[128];
-	FILE *f = fopen(file, "r");
-	int n = 0;
-
-	while (f && fgets(line, sizeof(line), f))
-		sscanf(line, "oom_kill %d", &n);
-	if (f)
-		fclose(f);
-	return n;
+	return value_of(GROUP "memory.events", "oom_kill ");
 }
 
 #define NR_WAITERS	6
@@ -61,7 +53,7 @@ static void kill_group(struct __test_metadata *_metadata, int fd, __u32 mode, in
 		       __u32 mode_outside)
 {
 	struct task *holder[4], *waiter[NR_WAITERS], *outside;
-	int i, status, before = killed_in(GROUP "memory.events");
+	int i, status, before = killed();
 	pid_t hog;
 
 	for (i = 0; i < holders; i++)
@@ -91,7 +83,7 @@ static void kill_group(struct __test_metadata *_metadata, int fd, __u32 mode, in
 	for (i = 0; i < NR_WAITERS; i++)
 		EXPECT_EQ(-SIGKILL, finish(waiter[i]));
 	/* the kernel's own count, which has the first victim twice */
-	EXPECT_LE(before + holders + NR_WAITERS + 1, killed_in(GROUP "memory.events"));
+	EXPECT_LE(before + holders + NR_WAITERS + 1, killed());
 	EXPECT_EQ(0, state(fd).is_locked);
 	EXPECT_EQ(0, state(fd).is_contended);
 }

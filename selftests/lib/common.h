@@ -105,6 +105,21 @@ static inline void get_line(const char *path, char *line, int size)
 		fclose(f);
 }
 
+/* The number after @key, with which a line of a file begins; -1 if there is none. */
+static inline long long value_of(const char *path, const char *key)
+{
+	FILE *f = fopen(path, "r");
+	long long value = -1;
+	char line[512];
+
+	while (f && value < 0 && fgets(line, sizeof(line), f))
+		if (!strncmp(line, key, strlen(key)))
+			value = atoll(line + strlen(key));
+	if (f)
+		fclose(f);
+	return value;
+}
+
 static inline bool kernel_is_rt(void)
 {
 	struct utsname u;
@@ -327,16 +342,10 @@ static inline bool make_cgroup(const char *path)
 
 static inline char task_state(pid_t pid)
 {
-	char path[64], buf[256] = "", *p;
-	FILE *f;
+	char path[64], buf[256], *p;
 
 	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-	f = fopen(path, "r");
-	if (!f)
-		return '?';
-	if (!fgets(buf, sizeof(buf), f))
-		buf[0] = 0;
-	fclose(f);
+	get_line(path, buf, sizeof(buf));
 	p = strrchr(buf, ')');
 	return p && p[1] ? p[2] : '?';
 }

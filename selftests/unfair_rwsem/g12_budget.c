@@ -39,18 +39,10 @@ static long get_number(const char *param)
 /* CPU seconds that the tasks of a cgroup have used. */
 static double cgroup_used(const char *group)
 {
-	unsigned long long us = 0;
-	char line[128];
-	FILE *f;
+	char path[128];
 
-	snprintf(line, sizeof(line), "%s/cpu.stat", group);
-	f = fopen(line, "r");
-	while (f && fgets(line, sizeof(line), f))
-		if (sscanf(line, "usage_usec %llu", &us) == 1)
-			break;
-	if (f)
-		fclose(f);
-	return us / 1e6;
+	snprintf(path, sizeof(path), "%s/cpu.stat", group);
+	return value_of(path, "usage_usec ") / 1e6;
 }
 
 #define NO_LIMIT	1000000

@@ -30,18 +30,9 @@ TEST_F(g8_lockdep, ordinary_use_is_not_reported)
 
 TEST_F(g8_lockdep, lockdep_is_still_on)
 {
-	char line[256] = "";
-	FILE *f;
-
 	if (access("/proc/lockdep_stats", F_OK))
 		SKIP(return, "CONFIG_PROVE_LOCKING is off");
-	f = fopen("/proc/lockdep_stats", "r");
-	ASSERT_NE(NULL, f);
-	while (fgets(line, sizeof(line), f) && !strstr(line, "debug_locks:"))
-		;
-	fclose(f);
-	ASSERT_NE(NULL, strstr(line, "debug_locks:"));
-	EXPECT_EQ(1, atoi(strchr(line, ':') + 1));
+	EXPECT_EQ(1, value_of("/proc/lockdep_stats", " debug_locks:"));
 }
 
 TEST_F(g8_lockdep, each_init_site_has_a_class)
