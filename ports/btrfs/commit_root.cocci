@@ -200,7 +200,8 @@ identifier trans;
 	...>
  }
 
-// The allocations of the switch are made before other tasks have to wait for the commit.
+// The allocations of the switch are made while other tasks may join the transaction, though not start
+// one.
 
 @@
 identifier trans;

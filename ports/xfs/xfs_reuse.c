@@ -10,8 +10,9 @@
  *		next AG. Only if no AG has an inode, take one early, as stock does.
  * iget		Replace a free inode whose grace period has not passed: remove it from the cache as
  *		memory reclaim does, which frees it after the grace period, and use other memory for
- *		the inode number. Only a clean inode can be replaced. Inodes of a freed chunk are
- *		clean before its blocks are allocated again: both follow the commit of the log.
+ *		the inode number. Only a clean inode can be replaced, and none that is sick. Inodes
+ *		of a freed chunk are clean before its blocks are allocated again: both follow the
+ *		commit of the log.
  *
  * A lookup of an evicted file recycles its inode at once, as stock does. A path walk that still
  * uses it has a dentry that died before the eviction. The walk reads the same file, or the fields
