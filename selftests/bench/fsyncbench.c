@@ -18,7 +18,6 @@
 #include <getopt.h>
 #include <sched.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -596,9 +595,7 @@ int main(int argc, char **argv)
 	parse_options(argc, argv);
 	if (chdir(argv[optind]))
 		fatal("%s: %s", argv[optind], strerror(errno));
-	shared = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (shared == MAP_FAILED)
-		fatal("mmap: %s", strerror(errno));
+	shared = shared_memory(size);
 	for (op = 0; op < NR_OPS; op++)
 		samples_init(&shared->took[op], (char *)(shared + 1) +
 			     op * samples_size(MAX_SAMPLES), MAX_SAMPLES);

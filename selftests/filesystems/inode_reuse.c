@@ -16,7 +16,6 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -110,10 +109,7 @@ int main(int argc, char **argv)
 	seconds = duration(argv[2], 3600);
 	batch = number("BATCH", argv[3], 1, 100000);
 	readers = number("READERS", argv[4], 0, MAX_READERS);
-	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
-		      -1, 0);
-	if (shared == MAP_FAILED)
-		fatal("mmap: %s", strerror(errno));
+	shared = shared_memory(sizeof(*shared));
 	for (i = 0; i < readers; i++) {
 		pid[i] = fork();
 		if (!pid[i]) {

@@ -329,9 +329,10 @@ static inline pid_t start_busy(int cpu)
 {
 	pid_t pid = fork_task(&(struct job){ .cpu = cpu + 1 });
 
-	while (!pid)
+	if (pid)
+		return pid;
+	for (;;)
 		;
-	return pid;
 }
 
 static inline bool make_cgroup(const char *path)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Options of the benchmark programs: error messages with the program's name, numbers with a range,
- * durations as in cyclictest; and figures. Define PROGRAM before including this file.
+ * For the benchmark programs: error messages with the program's name, numbers with a range,
+ * durations as in cyclictest, shared memory, figures. Define PROGRAM before including this file.
  */
 #ifndef FSCOMMIT_OPTIONS_H
 #define FSCOMMIT_OPTIONS_H
@@ -11,6 +11,8 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 
 __attribute__((format(printf, 1, 2), noreturn))
@@ -32,6 +34,16 @@ static inline double now(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	return t.tv_sec + t.tv_nsec / 1e9;
+}
+
+/* Returns memory that this task shares with its children. */
+static inline void *shared_memory(size_t size)
+{
+	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	if (p == MAP_FAILED)
+		fatal("%zu bytes of shared memory: %s", size, strerror(errno));
+	return p;
 }
 
 static inline long number(const char *option, const char *s, long min, long max)

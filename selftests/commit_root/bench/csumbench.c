@@ -15,7 +15,6 @@
 #include <stdbool.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -62,15 +61,6 @@ static struct shared {
 } *shared;
 
 static struct samples samples;	/* of a round */
-
-static void *share(size_t size)
-{
-	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-
-	if (p == MAP_FAILED)
-		fatal("%zu bytes of shared memory: %s", size, strerror(errno));
-	return p;
-}
 
 static void throttle(void)
 {
@@ -253,8 +243,8 @@ int main(int argc, char **argv)
 	int round;
 
 	parse(argc, argv);
-	shared = share(sizeof(*shared));
-	samples_init(&samples, share(samples_size(MAX_SAMPLES)), MAX_SAMPLES);
+	shared = shared_memory(sizeof(*shared));
+	samples_init(&samples, shared_memory(samples_size(MAX_SAMPLES)), MAX_SAMPLES);
 	for (round = 0; round < opt.rounds; round++)
 		for (turn = 0; turn < NR_VARIANTS; turn++)
 			run(&variants[(turn + round) % NR_VARIANTS]);

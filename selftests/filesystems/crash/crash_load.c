@@ -722,7 +722,7 @@ int main(int argc, char **argv)
 	map_files = strstr(how, "mmap");
 	loose = strstr(how, "loose");
 	no_fsync = strstr(how, "no-fsync");
-	stop = mmap(NULL, sizeof(*stop), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	stop = shared_memory(sizeof(*stop));
 	fs = make_dirs();
 	control = dm_control();
 	mark(control, "begin");

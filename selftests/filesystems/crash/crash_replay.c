@@ -27,7 +27,6 @@
 #include <stdint.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #define PROGRAM "crash_replay"
@@ -283,9 +282,7 @@ int main(int argc, char **argv)
 		fatal("usage: crash_replay LOG BASE DISK MARKS POINTS SEED COMMAND");
 	nr = number("POINTS", argv[5], 1, 10000);
 	srandom(number("SEED", argv[6], 1, INT32_MAX));
-	data = mmap(NULL, CHUNK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (data == MAP_FAILED)
-		fatal("no memory");
+	data = shared_memory(CHUNK);
 	log = open_device(argv[1], O_RDONLY);
 	base = open_device(argv[2], O_RDWR);
 	read_log(log);

@@ -19,7 +19,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -381,10 +380,7 @@ int main(int argc, char **argv)
 	nr_locks = part->run == run_pairs ? NR_LOCKS : NR_LOCKS - 1;
 	if (part->run == run_scaling && cpus() < 2)
 		fatal("scaling needs two CPUs; there is %d", cpus());
-	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
-		      -1, 0);
-	if (shared == MAP_FAILED)
-		fatal("mmap: %s", strerror(errno));
+	shared = shared_memory(sizeof(*shared));
 	for (round = 0; round < opt.rounds; round++)
 		for (turn = 0; turn < nr_locks; turn++)
 			part->run((turn + round) % nr_locks);
