@@ -721,7 +721,8 @@ int commit_root_set_init(struct commit_root_set *set, const char *name,
 		return -ENOMEM;
 	/*
 	 * Ordered: one release at a time. Reclaim may depend on it, and tasks that need space may
-	 * wait for it beside busy CPUs. The name has 23 characters at most, which every kernel keeps.
+	 * wait for it beside busy CPUs. The name has 23 characters at most, which every kernel
+	 * keeps.
 	 */
 	set->wq = alloc_ordered_workqueue("fscommit_%.14s", WQ_MEM_RECLAIM | WQ_HIGHPRI, name);
 	if (!set->wq) {

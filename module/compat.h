@@ -34,7 +34,7 @@
 # define compat_trace_contended_release(lock)	do { } while (0)
 #endif
 
-/* The cgroup or autogroup whose share of the CPU a task uses; only compared, may have been freed. */
+/* The cgroup or autogroup whose share of a CPU a task uses; only compared, may have been freed */
 #ifdef CONFIG_CGROUP_SCHED
 # define compat_task_group(task)	((const void *)READ_ONCE((task)->sched_task_group))
 #else

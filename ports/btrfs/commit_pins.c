@@ -487,8 +487,8 @@ static void put_switched(struct btrfs_commit_pins *pins)
  * @trans: handle of the commit
  *
  * Called by the only task that commits, after the switch of the previous commit, and while other
- * tasks may still join the transaction, though not start one. Waits until there is memory. Any other error aborts the
- * transaction, which btrfs_commit_transaction() checks before it publishes.
+ * tasks may still join the transaction, though not start one. Waits until there is memory. Any
+ * other error aborts the transaction, which btrfs_commit_transaction() checks before it publishes.
  */
 void btrfs_prepare_pins(struct btrfs_trans_handle *trans)
 {

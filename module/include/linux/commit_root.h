@@ -268,7 +268,7 @@ DECLARE_STATIC_KEY_FALSE(commit_root_watched);
 void __commit_root_trace(const struct commit_roots *roots, bool pinned);
 void __commit_root_uncounted(struct commit_roots *roots);
 
-/* A cache line apart from the next one. Not per-CPU memory: its allocation would wait for a global mutex. */
+/* A cache line apart from the next. Not per-CPU memory: its allocation takes a global mutex. */
 static inline atomic_long_t *__commit_root_count(const struct commit_roots *roots, int cpu)
 {
 	return &roots->pins[cpu * (L1_CACHE_BYTES / sizeof(*roots->pins))];

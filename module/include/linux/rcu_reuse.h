@@ -37,8 +37,8 @@
  * object before its stamp happen before accesses after rcu_reuse_passed() returned true.
  *
  * Concurrency and context: both calls never sleep, take no lock except for a request, about one
- * in each grace period, and may run on all CPUs at once, with interrupts enabled. Polled grace periods
- * before the reuse of inodes were proposed for XFS in 2021 (Dave Chinner, Brian Foster).
+ * in each grace period, and may run on all CPUs at once, with interrupts enabled. Polled grace
+ * periods before the reuse of inodes were proposed for XFS in 2021 (Dave Chinner, Brian Foster).
  */
 
 /**
