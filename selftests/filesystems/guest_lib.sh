@@ -41,6 +41,6 @@ check_fs()
 	nilfs2) : >$fsck ;;
 	xfs) xfs_repair -n "$1" >$fsck 2>&1 ;;
 	esac && return
-	grep -vE '^Info|\[Ok\.\.\]' $fsck | head -n 10 | sed 's/^/#   /'
+	grep -vE '^Info|\[Ok\.\.\]|^Phase|^ +- |^\[[0-9]/7\]' $fsck | head -n 10 | sed 's/^/#   /'
 	return 1
 }
