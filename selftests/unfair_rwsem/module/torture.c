@@ -247,9 +247,12 @@ static unsigned long critical_section(struct torturer *t, bool write)
 
 static void check_error(struct torturer *t, int ret, unsigned long waited, unsigned long timeout)
 {
+	/* send_signals() may set another bit of the word */
+	bool killed = data_race(fatal_signal_pending(current));
+
 	t->gave_up++;
 	if ((ret == -EINTR && t->how == LOCK_TEST_INTERRUPTIBLE && signal_pending(current)) ||
-	    (ret == -EINTR && t->how == LOCK_TEST_KILLABLE && fatal_signal_pending(current)) ||
+	    (ret == -EINTR && t->how == LOCK_TEST_KILLABLE && killed) ||
 	    (ret == -ETIME && t->how == LOCK_TEST_TIMEOUT && waited >= timeout) ||
 	    (ret == -EAGAIN && t->how == LOCK_TEST_TRYLOCK))
 		return;
