@@ -602,7 +602,8 @@ static u8 highest_level(struct unfair_rwsem *sem)
 /*
  * Returns true if another step follows. It ends as soon as it has seen as many readers as the word
  * counts: while writers are queued, only readers of a window and real-time readers acquire the
- * lock. Those that release it between the steps make it miss others, until the next look.
+ * lock. A reader that was seen in one step and releases the lock before the next hides another one
+ * until the next look.
  */
 static bool lend_to_holders(struct unfair_rwsem *sem, struct look *look, struct lend_work *work)
 {

@@ -49,7 +49,10 @@ static u8 pass;
 static struct task_struct *watcher;
 static const struct watcher_calls *calls;
 static struct hrtimer watch_timer;
-/* Set by who arms the timer or wakes the watcher instead. The timer clears it without work. */
+/*
+ * Set by the task that arms the timer, or wakes the watcher in its place. The timer clears it if it
+ * finds no work.
+ */
 static unsigned int timer_armed;
 static unsigned int must_activate, must_look;
 /* The end of the last pass, the minimum pause after it, and the time of the next charge. */
