@@ -79,11 +79,14 @@ static bool child_inherits(void)
 	return waitpid(pid, &status, 0) != pid || status;
 }
 
-/* Holds the lock again and again. In between, it reads its own settings and forks. */
+/*
+ * Holds the lock again and again, each eighth time for longer, so that a slow machine also looks
+ * at it during a loan. In between, it reads its own settings and forks.
+ */
 static void be_subject(struct subject *s, int fd)
 {
 	struct sched_param p = { .sched_priority = s->job.prio };
-	struct lock_test_op op = { .hold = LOCK_TEST_SLEEP, .hold_us = 500 };
+	struct lock_test_op op = { .hold = LOCK_TEST_SLEEP };
 
 	op.mode = s->owner ? LOCK_TEST_WRITE : LOCK_TEST_READ;
 	sched_setscheduler(0, s->job.policy | s->flags, &p);
@@ -92,6 +95,7 @@ static void be_subject(struct subject *s, int fd)
 	s->own = settings_of(getpid());
 	atomic_store(&s->ready, 1);
 	for (;;) {
+		op.hold_us = atomic_load(&s->sections) % 8 ? 500 : 20000;
 		ioctl(fd, LOCK_TEST_LOCK, &op);
 		atomic_fetch_add(&s->seen_changed, !has_settings(getpid(), &s->own));
 		if (atomic_fetch_add(&s->sections, 1) % 8 == 0)
