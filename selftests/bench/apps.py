@@ -101,8 +101,10 @@ def fillsync(text, path, stopped):
     if stopped:
         lines = [tuple(map(float, line.split(",")))
                  for line in side_file(path, "rate").splitlines() if line[:1].isdigit()]
+        # no line while it opens the database
+        longest = longest_gap(lines) - 1
         return {"throughput": sum(rate for _, rate in lines) / run_time(text),
-                "max": 1e3 * max(longest_gap(lines) - 1, 0)}
+                **({"max": 1e3 * longest} if longest > 0 else {})}
     rate, = numbers(r"fillsync *:.* (\d+) ops/sec", text)
     p99, = numbers(r"P99: ([0-9.]+)", text)
     longest, = numbers(r"Median: [0-9.]+ +Max: (\d+)", text)
