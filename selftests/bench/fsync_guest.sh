@@ -113,8 +113,8 @@ pressure()
 		}' "$commits" "$group/memory.pressure" "$group/io.stat"
 	for i in "$group" "$good"; do
 		echo 1 >"$i/cgroup.kill"
-		while grep -q . "$i/cgroup.procs"; do sleep 1; done
-		rmdir "$i"
+		# busy as long as a task of it exits
+		until rmdir "$i" 2>/dev/null; do sleep 1; done
 	done
 	wait
 }
