@@ -56,7 +56,8 @@ lint_sparse()
 	mkdir -p "$copy/selftests"
 	copy_product "$TOP" "$copy"
 	copy_test_modules "$copy"
-	export FSCOMMIT_BUILD_ROOT=$copy
+	# make -s would hide what was checked
+	export FSCOMMIT_BUILD_ROOT=$copy MAKEFLAGS=
 	"$SCRIPTS/kernel.sh" build uml "$copy" C=2 CHECK="$sparse" modules >"$log" 2>&1 &&
 		"$SCRIPTS/kernel.sh" build uml "$copy/selftests" C=2 CHECK="$sparse" \
 			KBUILD_EXTRA_SYMBOLS="$copy/Module.symvers" modules >>"$log" 2>&1 ||
