@@ -53,6 +53,11 @@ def longest_gap(lines):
     return longest
 
 
+def of_gap(seconds):
+    """Return the longest operation, which is unknown if the run did not get that far."""
+    return {"max": 1e3 * seconds} if seconds > 0 else {}
+
+
 def fio(text, _path, stopped):
     """Return the times of the fsyncs, or with O_SYNC of the writes."""
     if stopped and "{" not in text:
@@ -102,9 +107,8 @@ def fillsync(text, path, stopped):
         lines = [tuple(map(float, line.split(",")))
                  for line in side_file(path, "rate").splitlines() if line[:1].isdigit()]
         # no line while it opens the database
-        longest = longest_gap(lines) - 1
         return {"throughput": sum(rate for _, rate in lines) / run_time(text),
-                **({"max": 1e3 * longest} if longest > 0 else {})}
+                **of_gap(longest_gap(lines) - 1)}
     rate, = numbers(r"fillsync *:.* (\d+) ops/sec", text)
     p99, = numbers(r"P99: ([0-9.]+)", text)
     longest, = numbers(r"Median: [0-9.]+ +Max: (\d+)", text)
@@ -120,7 +124,7 @@ def pgbench(text, path, stopped):
     lines = [tuple(map(float, v))
              for v in re.findall(r"progress: ([0-9.]+) s, ([0-9.]+) tps", text)]
     return {"throughput": sum(rate for _, rate in lines) / run_time(text),
-            "max": 1e3 * longest_gap(lines)}
+            **of_gap(longest_gap(lines))}
 
 
 def etcd(text, _path, _stopped):
