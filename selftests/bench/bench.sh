@@ -155,7 +155,7 @@ programs()
 		# shellcheck disable=SC2086 # a list
 		printf 'load %s\n' fscommit $modules
 		while read -r name command; do
-			[[ " ${LOADS:-$name} " != *" $name "* ]] ||
+			[[ " ${LOADS:-${name%.*}} " != *" ${name%.*} "* ]] ||
 				echo "test $name $seconds $command"
 		done
 		for m in $(tac -s ' ' <<<"$modules ") fscommit; do
@@ -176,9 +176,19 @@ settings()
 	duration=${duration%s}s
 }
 
+# ckptlat RUN OPTION...: print a test for each round, RUN.ROUND
+ckptlat()
+{
+	local r
+	for r in $(seq "$rounds"); do
+		echo "$1.$r mkdir -p /tmp/out && ckptlat -r 1 -D $duration" \
+			"--json=/tmp/out/$1.$r.json ${*:2}"
+	done
+}
+
 part_locks()
 {
-	local kernel ckptlat='mkdir -p /tmp/out && ckptlat --json=/tmp/out' each
+	local kernel each
 	settings 5 2
 	each="-r $rounds -D $duration"
 	for kernel in ${KERNEL:-uml 6.12}; do
@@ -189,14 +199,12 @@ part_locks()
 			continue
 		fi
 		{
-			echo "nice19 $ckptlat/nice19.json $each"
-			echo "idle $ckptlat/idle.json $each --reader-policy=idle"
-			echo "weight $ckptlat/weight.json $each --reader-nice=0 --reader-cpu-weight=1"
-			is_uml "$kernel" ||
-				echo "throttled $ckptlat/throttled.json $each --reader-nice=0 --reader-cpu-max=20"
-			echo "holders $ckptlat/holders.json $each --reader-policy=idle --reader-hold=2000" \
-				--reader-interval=5000
-			echo "fifo $ckptlat/fifo.json $each -p 1"
+			ckptlat nice19
+			ckptlat idle --reader-policy=idle
+			ckptlat weight --reader-nice=0 --reader-cpu-weight=1
+			is_uml "$kernel" || ckptlat throttled --reader-nice=0 --reader-cpu-max=20
+			ckptlat holders --reader-policy=idle --reader-hold=2000 --reader-interval=5000
+			ckptlat fifo -p 1
 			echo "mix lockbench mix $each"
 			echo "bound lockbench bound $each"
 			# ICOUNT=1 tells the cost in QEMU
