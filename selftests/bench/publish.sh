@@ -4,8 +4,8 @@
 #
 #   publish.sh [NAME...]     default: all
 #   QUICK=1                  write nothing: one round, one load; does each table still hold? A row
-#                            holds if ours comes before and after the same ones, and the
-#                            ratios are within a factor of 1.5 of those of the table's rounds
+#                            holds if ours comes before and after the same drivers, and
+#                            its ratio to each is within a factor of 1.5 of the table's rounds
 #
 # Results are in out/figures/CODE, where CODE stands for the code that was measured. Stop it by
 # Ctrl-C at any time: a boot that was measured with the same code is not measured again. A table is
